@@ -1,0 +1,74 @@
+/* unroll devices: processors, instruction sets and memory that training may use here. */
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "console.h"
+#include "options.h"
+#include "output.h"
+
+static int usable_processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* A number from a control group's file; INFINITY: there is none ("max"). */
+static double group_limit(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    double limit;
+
+    if (file == NULL)
+        return INFINITY;
+    if (fscanf(file, "%lf", &limit) != 1 || limit > 1e18)
+        limit = INFINITY;
+    fclose(file);
+    return limit;
+}
+
+/* The least of what control groups and the shell's limits allow; INFINITY: only the machine's own size. */
+static double memory_limit(void)
+{
+    struct rlimit limit;
+    double group = fmin(group_limit("/sys/fs/cgroup/memory.max"),
+                        group_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return fmin(group, (double)limit.rlim_cur);
+    return group;
+}
+
+static unroll_status print_as_json(double memory, double limit)
+{
+    json_t *isas = json_object();
+    const char *name;
+    int available;
+
+    for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
+        json_object_set_new(isas, name, json_boolean(available));
+    return print_json(json_pack("{si so sI so sb sb}", "processors", usable_processors(), "isa", isas,
+                                "memory_bytes", (json_int_t)memory, "memory_limit_bytes",
+                                isinf(limit) ? json_null() : json_integer((json_int_t)limit), "cuda", 0, "xla", 0));
+}
+
+unroll_status cmd_devices(struct settings *settings)
+{
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), limit = memory_limit();
+    char size[NUMBER_TEXT], bound[NUMBER_TEXT] = "none";
+    const char *name;
+    int available;
+
+    if (is_on(settings, OPTION_JSON))
+        return print_as_json(memory, limit);
+    if (!isinf(limit))
+        as_bytes(bound, limit);
+    printf("cpu    %d of %ld processors may be used\n", usable_processors(), sysconf(_SC_NPROCESSORS_ONLN));
+    printf("       memory %s, limit %s\n", as_bytes(size, memory), bound);
+    for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
+        printf("       %-8s%s\n", name, available ? "yes" : "no");
+    puts("cuda   not in this build\nxla    not in this build");
+    return UNROLL_OK;
+}

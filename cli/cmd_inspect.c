@@ -1,0 +1,119 @@
+/* unroll inspect: what a model file holds: its specification, symbols and tensors. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "console.h"
+#include "network.h"
+#include "options.h"
+#include "output.h"
+
+static const char *const loss_names[] = {
+    [UNROLL_LOSS_NONE] = "none", [UNROLL_LOSS_XENT] = "cross-entropy", [UNROLL_LOSS_MSE] = "squared error",
+};
+
+static json_t *specification(const unroll_spec *spec)
+{
+    return json_pack("{ss si si sb si sb sf sb sf sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
+                     "hidden", spec->hidden, "bidirectional", spec->bidirectional, "projection", spec->projection,
+                     "peephole", spec->peephole, "clip", (double)spec->clip, "bias", spec->bias,
+                     "dropout", (double)spec->dropout, "tokens", spec->tokens, "input", spec->input,
+                     "embed", spec->embed, "tied", spec->tied, "output", spec->output,
+                     "loss", loss_names[spec->loss]);
+}
+
+static json_t *tensors(unroll_model *model)
+{
+    json_t *list = json_array();
+    unroll_parameter p;
+
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        if (unroll_model_parameter(model, i, &p) != UNROLL_OK)
+            continue;
+        json_t *shape = p.rank > 1 ? json_pack("[ii]", p.shape[0], p.shape[1]) : json_pack("[i]", p.shape[0]);
+        json_array_append_new(list, json_pack("{ss ss so}", "name", p.name, "dtype", "F32", "shape", shape));
+    }
+    return list;
+}
+
+static json_t *symbols(const unroll_model *model, int count)
+{
+    const char *const *symbol = unroll_model_symbols(model);
+    json_t *list = symbol ? json_array() : json_null();
+
+    for (int i = 0; symbol && i < count; i++)
+        json_array_append_new(list, json_string(symbol[i]));
+    return list;
+}
+
+/* key value, a line each, from the same object that --json prints. */
+static void print_specification(const unroll_spec *spec)
+{
+    json_t *object = specification(spec), *value;
+    const char *key;
+
+    json_object_foreach(object, key, value) {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        printf("%-15s%s\n", key, json_is_string(value) ? json_string_value(value) : text ? text : "");
+        free(text);
+    }
+    json_decref(object);
+}
+
+/* One line, quoted, with \n and the like as escapes. */
+static void print_symbols(const unroll_model *model, int count)
+{
+    const char *const *symbol = unroll_model_symbols(model);
+    char *joined = NULL;
+    size_t size;
+    FILE *all = symbol ? open_memstream(&joined, &size) : NULL;
+
+    for (int i = 0; all && i < count; i++)
+        fputs(symbol[i], all);
+    if (all)
+        fclose(all);
+    json_t *string = joined ? json_string(joined) : NULL;
+    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    printf("%-15s%s\n", "symbols", quoted ? quoted : "none");
+    free(quoted);
+    json_decref(string);
+    free(joined);
+}
+
+static void print_tensors(unroll_model *model)
+{
+    char number[NUMBER_TEXT];
+    unroll_parameter p;
+
+    printf("\n%-36s%-6s%s\n", "tensor", "dtype", "shape");
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        if (unroll_model_parameter(model, i, &p) != UNROLL_OK)
+            continue;
+        printf(p.rank > 1 ? "%-36s%-6s%d x %d\n" : "%-36s%-6s%d\n", p.name, "F32", p.shape[0], p.shape[1]);
+    }
+    printf("\n%s parameters\n", with_commas(number, network_parameters(model)));
+}
+
+unroll_status cmd_inspect(struct settings *settings)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    unroll_status status = settings_need(settings, OPTION_MODEL);
+
+    if (status == UNROLL_OK)
+        status = network_open(text_of(settings, OPTION_MODEL), &model);
+    if (status != UNROLL_OK)
+        return status;
+    unroll_model_spec(model, &spec);
+    if (is_on(settings, OPTION_JSON)) {
+        status = print_json(json_pack("{so so so sI}", "specification", specification(&spec), "symbols",
+                                      symbols(model, spec.input), "tensors", tensors(model), "parameters",
+                                      (json_int_t)network_parameters(model)));
+    } else {
+        print_specification(&spec);
+        print_symbols(model, spec.input);
+        print_tensors(model);
+    }
+    unroll_model_free(model);
+    return status;
+}

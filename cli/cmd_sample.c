@@ -1,0 +1,46 @@
+/* unroll sample: writes text with a model, character by character to standard output. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "console.h"
+#include "network.h"
+#include "options.h"
+
+struct writer {
+    const char *prompt;     /* printed before the first symbol: after that nothing can be refused */
+    bool        begun;
+};
+
+/* Non-zero ends the writing: the reader is gone or the disk is full. */
+static int write_symbol(void *arg, const char *symbol)
+{
+    struct writer *writer = arg;
+
+    if (!writer->begun && writer->prompt && fputs(writer->prompt, stdout) < 0)
+        return 1;
+    writer->begun = true;
+    return fputs(symbol, stdout) < 0;
+}
+
+unroll_status cmd_sample(struct settings *settings)
+{
+    unroll_model *model;
+    unroll_sample_config config = unroll_sample_default();
+    struct writer writer = {.prompt = text_of(settings, OPTION_PROMPT)};
+    unroll_status status = settings_need(settings, OPTION_MODEL);
+
+    if (status == UNROLL_OK)
+        status = network_open(text_of(settings, OPTION_MODEL), &model);
+    if (status != UNROLL_OK)
+        return status;
+    config.prompt = writer.prompt;
+    config.length = (int)integer_of(settings, OPTION_LENGTH);
+    config.temperature = number_of(settings, OPTION_TEMPERATURE);
+    config.top_k = (int)integer_of(settings, OPTION_TOP_K);
+    config.seed = (uint64_t)integer_of(settings, OPTION_SEED);
+    status = unroll_sample(model, &config, write_symbol, &writer);
+    unroll_model_free(model);
+    if (writer.begun)
+        putchar('\n');
+    return status == UNROLL_OK ? status : complain_library(status);
+}

@@ -1,0 +1,334 @@
+/* unroll train: checks the request, opens the text, makes the network and the trainer, finds the place of
+ * the run. Nothing is written before all of this has succeeded. The training itself: train_loop.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "console.h"
+#include "network.h"
+#include "train.h"
+
+double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the request ---- */
+
+static const enum option_id limits[] = {OPTION_EPOCHS, OPTION_STEPS, OPTION_FOR};
+enum { LIMITS = sizeof limits / sizeof *limits };
+
+/* Of --epochs, --steps and --for one counts: that of the highest layer. The others are cleared. */
+static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
+{
+    *chosen = limits[0];
+    for (int i = 1; i < LIMITS; i++) {
+        if (s->of[limits[i]].source == s->of[*chosen].source && is_given(s, limits[i]))
+            return complain(UNROLL_USAGE, "--%s and --%s: each says when to end; fix: give one of them",
+                            options[*chosen].name, options[limits[i]].name);
+        if (s->of[limits[i]].source > s->of[*chosen].source)
+            *chosen = limits[i];
+    }
+    for (int i = 0; i < LIMITS; i++)
+        if (limits[i] != *chosen)
+            settings_clear(s, limits[i]);
+    return UNROLL_OK;
+}
+
+static unroll_status check_request(struct settings *s)
+{
+    if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
+        return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out --out");
+    if (is_given(s, OPTION_RESUME) && is_on(s, OPTION_DRY_RUN))
+        return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; fix: "
+                        "give one of them");
+    unroll_status status = settings_need(s, OPTION_DATA);
+    if (status != UNROLL_OK)
+        return status;
+    if (is_on(s, OPTION_BIDIRECTIONAL))
+        return complain(UNROLL_UNSUPPORTED, "--bidirectional: char-lm foretells the next character, which a "
+                        "bidirectional network has already seen; fix: leave it out");
+    return UNROLL_OK;
+}
+
+/* What depends on other settings. */
+static unroll_status derive_rates(struct settings *s)
+{
+    unroll_train_config standard = unroll_train_default();
+    const char *optimizer = text_of(s, OPTION_OPTIMIZER);
+    bool is_standard = strcmp(optimizer, standard.optimizer) == 0;
+    unroll_rates rates = is_standard ? standard.rates : unroll_rates_default(optimizer);
+    unroll_status status = UNROLL_OK;
+
+    if (!is_given(s, OPTION_RATE))
+        status = settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate);
+    if (status == UNROLL_OK && !is_given(s, OPTION_MOMENTUM))
+        status = settings_derive(s, OPTION_MOMENTUM, "%.15g", rates.momentum);
+    if (status == UNROLL_OK && !is_given(s, OPTION_DECAY))
+        status = settings_derive(s, OPTION_DECAY, "%.15g", rates.decay);
+    return status;
+}
+
+/* ---- network and trainer ---- */
+
+static unroll_status new_model(const struct training *t, unroll_model **model)
+{
+    int count;
+    const char *const *symbols = unroll_text_symbols(t->text, &count);
+    unroll_spec spec = network_spec(t->settings, count);
+    unroll_model *made;
+
+    unroll_status status = unroll_model_new(&spec, (uint64_t)integer_of(t->settings, OPTION_SEED), &made);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    status = unroll_model_set_symbols(made, symbols, count);
+    if (status != UNROLL_OK) {
+        unroll_model_free(made);
+        return complain_library(status);
+    }
+    *model = made;
+    return UNROLL_OK;
+}
+
+static unroll_status new_trainer(const struct training *t, unroll_model *model, unroll_trainer **trainer)
+{
+    const struct settings *s = t->settings;
+    unroll_train_config config = unroll_train_default();
+
+    config.batch = (int)integer_of(s, OPTION_BATCH);
+    config.bptt = (int)integer_of(s, OPTION_BPTT);
+    config.optimizer = text_of(s, OPTION_OPTIMIZER);
+    config.rates = unroll_rates_default(config.optimizer);
+    config.rates.learning_rate = number_of(s, OPTION_RATE);
+    config.rates.momentum = number_of(s, OPTION_MOMENTUM);
+    config.rates.decay = number_of(s, OPTION_DECAY);
+    config.rates.clip = number_of(s, OPTION_CLIP);
+    config.schedule = text_of(s, OPTION_SCHEDULE);
+    config.warmup = integer_of(s, OPTION_WARMUP);
+    config.total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
+    config.validation = number_of(s, OPTION_VALIDATION);
+    config.seed = (uint64_t)integer_of(s, OPTION_SEED);
+    config.threads = (int)integer_of(s, OPTION_THREADS);
+    config.lanes = (int)integer_of(s, OPTION_LANES);
+    config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.isa = text_of(s, OPTION_ISA);
+    unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+/* ---- how long ---- */
+
+/* Full windows of the training part: what unroll_progress calls steps_per_epoch, needed before the
+ * trainer is there because a schedule has to know its length. 0: the text is too short. */
+static int64_t count_steps_of_epoch(const struct training *t)
+{
+    size_t count;
+    int64_t batch = integer_of(t->settings, OPTION_BATCH), bptt = integer_of(t->settings, OPTION_BPTT);
+
+    unroll_text_tokens(t->text, &count);
+    int64_t trained = (int64_t)(count - (size_t)((double)count * number_of(t->settings, OPTION_VALIDATION)));
+    return trained > 0 ? (trained - 1) / batch / bptt : 0;
+}
+
+/* How fast steps are, measured on a network that is then thrown away. Steps per second. */
+static unroll_status measure_speed(const struct training *t, double *speed)
+{
+    enum { STEPS_AT_MOST = 50 };
+    const double seconds_at_most = 0.3;     /* a user waits for the first loss */
+    unroll_model *model;
+    unroll_trainer *trainer = NULL;
+    unroll_progress progress;
+    double began = 0;
+    int steps = -1;                         /* the first step is slower and isn't counted */
+    unroll_status status = new_model(t, &model);
+
+    if (status != UNROLL_OK)
+        return status;
+    status = new_trainer(t, model, &trainer);
+    while (status == UNROLL_OK && steps < STEPS_AT_MOST && (steps < 1 || seconds_now() - began < seconds_at_most)) {
+        status = unroll_trainer_step(trainer, &progress);
+        if (status != UNROLL_OK)
+            complain_library(status);
+        if (++steps == 0)
+            began = seconds_now();
+    }
+    *speed = steps / (seconds_now() - began);
+    unroll_trainer_free(trainer);
+    unroll_model_free(model);
+    return status;
+}
+
+/* Steps until --for is over; validation, saving and samples take their part of the time. */
+static unroll_status foretell_steps(const struct training *t, int64_t *steps)
+{
+    const double part_of_training = 0.9;
+    double speed, left = t->end_seconds - t->run.seconds;
+    int64_t done = t->run.newest > 0 ? t->run.newest : 0;
+    unroll_status status = UNROLL_OK;
+
+    *steps = done + 1;
+    if (left > 0 && (status = measure_speed(t, &speed)) == UNROLL_OK)
+        *steps += (int64_t)(speed * left * part_of_training);
+    return status;
+}
+
+/* The schedule ends with the run; a resumed run with a new limit has a new schedule. */
+static unroll_status derive_schedule(struct training *t, enum option_id limit)
+{
+    struct settings *s = t->settings;
+    bool has_length = strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0
+                   || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
+    int64_t steps = t->end_step;
+
+    bool of_old_limit = s->of[OPTION_SCHEDULE_STEPS].source == SOURCE_RUN && s->of[limit].source > SOURCE_RUN;
+    if (is_given(s, OPTION_SCHEDULE_STEPS) && !of_old_limit)
+        return UNROLL_OK;
+    settings_clear(s, OPTION_SCHEDULE_STEPS);
+    if (!has_length)
+        return UNROLL_OK;
+    if (limit == OPTION_FOR) {
+        unroll_status status = foretell_steps(t, &steps);
+        if (status != UNROLL_OK)
+            return status;
+    }
+    return settings_derive(s, OPTION_SCHEDULE_STEPS, "%" PRId64, steps);
+}
+
+static unroll_status derive_end(struct training *t, enum option_id limit)
+{
+    struct settings *s = t->settings;
+
+    t->steps_of_epoch = count_steps_of_epoch(t);
+    t->end_step = INT64_MAX;
+    t->end_seconds = INFINITY;
+    if (limit == OPTION_STEPS)
+        t->end_step = integer_of(s, OPTION_STEPS);
+    else if (limit == OPTION_EPOCHS)
+        t->end_step = (int64_t)fmax(1, ceil(number_of(s, OPTION_EPOCHS) * (double)t->steps_of_epoch - 1e-9));
+    else
+        t->end_seconds = number_of(s, OPTION_FOR);
+    return derive_schedule(t, limit);
+}
+
+/* ---- all of it ---- */
+
+/* Standard input and output of a resumed run may be others; a path must lead to the text from anywhere. */
+static unroll_status derive_data_path(struct settings *s)
+{
+    char path[PATH_MAX];
+
+    if (strcmp(text_of(s, OPTION_DATA), "-") == 0 || realpath(text_of(s, OPTION_DATA), path) == NULL)
+        return UNROLL_OK;
+    return settings_set(s, OPTION_DATA, path, s->of[OPTION_DATA].source, "data");
+}
+
+static unroll_status open_text(struct training *t)
+{
+    unroll_status status = unroll_text_open(text_of(t->settings, OPTION_DATA), NULL, 0, &t->text);
+
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static unroll_status load_checkpoint(struct training *t)
+{
+    char path[PATH_MAX];
+
+    if (t->run.newest < 0)
+        return UNROLL_OK;
+    run_checkpoint(&t->run, t->run.newest, path);
+    unroll_status status = unroll_trainer_load(t->trainer, path);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static unroll_status prepare(struct training *t)
+{
+    struct settings *s = t->settings;
+    bool resumes = is_given(s, OPTION_RESUME);
+    enum option_id limit;
+    unroll_status status;
+
+    if ((status = choose_limit(s, &limit)) != UNROLL_OK || (status = check_request(s)) != UNROLL_OK)
+        return status;
+    status = resumes ? run_open(&t->run, text_of(s, OPTION_RESUME)) : run_choose(&t->run, s);
+    t->began = seconds_now() - t->run.seconds;
+    if (status == UNROLL_OK)
+        status = open_text(t);
+    if (status == UNROLL_OK)
+        status = derive_data_path(s);
+    if (status == UNROLL_OK)
+        status = derive_rates(s);
+    if (status == UNROLL_OK)
+        status = derive_end(t, limit);
+    if (status == UNROLL_OK)
+        status = new_model(t, &t->model);
+    if (status == UNROLL_OK)
+        status = new_trainer(t, t->model, &t->trainer);
+    return status == UNROLL_OK ? load_checkpoint(t) : status;
+}
+
+/* What the network will run on, asked of a small session: the trainer's makes the same choice. */
+static unroll_status say_header(const struct training *t)
+{
+    const struct settings *s = t->settings;
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_session *session;
+    char name[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
+
+    config.threads = (int)integer_of(s, OPTION_THREADS);
+    config.isa = text_of(s, OPTION_ISA);
+    unroll_status status = unroll_session_new(t->model, &config, &session);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    unroll_model_spec(t->model, &spec);
+    network_name(&spec, name);
+    say("%s, %s params, %d symbols | %s, %d thread%s | plan: %s | seed %" PRId64, name,
+        with_commas(parameters, network_parameters(t->model)), spec.input, unroll_session_isa(session),
+        unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
+        as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
+    unroll_session_free(session);
+    return UNROLL_OK;
+}
+
+static unroll_status print_settings(const struct settings *s)
+{
+    json_t *object = settings_to_json(s);
+
+    if (object == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the settings");
+    json_dumpf(object, stdout, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(object);
+    return UNROLL_OK;
+}
+
+static unroll_status train(struct training *t)
+{
+    bool resumes = is_given(t->settings, OPTION_RESUME);
+    unroll_status status = say_header(t);
+
+    if (status == UNROLL_OK && is_on(t->settings, OPTION_DRY_RUN))
+        return print_settings(t->settings);
+    if (status == UNROLL_OK)
+        status = resumes ? run_write_settings(&t->run, t->settings) : run_create(&t->run, t->settings);
+    return status == UNROLL_OK ? training_run(t) : status;
+}
+
+unroll_status cmd_train(struct settings *settings)
+{
+    struct training t = {.settings = settings};
+    unroll_status status = prepare(&t);
+
+    if (status == UNROLL_OK)
+        status = train(&t);
+    unroll_trainer_free(t.trainer);
+    unroll_model_free(t.model);
+    unroll_text_free(t.text);
+    run_close(&t.run);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* The subcommands of `unroll`: one line each; the enum, the dispatch, the help, the man page and the
+ * completion come from this list. Each is a file cmd_*.c. Not the options: those are option_table.h. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+#include "unroll.h"
+
+/*      id, name, function, what it does (the sentence of the help) */
+#define COMMANDS(COMMAND) \
+    COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
+    COMMAND(EVAL, "eval", cmd_eval, "measure how well a model foretells a text") \
+    COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
+    COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
+    COMMAND(INSPECT, "inspect", cmd_inspect, "print what a model file holds") \
+    COMMAND(CHECK, "check", cmd_check, "compare the instruction sets and the gradients with the reference") \
+    COMMAND(DEVICES, "devices", cmd_devices, "list what this machine can run on") \
+    COMMAND(COMPLETION, "completion", cmd_completion, "print a completion script for a shell") \
+    COMMAND(VERSION, "version", cmd_version, "print the version") \
+    COMMAND(HELP, "help", cmd_help, "print the help of a command") \
+    COMMAND(MAN, "man", cmd_man, "print the manual page (roff)")
+
+#define COMMAND(id, name, function, does) COMMAND_##id,
+enum command { COMMANDS(COMMAND) COMMAND_COUNT, COMMAND_NONE = COMMAND_COUNT };
+#undef COMMAND
+
+struct settings;
+
+struct command_entry {
+    const char *name, *does;
+    unroll_status (*run)(struct settings *);
+};
+
+extern const struct command_entry commands[COMMAND_COUNT];
+
+/* COMMAND_MAN is for the build and is left out of lists for people. */
+static inline int command_is_listed(int command)
+{
+    return command != COMMAND_MAN;
+}
+
+/* What the build and the shells ask for, and what the manual says; all in manual.c. */
+void manual_overview(void);
+void manual_help(enum command command);
+void manual_usage(enum command command);    /* one line */
+void manual_roff(void);
+void manual_bash(void);
+
+#endif

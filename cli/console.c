@@ -1,0 +1,161 @@
+/* Messages and the live line on standard error, and how numbers look. */
+#include "console.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
+
+static struct {
+    bool quiet, live, colour;
+    bool line_is_up;        /* the cursor is at the end of the live line */
+} console;
+
+void console_open(bool quiet)
+{
+    const char *terminal = getenv("TERM"), *plain = getenv("NO_COLOR");
+
+    console.quiet = quiet;
+    console.live = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+    console.colour = console.live && (plain == NULL || *plain == '\0');
+}
+
+bool console_is_live(void)
+{
+    return console.live;
+}
+
+void end_live(void)
+{
+    if (console.line_is_up)
+        fputs("\r\033[K", stderr);
+    console.line_is_up = false;
+}
+
+static void print_line(const char *format, va_list arguments)
+{
+    end_live();
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+void say(const char *format, ...)
+{
+    va_list arguments;
+
+    if (console.quiet)
+        return;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+void say_always(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_UNKNOWN;
+}
+
+void say_live(const char *line)
+{
+    if (!console.live)
+        return;
+    /* The last column stays free: writing it would make some terminals begin a new line. */
+    fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+    fflush(stderr);
+    console.line_is_up = true;
+}
+
+void say_dim(const char *line)
+{
+    say(console.colour ? "\033[2m%s\033[0m" : "%s", line);
+}
+
+unroll_status complain(unroll_status status, const char *format, ...)
+{
+    static const char mark[] = "; fix: ";
+    char text[LINE_LONGEST];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    end_live();
+    char *fix = strstr(text, mark);
+    if (fix)
+        *fix = '\0';
+    fprintf(stderr, "error: %s\n", text);
+    if (fix)
+        fprintf(stderr, "  fix: %s\n", fix + sizeof mark - 1);
+    return status;
+}
+
+unroll_status complain_library(unroll_status status)
+{
+    return complain(status, "%s", unroll_last_error());
+}
+
+/* ---- numbers ---- */
+
+const char *with_commas(char *text, int64_t value)
+{
+    char digits[NUMBER_TEXT];
+    int count = snprintf(digits, sizeof digits, "%" PRId64, value), at = 0;
+
+    for (int i = 0; i < count; i++) {
+        text[at++] = digits[i];
+        if ((count - 1 - i) % 3 == 0 && i < count - 1 && digits[i] != '-')
+            text[at++] = ',';
+    }
+    text[at] = '\0';
+    return text;
+}
+
+const char *with_prefix(char *text, double value)
+{
+    static const char prefix[] = {'\0', 'k', 'M', 'G', 'T'};
+    int step = 0;
+
+    for (; value >= 999.5 && step < (int)sizeof prefix - 1; step++)
+        value /= 1000;
+    snprintf(text, NUMBER_TEXT, value < 99.95 && step > 0 ? "%.1f%c" : "%.0f%c", value, prefix[step]);
+    return text;
+}
+
+const char *as_bytes(char *text, double bytes)
+{
+    static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+    int step = 0;
+
+    for (; bytes >= 999.5 && step < 4; step++)
+        bytes /= 1000;
+    snprintf(text, NUMBER_TEXT, bytes < 9.95 && step > 0 ? "%.1f %s" : "%.0f %s", bytes, unit[step]);
+    return text;
+}
+
+const char *as_clock(char *text, double seconds)
+{
+    int64_t whole = seconds > 0 ? (int64_t)(seconds + 0.5) : 0;
+    int64_t hours = whole / 3600, minutes = whole / 60 % 60;
+
+    if (hours > 0)
+        snprintf(text, NUMBER_TEXT, "%" PRId64 ":%02d:%02d", hours, (int)minutes, (int)(whole % 60));
+    else
+        snprintf(text, NUMBER_TEXT, "%d:%02d", (int)minutes, (int)(whole % 60));
+    return text;
+}

@@ -1,0 +1,118 @@
+/* The command `unroll`: finds the subcommand, reads its settings, runs it. The only place that ends the
+ * process; the exit code is the status. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "console.h"
+#include "options.h"
+#include "suggest.h"
+
+#define COMMAND(id, name, function, does) unroll_status function(struct settings *settings);
+COMMANDS(COMMAND)
+#undef COMMAND
+
+#define COMMAND(id, name, function, does) [COMMAND_##id] = {name, does, function},
+const struct command_entry commands[COMMAND_COUNT] = {COMMANDS(COMMAND)};
+#undef COMMAND
+
+static enum command find_command(const char *name)
+{
+    int command = 0;
+
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return COMMAND_HELP;
+    if (strcmp(name, "--version") == 0)
+        return COMMAND_VERSION;
+    while (command < COMMAND_COUNT && strcmp(commands[command].name, name) != 0)
+        command++;
+    return command;
+}
+
+static unroll_status refuse_command(const char *name)
+{
+    struct suggestion suggestion = suggestion_for(name);
+
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        if (command_is_listed(c))
+            suggestion_offer(&suggestion, commands[c].name);
+    if (suggestion.nearest)
+        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name, suggestion.nearest);
+    return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: 'unroll help' lists them", name);
+}
+
+/* A result that did not reach its reader is a failure: a full disk behind a redirection, for example. */
+static unroll_status flush_results(unroll_status status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s", strerror(errno));
+    return status == UNROLL_OK ? lost : status;
+}
+
+unroll_status cmd_help(struct settings *settings)
+{
+    if (!is_given(settings, OPTION_TOPIC)) {
+        manual_overview();
+        return UNROLL_OK;
+    }
+    enum command command = find_command(text_of(settings, OPTION_TOPIC));
+    if (command == COMMAND_NONE)
+        return refuse_command(text_of(settings, OPTION_TOPIC));
+    manual_help(command);
+    return UNROLL_OK;
+}
+
+unroll_status cmd_version(struct settings *settings)
+{
+    (void)settings;
+    printf("unroll %s\n", unroll_version());
+    return UNROLL_OK;
+}
+
+unroll_status cmd_man(struct settings *settings)
+{
+    (void)settings;
+    manual_roff();
+    return UNROLL_OK;
+}
+
+unroll_status cmd_completion(struct settings *settings)
+{
+    (void)settings;         /* bash is the only choice of the table */
+    manual_bash();
+    return UNROLL_OK;
+}
+
+static unroll_status run_command(enum command command, int count, char *const words[])
+{
+    struct settings settings;
+    unroll_status status = settings_load(&settings, command, count, words);
+
+    if (status == UNROLL_OK && is_on(&settings, OPTION_HELP)) {
+        manual_help(command);
+    } else if (status == UNROLL_OK) {
+        console_open(is_on(&settings, OPTION_QUIET));
+        status = commands[command].run(&settings);
+        end_live();
+    }
+    settings_free(&settings);
+    return status;
+}
+
+int main(int count, char *words[])
+{
+    enum command command;
+
+    signal(SIGXFSZ, SIG_IGN);       /* a limit of file size is then an error of write(), with a message */
+    if (count < 2) {
+        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train FILE");
+        return UNROLL_USAGE;
+    }
+    command = find_command(words[1]);
+    if (command == COMMAND_NONE)
+        return refuse_command(words[1]);
+    return flush_results(run_command(command, count - 2, words + 2));
+}

@@ -1,0 +1,342 @@
+/* What is printed about the command itself: help, manual page, completion. All of it comes from the
+ * tables of commands and options; only the sentences that no table holds are here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "options.h"
+
+enum { WIDTH = 100, DOC_COLUMN = 26, NOTE_LONGEST = 512 };
+
+static const struct {
+    unroll_status status;
+    const char *means;
+} exit_codes[] = {
+    {UNROLL_OK, "done"},
+    {UNROLL_FAILURE, "failed, for a reason that is none of the others"},
+    {UNROLL_USAGE, "a wrong option or argument"},
+    {UNROLL_DATA, "a text or a model file is missing, damaged or of the wrong kind"},
+    {UNROLL_UNSUPPORTED, "this build or machine can't do it"},
+    {UNROLL_RESOURCE, "no memory, no space on the disk, or a device failed"},
+    {UNROLL_DIVERGED, "the loss or a gradient became NaN or infinite"},
+    {UNROLL_COMMUNICATION, "communication with another process failed"},
+    {UNROLL_PREEMPTED, "stopped by a signal, after writing a checkpoint"},
+};
+enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
+
+static const char *const examples[][2] = {
+    {"unroll train book.txt", "train with the defaults into runs/book"},
+    {"unroll train book.txt --cell gru --hidden 512 --for 10m --out runs/gru", "choose"},
+    {"unroll train --resume runs/gru --for 20m", "go on"},
+    {"unroll sample runs/gru --prompt 'Once ' --length 300", "write text"},
+    {"unroll eval runs/gru other.txt --json", "measure"},
+};
+enum { EXAMPLES = sizeof examples / sizeof *examples };
+
+/* ---- pieces ---- */
+
+/* Prints from the column given to WIDTH, breaking at spaces. */
+static void print_wrapped(const char *text, int column)
+{
+    int at = column;
+
+    for (const char *word = text; *word;) {
+        int length = (int)strcspn(word, " ");
+        if (at > column && at + 1 + length > WIDTH) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (at > column) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", length, word);
+        at += length;
+        word += length + strspn(word + length, " ");
+    }
+    putchar('\n');
+}
+
+/* "rnn, lstm" from "rnn lstm". */
+static int print_choices(char *text, size_t size, const char *choices)
+{
+    int at = 0;
+
+    for (; *choices && (size_t)at + 3 < size; choices++)
+        at += snprintf(text + at, size - (size_t)at, *choices == ' ' ? ", " : "%c", *choices);
+    return at;
+}
+
+/* The doc, then in brackets the default, the range and the unit. */
+static void describe(const struct option *o, char text[NOTE_LONGEST])
+{
+    const char *standard = o->fallback ? o->fallback : o->derived;
+    bool counts = o->kind == INTEGER || o->kind == NUMBER || o->kind == SECONDS;
+    int at = snprintf(text, NOTE_LONGEST, "%s", o->doc);
+
+    if (o->kind == FLAG || (!standard && !counts))
+        return;
+    at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " [%s%s", standard ? "default " : "",
+                   standard ? standard : "");
+    if (o->choices && strchr(o->choices, ' ')) {
+        at += snprintf(text + at, NOTE_LONGEST - (size_t)at, "; ");
+        at += print_choices(text + at, NOTE_LONGEST - (size_t)at, o->choices);
+    } else if (counts) {
+        at += snprintf(text + at, NOTE_LONGEST - (size_t)at, isinf(o->most) ? "%sat least %.10g" : "%s%.10g",
+                       standard ? "; " : "", o->least);
+        if (!isinf(o->most))
+            at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " to %.10g", o->most);
+        if (o->unit || o->kind == SECONDS)
+            at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " %s", o->unit ? o->unit : "seconds");
+    }
+    snprintf(text + at, NOTE_LONGEST - (size_t)at, "]");
+}
+
+static const char *group_of(const struct option *o)
+{
+    return o->group ? o->group : "Output";
+}
+
+/* Whether a group begins at this option of the command: groups are printed where their first member is. */
+static bool begins_group(int id, enum command command)
+{
+    for (int before = 0; before < id; before++)
+        if (!options[before].positional && option_is_of(&options[before], command) &&
+            strcmp(group_of(&options[before]), group_of(&options[id])) == 0)
+            return false;
+    return true;
+}
+
+/* ---- help ---- */
+
+void manual_usage(enum command command)
+{
+    printf("usage: unroll %s", commands[command].name);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].positional && option_is_of(&options[id], command))
+            printf(options[id].scope == LINE ? " [%s]" : " %s", options[id].argument);
+    puts(" [options]");
+}
+
+static void print_option(const struct option *o)
+{
+    char note[NOTE_LONGEST];
+    int at = o->positional ? printf("  %s", o->argument) : printf("  --%s", o->name);
+
+    if (o->argument && !o->positional)
+        at += printf(" %s", o->argument);
+    describe(o, note);
+    if (at > DOC_COLUMN - 2) {
+        putchar('\n');
+        at = 0;
+    }
+    printf("%*s", DOC_COLUMN - at, "");
+    print_wrapped(note, DOC_COLUMN);
+}
+
+static void print_group(int first, enum command command)
+{
+    printf("\n%s:\n", group_of(&options[first]));
+    for (int id = first; id < OPTION_COUNT; id++)
+        if (!options[id].positional && option_is_of(&options[id], command) &&
+            strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
+            print_option(&options[id]);
+}
+
+void manual_help(enum command command)
+{
+    manual_usage(command);
+    printf("%s: %s.\n", commands[command].name, commands[command].does);
+    for (int id = 0, first = 1; id < OPTION_COUNT; id++) {
+        if (!options[id].positional || !option_is_of(&options[id], command))
+            continue;
+        if (first)
+            putchar('\n');
+        first = 0;
+        print_option(&options[id]);
+    }
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (!options[id].positional && option_is_of(&options[id], command) && begins_group(id, command))
+            print_group(id, command);
+    if (command == COMMAND_TRAIN)
+        puts("\nCtrl-C saves and prints how to go on. Every option can also be set by an environment variable\n"
+             "(UNROLL_HIDDEN=128) or in the file of --config; the order is option, variable, file, default.");
+}
+
+void manual_overview(void)
+{
+    puts("unroll: recurrent networks, trained and run at the speed of the hardware\n\n"
+         "usage: unroll COMMAND [arguments] [options]\n");
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        if (command_is_listed(c))
+            printf("  %-12s%s\n", commands[c].name, commands[c].does);
+    puts("\nunroll COMMAND --help lists the options of a command. For example:\n");
+    for (int i = 0; i < EXAMPLES; i++)
+        printf("  %s\n      %s\n", examples[i][0], examples[i][1]);
+}
+
+/* ---- the manual page ---- */
+
+/* Escapes what roff would read as its own. */
+static void roff_text(const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", stdout);
+    for (; *text; text++) {
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*text);
+    }
+    putchar('\n');
+}
+
+static void roff_option(const struct option *o)
+{
+    char note[NOTE_LONGEST], name[NOTE_LONGEST];
+    const char *separator = "(";
+
+    puts(".TP");
+    if (o->positional)
+        snprintf(name, sizeof name, "%s", o->argument);
+    else
+        snprintf(name, sizeof name, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    fputs(".B ", stdout);
+    roff_text(name);
+    describe(o, note);
+    roff_text(note);
+    for (int c = 0; c < COMMAND_COUNT && o->commands != ~0u; c++) {
+        if (option_is_of(o, c)) {
+            printf("%s%s", separator, commands[c].name);
+            separator = ", ";
+        }
+    }
+    puts(o->commands == ~0u ? "(all commands)" : ")");
+}
+
+static void roff_options(void)
+{
+    puts(".SH ARGUMENTS");
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].positional)
+            roff_option(&options[id]);
+    puts(".SH OPTIONS");
+    for (int first = 0; first < OPTION_COUNT; first++) {
+        bool begins = !options[first].positional;
+        for (int before = 0; before < first && begins; before++)
+            begins = options[before].positional ||
+                     strcmp(group_of(&options[before]), group_of(&options[first])) != 0;
+        if (!begins)
+            continue;
+        printf(".SS %s\n", group_of(&options[first]));
+        for (int id = first; id < OPTION_COUNT; id++)
+            if (!options[id].positional && strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
+                roff_option(&options[id]);
+    }
+}
+
+static void roff_surroundings(void)
+{
+    puts(".SH SETTINGS\n"
+         "An option wins over an environment variable, a variable over the file of \\-\\-config, the file over\n"
+         "the default. The variable of \\-\\-top\\-k is UNROLL_TOP_K. A switch is put out by \\-\\-no\\-NAME.\n"
+         ".SH FILES\n"
+         "A run is a directory:\n"
+         ".TP\n.B config.json\nall settings as they were worked out\n"
+         ".TP\n.B metrics.jsonl\none object per report: step, epoch, loss, val_loss (nats), norm, lr,\n"
+         "items_per_second, seconds\n"
+         ".TP\n.B ckpt/step\\-N/\nthe newest and the best checkpoint\n"
+         ".TP\n.B model.safetensors\nthe weights at the end of the run\n"
+         ".SH SIGNALS\n"
+         "SIGINT, SIGTERM and SIGHUP save a checkpoint and end with 75; a second SIGINT ends at once.\n"
+         "SIGUSR1 saves and goes on.\n"
+         ".SH ENVIRONMENT\n"
+         ".TP\n.B UNROLL_NAME\na setting\n.TP\n.B NO_COLOR\nno colour\n"
+         ".SH EXIT STATUS");
+    for (int i = 0; i < EXIT_CODES; i++)
+        printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);
+    puts(".SH EXAMPLES");
+    for (int i = 0; i < EXAMPLES; i++) {
+        printf(".TP\n.B ");
+        roff_text(examples[i][0]);
+        puts(examples[i][1]);
+    }
+}
+
+void manual_roff(void)
+{
+    printf(".TH UNROLL 1 \"\" \"unroll %s\" \"User Commands\"\n", unroll_version());
+    puts(".SH NAME\nunroll \\- train and run recurrent networks\n"
+         ".SH SYNOPSIS\n.B unroll\n.I COMMAND\n[arguments] [options]\n"
+         ".SH COMMANDS");
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        if (!command_is_listed(c))
+            continue;
+        printf(".TP\n.B %s\n", commands[c].name);
+        roff_text(commands[c].does);
+    }
+    roff_options();
+    roff_surroundings();
+}
+
+/* ---- completion ---- */
+
+static void bash_values(void)
+{
+    puts("    case \"$before\" in");
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        const struct option *o = &options[id];
+        if (o->positional)
+            continue;
+        if (o->kind == CHOICE)
+            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name, o->choices);
+        else if (o->kind == PATH || o->kind == DIRECTORY)
+            printf("        --%s) COMPREPLY=($(compgen -%c -- \"$word\")); return;;\n", o->name,
+                   o->kind == PATH ? 'f' : 'd');
+        else if (o->kind != FLAG)
+            printf("        --%s) return;;\n", o->name);
+    }
+    puts("    esac");
+}
+
+static void bash_names(void)
+{
+    puts("    case \"${COMP_WORDS[1]}\" in");
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        if (!command_is_listed(c))
+            continue;
+        printf("        %s) names='", commands[c].name);
+        for (int id = 0, first = 1; id < OPTION_COUNT; id++) {
+            if (options[id].positional || !option_is_of(&options[id], c))
+                continue;
+            printf("%s--%s", first ? "" : " ", options[id].name);
+            first = 0;
+        }
+        puts("';;");
+    }
+    puts("    esac");
+}
+
+void manual_bash(void)
+{
+    puts("# Completion of unroll for bash:  source <(unroll completion bash)\n"
+         "_unroll() {\n"
+         "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" names=''\n"
+         "    if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    printf("        COMPREPLY=($(compgen -W '");
+    for (int c = 0, first = 1; c < COMMAND_COUNT; c++) {
+        if (command_is_listed(c))
+            printf("%s%s", first ? "" : " ", commands[c].name);
+        first = 0;
+    }
+    puts("' -- \"$word\")); return\n    fi");
+    bash_values();
+    bash_names();
+    puts("    case \"$word\" in\n"
+         "        -*) COMPREPLY=($(compgen -W \"$names\" -- \"$word\"));;\n"
+         "        *) COMPREPLY=($(compgen -f -- \"$word\"));;\n"
+         "    esac\n"
+         "}\n"
+         "complete -o filenames -F _unroll unroll");
+}

@@ -1,0 +1,62 @@
+/* Networks for the commands: from the options, and from files and runs. */
+#include "network.h"
+
+#include <stdio.h>
+
+#include "console.h"
+#include "run.h"
+
+unroll_spec network_spec(const struct settings *s, int symbols)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    spec.cell = text_of(s, OPTION_CELL);
+    spec.layers = (int)integer_of(s, OPTION_LAYERS);
+    spec.hidden = (int)integer_of(s, OPTION_HIDDEN);
+    spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    spec.projection = (int)integer_of(s, OPTION_PROJECTION);
+    spec.peephole = is_on(s, OPTION_PEEPHOLE);
+    spec.dropout = (float)number_of(s, OPTION_DROPOUT);
+    spec.tokens = 1;
+    spec.input = symbols;
+    spec.embed = (int)integer_of(s, OPTION_EMBED);
+    spec.tied = is_on(s, OPTION_TIED);
+    spec.output = symbols;
+    spec.loss = UNROLL_LOSS_XENT;
+    return spec;
+}
+
+int64_t network_parameters(unroll_model *model)
+{
+    int64_t numbers = 0;
+    unroll_parameter parameter;
+
+    for (int i = 0; i < unroll_model_parameters(model); i++)
+        if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK)
+            numbers += (int64_t)parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
+    return numbers;
+}
+
+void network_name(const unroll_spec *spec, char text[NAME_MAX])
+{
+    int at = snprintf(text, NAME_MAX, "%s %dx%d", spec->cell, spec->layers, spec->hidden);
+
+    if (spec->bidirectional)
+        at += snprintf(text + at, NAME_MAX - (size_t)at, ", bidirectional");
+    if (spec->projection)
+        at += snprintf(text + at, NAME_MAX - (size_t)at, ", projection %d", spec->projection);
+    if (spec->peephole)
+        at += snprintf(text + at, NAME_MAX - (size_t)at, ", peephole");
+    if (spec->embed)
+        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec->tied ? "tied embedding" : "embedding", spec->embed);
+}
+
+unroll_status network_open(const char *path, unroll_model **model)
+{
+    char file[PATH_MAX];
+    unroll_status status = run_weights(path, file);
+
+    if (status == UNROLL_OK && (status = unroll_model_load(file, model)) != UNROLL_OK)
+        complain_library(status);
+    return status;
+}

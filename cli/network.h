@@ -1,0 +1,20 @@
+/* Networks for the commands: from the options, and from files and runs. */
+#ifndef CLI_NETWORK_H
+#define CLI_NETWORK_H
+#include <limits.h>
+
+#include "options.h"
+
+/* The language model that the options describe, for so many symbols. */
+unroll_spec network_spec(const struct settings *settings, int symbols);
+
+/* How many numbers the parameters have in all. */
+int64_t network_parameters(unroll_model *model);
+
+/* "lstm 2x128, bidirectional" */
+void network_name(const unroll_spec *spec, char text[NAME_MAX]);
+
+/* Opens a model file, a checkpoint, or the newest weights of a run. Prints what is wrong. */
+unroll_status network_open(const char *path, unroll_model **model);
+
+#endif

@@ -1,0 +1,449 @@
+/* Reading settings from the command line and the environment, with ranges and suggestions.
+ * The layers may come in any order: a value never replaces one from a higher layer. */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "suggest.h"
+
+#define RANGE(least_, most_) .least = (least_), .most = (most_)
+#define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
+const struct option options[OPTION_COUNT] = {
+#include "option_table.h"
+};
+#undef OPTION
+
+enum { WHERE_LONGEST = 128, ALLOWED_LONGEST = 256 };
+
+extern char **environ;
+
+/* ---- values ---- */
+
+/* "give a whole number from 1 to 64 (layers)" */
+static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
+{
+    static const char *const kind[] = {[INTEGER] = "a whole number", [NUMBER] = "a number",
+                                       [SECONDS] = "a time in seconds, or such as 90s, 5m, 2h,"};
+    int at = 0;
+
+    if (o->kind == FLAG) {
+        snprintf(text, ALLOWED_LONGEST, "give true or false");
+    } else if (o->kind == CHOICE) {
+        at = snprintf(text, ALLOWED_LONGEST, strchr(o->choices, ' ') ? "choose one of " : "choose ");
+        for (const char *c = o->choices; *c && at < ALLOWED_LONGEST - 3; c++)
+            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, *c == ' ' ? ", " : "%c", *c);
+    } else if (o->kind == INTEGER || o->kind == NUMBER || o->kind == SECONDS) {
+        at = snprintf(text, ALLOWED_LONGEST, "give %s ", kind[o->kind]);
+        if (isinf(o->most))
+            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "of at least %.10g", o->least);
+        else
+            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "from %.10g to %.10g", o->least, o->most);
+        if (o->unit)
+            snprintf(text + at, ALLOWED_LONGEST - (size_t)at, " (%s)", o->unit);
+    } else {
+        snprintf(text, ALLOWED_LONGEST, "give %s", o->argument);
+    }
+}
+
+static unroll_status refuse_value(const struct option *o, const char *where, const char *value, const char *why)
+{
+    char allowed[ALLOWED_LONGEST];
+
+    describe_allowed(o, allowed);
+    return complain(UNROLL_USAGE, "%s: '%.80s' %s; fix: %s", where, value, why, allowed);
+}
+
+static unroll_status parse_flag(const struct option *o, const char *where, struct setting *to)
+{
+    static const char *const no[] = {"false", "no", "off", "0"}, *const yes[] = {"true", "yes", "on", "1"};
+
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(to->text, yes[i]) == 0 || strcmp(to->text, no[i]) == 0) {
+            to->integer = strcmp(to->text, yes[i]) == 0;
+            return UNROLL_OK;
+        }
+    }
+    return refuse_value(o, where, to->text, "is neither true nor false");
+}
+
+static unroll_status parse_integer(const struct option *o, const char *where, struct setting *to)
+{
+    char *end;
+
+    errno = 0;
+    to->integer = strtoll(to->text, &end, 10);
+    if (end == to->text || *end || isspace((unsigned char)*to->text))
+        return refuse_value(o, where, to->text, "is not a whole number");
+    to->number = (double)to->integer;
+    if (errno == ERANGE || to->number < o->least || to->number > o->most)
+        return refuse_value(o, where, to->text, "is out of range");
+    return UNROLL_OK;
+}
+
+/* NUMBER, and SECONDS, which may end in s, m or h. */
+static unroll_status parse_number(const struct option *o, const char *where, struct setting *to)
+{
+    char *end;
+
+    to->number = strtod(to->text, &end);
+    if (o->kind == SECONDS && end != to->text && *end) {
+        to->number *= *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
+        end += *end == 'h' || *end == 'm' || *end == 's';
+    }
+    /* strtod would also read " 1", "0x1", "inf" and "nan". */
+    if (end == to->text || *end || strspn(to->text, "+-.0123456789eE") < strlen(to->text) - (o->kind == SECONDS))
+        return refuse_value(o, where, to->text, o->kind == SECONDS ? "is not a time" : "is not a number");
+    if (!(to->number >= o->least && to->number <= o->most))
+        return refuse_value(o, where, to->text, "is out of range");
+    return UNROLL_OK;
+}
+
+static unroll_status parse_choice(const struct option *o, const char *where, const struct setting *to)
+{
+    char choices[ALLOWED_LONGEST], *rest = choices;
+    struct suggestion suggestion = suggestion_for(to->text);
+
+    snprintf(choices, sizeof choices, "%s", o->choices);
+    for (char *word = strtok_r(choices, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (strcmp(word, to->text) == 0)
+            return UNROLL_OK;
+        suggestion_offer(&suggestion, word);
+    }
+    if (suggestion.nearest) {
+        char why[ALLOWED_LONGEST];
+        snprintf(why, sizeof why, "is not known; did you mean '%.40s'?", suggestion.nearest);
+        return refuse_value(o, where, to->text, why);
+    }
+    return refuse_value(o, where, to->text, "is not known");
+}
+
+static unroll_status parse_value(const struct option *o, const char *where, struct setting *to)
+{
+    switch (o->kind) {
+    case FLAG:      return parse_flag(o, where, to);
+    case INTEGER:   return parse_integer(o, where, to);
+    case NUMBER:
+    case SECONDS:   return parse_number(o, where, to);
+    case CHOICE:    return parse_choice(o, where, to);
+    case PATH:
+    case DIRECTORY: return *to->text ? UNROLL_OK : refuse_value(o, where, to->text, "is empty");
+    case TEXT:      break;
+    }
+    return UNROLL_OK;
+}
+
+static bool same_value(const struct option *o, const struct setting *a, const struct setting *b)
+{
+    switch (o->kind) {
+    case FLAG:
+    case INTEGER: return a->integer == b->integer;
+    case NUMBER:
+    case SECONDS: return a->number == b->number;
+    default:      return strcmp(a->text, b->text) == 0;
+    }
+}
+
+/* A value from a lower layer than the one there: it only matters when it is that of a saved run. */
+static unroll_status compare_with_run(const struct option *o, const struct setting *there,
+                                      const struct setting *saved)
+{
+    if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
+        return UNROLL_OK;
+    return complain(UNROLL_USAGE, "--%s is '%s', but the run was begun with '%s'; fix: leave it out, or begin "
+                    "another run", o->name, there->text, saved->text);
+}
+
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
+                           const char *where)
+{
+    const struct option *o = &options[id];
+    struct setting *there = &settings->of[id], found = {.source = source, .text = strdup(value)};
+    unroll_status status;
+
+    if (found.text == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the settings");
+    status = parse_value(o, where, &found);
+    if (status == UNROLL_OK && there->source > source)
+        status = compare_with_run(o, there, &found);
+    if (status != UNROLL_OK || there->source > source) {
+        free(found.text);
+        return status;
+    }
+    free(there->text);
+    *there = found;
+    return UNROLL_OK;
+}
+
+unroll_status settings_derive(struct settings *settings, enum option_id id, const char *format, ...)
+{
+    char text[ALLOWED_LONGEST];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    settings_clear(settings, id);
+    return settings_set(settings, id, text, SOURCE_DEFAULT, options[id].name);
+}
+
+void settings_clear(struct settings *settings, enum option_id id)
+{
+    free(settings->of[id].text);
+    settings->of[id] = (struct setting){0};
+}
+
+void settings_free(struct settings *settings)
+{
+    for (int id = 0; id < OPTION_COUNT; id++)
+        settings_clear(settings, id);
+}
+
+unroll_status settings_need(const struct settings *settings, enum option_id id)
+{
+    const char *command = commands[settings->command].name;
+
+    if (is_given(settings, id))
+        return UNROLL_OK;
+    return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command, options[id].argument,
+                    options[id].doc, command);
+}
+
+/* ---- names ---- */
+
+enum option_id option_find(const char *name)
+{
+    int id = 0;
+
+    while (id < OPTION_COUNT && strcmp(options[id].name, name) != 0)
+        id++;
+    return id;
+}
+
+static unroll_status refuse_name(enum command command, const char *name)
+{
+    struct suggestion suggestion = suggestion_for(name);
+    enum option_id elsewhere = option_find(name);
+
+    if (elsewhere != OPTION_COUNT) {
+        int owner = 0;
+        while (!option_is_of(&options[elsewhere], owner))
+            owner++;
+        return complain(UNROLL_USAGE, "%s has no option --%s, but %s has; fix: see 'unroll %s --help'",
+                        commands[command].name, name, commands[owner].name, commands[command].name);
+    }
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (option_is_of(&options[id], command))
+            suggestion_offer(&suggestion, options[id].name);
+    if (suggestion.nearest)
+        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s --help'",
+                        commands[command].name, name, suggestion.nearest, commands[command].name);
+    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'", commands[command].name,
+                    name, commands[command].name);
+}
+
+/* ---- the command line ---- */
+
+struct line {
+    struct settings *settings;
+    int    at, count;
+    char *const *word;
+};
+
+static unroll_status set_named(struct line *line, enum option_id id, const char *value)
+{
+    char where[WHERE_LONGEST];
+
+    snprintf(where, sizeof where, "--%s", options[id].name);
+    return settings_set(line->settings, id, value, SOURCE_LINE, where);
+}
+
+/* NAME=VALUE of --set. */
+static unroll_status read_pair(struct line *line, const char *pair)
+{
+    const char *equals = strchr(pair, '=');
+    char name[WHERE_LONGEST];
+
+    if (equals == NULL || equals == pair || equals - pair >= WHERE_LONGEST)
+        return complain(UNROLL_USAGE, "--set: '%.80s' is not NAME=VALUE; fix: write for example --set hidden=128",
+                        pair);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
+    enum option_id id = option_find(name);
+    if (id == OPTION_COUNT || !option_is_of(&options[id], line->settings->command))
+        return refuse_name(line->settings->command, name);
+    if (id == OPTION_SET || id == OPTION_HELP)
+        return complain(UNROLL_USAGE, "--set %s: this is not a setting; fix: write --%s", name, name);
+    return set_named(line, id, equals + 1);
+}
+
+/* --name, --name=value, --no-name, --name value. */
+static unroll_status read_option(struct line *line, const char *word)
+{
+    const char *equals = strchr(word, '='), *value = equals ? equals + 1 : NULL;
+    char name[WHERE_LONGEST];
+
+    snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
+    enum option_id id = option_find(name);
+    if (id == OPTION_COUNT && strncmp(name, "no-", 3) == 0 && !equals) {
+        id = option_find(name + 3);
+        if (id != OPTION_COUNT && options[id].kind == FLAG && option_is_of(&options[id], line->settings->command))
+            return set_named(line, id, "false");
+        id = OPTION_COUNT;
+    }
+    if (id == OPTION_COUNT || !option_is_of(&options[id], line->settings->command))
+        return refuse_name(line->settings->command, name);
+    if (!value && options[id].kind == FLAG)
+        value = "true";
+    if (!value) {
+        if (line->at == line->count || strncmp(line->word[line->at], "--", 2) == 0)
+            return complain(UNROLL_USAGE, "--%s needs a value; fix: write --%s %s", name, name,
+                            options[id].argument);
+        value = line->word[line->at++];
+    }
+    return id == OPTION_SET ? read_pair(line, value) : set_named(line, id, value);
+}
+
+/* A word without a dash belongs to the first positional option that has none. */
+static unroll_status read_positional(struct line *line, const char *word)
+{
+    enum command command = line->settings->command;
+
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].positional && option_is_of(&options[id], command) && !is_given(line->settings, id))
+            return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
+    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name,
+                    word, commands[command].name);
+}
+
+static unroll_status read_line(struct line *line)
+{
+    unroll_status status = UNROLL_OK;
+    bool words_only = false;
+
+    while (line->at < line->count && status == UNROLL_OK) {
+        const char *word = line->word[line->at++];
+        if (words_only || word[0] != '-' || word[1] == '\0')
+            status = read_positional(line, word);
+        else if (strcmp(word, "--") == 0)
+            words_only = true;
+        else if (strcmp(word, "-h") == 0)
+            status = set_named(line, OPTION_HELP, "true");
+        else if (word[1] == '-')
+            status = read_option(line, word + 2);
+        else
+            status = complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two dashes, "
+                              "see 'unroll %s --help'", commands[line->settings->command].name, word,
+                              commands[line->settings->command].name);
+    }
+    return status;
+}
+
+/* ---- the environment ---- */
+
+static const char prefix[] = "UNROLL_";
+
+/* "UNROLL_TOP_K" from "top-k", and back. */
+static void variable_of(const struct option *o, char text[WHERE_LONGEST])
+{
+    snprintf(text, WHERE_LONGEST, "%s%s", prefix, o->name);
+    for (char *c = text; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static unroll_status refuse_variable(const char *variable)
+{
+    struct suggestion suggestion = suggestion_for(variable);
+    char candidate[OPTION_COUNT][WHERE_LONGEST];
+
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        variable_of(&options[id], candidate[id]);
+        if (options[id].scope != LINE)
+            suggestion_offer(&suggestion, candidate[id]);
+    }
+    if (suggestion.nearest)
+        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s?", variable,
+                        suggestion.nearest);
+    return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; fix: unset it", variable);
+}
+
+/* entry is NAME=VALUE and its name begins with the prefix. */
+static unroll_status read_variable(struct settings *settings, const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    char name[WHERE_LONGEST], variable[WHERE_LONGEST];
+
+    if (equals == NULL)
+        return UNROLL_OK;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        variable_of(&options[id], variable);
+        if (options[id].scope == LINE || strcmp(variable, name) != 0)
+            continue;
+        if (!option_is_of(&options[id], settings->command))
+            return UNROLL_OK;
+        return settings_set(settings, id, equals + 1, SOURCE_ENVIRONMENT, variable);
+    }
+    return refuse_variable(name);
+}
+
+static unroll_status read_environment(struct settings *settings)
+{
+    for (char **entry = environ; *entry; entry++) {
+        if (strncmp(*entry, prefix, sizeof prefix - 1) != 0)
+            continue;
+        unroll_status status = read_variable(settings, *entry);
+        if (status != UNROLL_OK)
+            return status;
+    }
+    return UNROLL_OK;
+}
+
+/* ---- all layers ---- */
+
+static unroll_status read_run(struct settings *settings)
+{
+    char path[4096];
+    const char *directory = text_of(settings, OPTION_RESUME);
+
+    if (snprintf(path, sizeof path, "%s/config.json", directory) >= (int)sizeof path)
+        return complain(UNROLL_USAGE, "--resume: the name is too long");
+    return settings_read_json(settings, path, SOURCE_RUN);
+}
+
+static unroll_status fill_defaults(struct settings *settings)
+{
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (!option_is_of(&options[id], settings->command) || !options[id].fallback)
+            continue;
+        unroll_status status = settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT, options[id].name);
+        if (status != UNROLL_OK)
+            return status;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status settings_load(struct settings *settings, enum command command, int count, char *const words[])
+{
+    struct line line = {.settings = settings, .count = count, .word = words};
+    unroll_status status;
+
+    *settings = (struct settings){.command = command};
+    status = read_line(&line);
+    if (status == UNROLL_OK && is_on(settings, OPTION_HELP))
+        return UNROLL_OK;
+    if (status == UNROLL_OK)
+        status = read_environment(settings);
+    if (status == UNROLL_OK && is_given(settings, OPTION_CONFIG))
+        status = settings_read_json(settings, text_of(settings, OPTION_CONFIG), SOURCE_CONFIG);
+    if (status == UNROLL_OK && is_given(settings, OPTION_RESUME))
+        status = read_run(settings);
+    if (status == UNROLL_OK)
+        status = fill_defaults(settings);
+    return status;
+}

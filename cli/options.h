@@ -1,0 +1,95 @@
+/* The settings of one call of the command: each option's value and where it came from.
+ * Highest first: command line, UNROLL_* environment, config file, saved run, default.
+ * Not the meaning of an option: that is for the commands. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "commands.h"
+
+enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, CHOICE, TEXT, PATH, DIRECTORY };
+
+/* How far an option reaches. A saved run holds FIXED and FREE ones. */
+enum option_scope {
+    FIXED,      /* decides the result: a resumed run must have the same */
+    FREE,       /* a resumed run may have another */
+    CALL,       /* of one call; not saved with a run */
+    LINE,       /* of one call, and only on the command line */
+};
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    enum option_scope scope;
+    bool positional;                /* a word without a dash is its value */
+    const char *argument;           /* what its value is called */
+    const char *unit;
+    const char *fallback;           /* the default as text; NULL: no value, or see derived */
+    const char *derived;            /* where a default comes from that is not a constant, in words */
+    double least, most;             /* both allowed */
+    const char *choices;            /* one space between them */
+    unsigned commands;              /* IN(TRAIN) | ... */
+    const char *group, *doc;
+};
+
+#define OPTION(id, ...) OPTION_##id,
+enum option_id {
+#include "option_table.h"
+    OPTION_COUNT
+};
+#undef OPTION
+#define IN(command) (1u << COMMAND_##command)
+
+extern const struct option options[OPTION_COUNT];
+
+enum source { SOURCE_NONE, SOURCE_DEFAULT, SOURCE_RUN, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE };
+
+struct setting {
+    enum source source;
+    char   *text;                   /* as it was given; NULL: no value */
+    int64_t integer;                /* of INTEGER, and 0 or 1 of FLAG */
+    double  number;                 /* of INTEGER, NUMBER and SECONDS */
+};
+
+struct settings {
+    enum command   command;
+    struct setting of[OPTION_COUNT];
+};
+
+/* Reads all layers for a command; words are what follows its name. Prints what is wrong. The settings
+ * are to be freed in either case. */
+unroll_status settings_load(struct settings *settings, enum command command, int count, char *const words[]);
+void settings_free(struct settings *settings);
+
+/* Gives one option a value. `where` is what messages call it: "--hidden", "UNROLL_HIDDEN". */
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
+                           const char *where);
+/* A value that the command worked out itself: it counts as a default. */
+unroll_status settings_derive(struct settings *settings, enum option_id id, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void settings_clear(struct settings *settings, enum option_id id);
+
+/* A missing argument that the command can't do without. */
+unroll_status settings_need(const struct settings *settings, enum option_id id);
+
+/* Config files and saved runs; options_json.c. The object is the caller's. */
+unroll_status settings_read_json(struct settings *settings, const char *path, enum source source);
+json_t *settings_to_json(const struct settings *settings);
+
+/* OPTION_COUNT: there is none of that name. */
+enum option_id option_find(const char *name);
+static inline bool option_is_of(const struct option *option, enum command command)
+{
+    return option->commands >> command & 1;
+}
+
+static inline bool is_given(const struct settings *s, enum option_id id) { return s->of[id].text != NULL; }
+static inline bool is_on(const struct settings *s, enum option_id id) { return s->of[id].integer != 0; }
+static inline const char *text_of(const struct settings *s, enum option_id id) { return s->of[id].text; }
+static inline int64_t integer_of(const struct settings *s, enum option_id id) { return s->of[id].integer; }
+static inline double number_of(const struct settings *s, enum option_id id) { return s->of[id].number; }
+
+#endif

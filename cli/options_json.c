@@ -1,0 +1,124 @@
+/* Settings as JSON: config files and the settings that are saved with a run. An object whose keys are
+ * the options' names; keys of other commands are allowed, so that commands can share a file. */
+#include "options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "console.h"
+#include "suggest.h"
+
+/* Digits of a number: enough for what people write, and 0.1 stays 0.1. */
+#define NUMBER_FORMAT "%.15g"
+
+static unroll_status refuse_key(const char *path, const char *key)
+{
+    struct suggestion suggestion = suggestion_for(key);
+    enum option_id known = option_find(key);
+
+    if (known != OPTION_COUNT)
+        return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path, key,
+                        key);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].scope != LINE)
+            suggestion_offer(&suggestion, options[id].name);
+    if (suggestion.nearest)
+        return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; did you mean '%s'?", path, key,
+                        suggestion.nearest);
+    return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; fix: settings are named like the options, see "
+                    "'unroll train --help'", path, key);
+}
+
+/* The text of a JSON value that fits the kind of option; NULL: it does not. */
+static const char *text_of_json(enum option_kind kind, const json_t *value, char number[NUMBER_TEXT])
+{
+    bool numeric = kind == NUMBER || kind == SECONDS;
+
+    if (json_is_boolean(value) && kind == FLAG)
+        return json_is_true(value) ? "true" : "false";
+    if (json_is_integer(value) && (kind == INTEGER || numeric)) {
+        snprintf(number, NUMBER_TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return number;
+    }
+    if (json_is_real(value) && numeric) {
+        snprintf(number, NUMBER_TEXT, NUMBER_FORMAT, json_real_value(value));
+        return number;
+    }
+    if (json_is_string(value) && (kind == SECONDS || kind == CHOICE || kind == TEXT || kind >= PATH))
+        return json_string_value(value);
+    return NULL;
+}
+
+static unroll_status read_key(struct settings *settings, const char *path, enum source source, const char *key,
+                              const json_t *value)
+{
+    static const char *const wanted[] = {"true or false", "a whole number", "a number", "a number or a time",
+                                         "a string", "a string", "a string", "a string"};
+    enum option_id id = option_find(key);
+    char number[NUMBER_TEXT], where[512];
+
+    if (id == OPTION_COUNT || options[id].scope == LINE)
+        return refuse_key(path, key);
+    const char *text = text_of_json(options[id].kind, value, number);
+    if (text == NULL)
+        return complain(UNROLL_USAGE, "%s: '%s' must be %s", path, key, wanted[options[id].kind]);
+    if (!option_is_of(&options[id], settings->command))
+        return UNROLL_OK;
+    snprintf(where, sizeof where, "%.400s: %s", path, key);
+    return settings_set(settings, id, text, source, where);
+}
+
+unroll_status settings_read_json(struct settings *settings, const char *path, enum source source)
+{
+    json_error_t error;
+    json_t *object, *value;
+    const char *key;
+    unroll_status status = UNROLL_OK;
+
+    if (source == SOURCE_RUN && access(path, F_OK) != 0)
+        return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run", path);
+    object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (object == NULL && error.line < 1)
+        return complain(UNROLL_DATA, "cannot read '%s': %s", path, error.text);
+    if (object == NULL)
+        return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s", path, error.line, error.column,
+                        error.text);
+    if (!json_is_object(object))
+        status = complain(UNROLL_DATA, "%s is not a JSON object; fix: write {\"hidden\": 128}", path);
+    else
+        json_object_foreach(object, key, value)
+            if (status == UNROLL_OK)
+                status = read_key(settings, path, source, key, value);
+    json_decref(object);
+    return status;
+}
+
+static json_t *json_of(const struct option *o, const struct setting *setting)
+{
+    switch (o->kind) {
+    case FLAG:    return json_boolean(setting->integer != 0);
+    case INTEGER: return json_integer(setting->integer);
+    case NUMBER:
+    case SECONDS: return json_real(setting->number);
+    default:      return json_string(setting->text);
+    }
+}
+
+json_t *settings_to_json(const struct settings *settings)
+{
+    json_t *object = json_object();
+
+    for (int id = 0; object && id < OPTION_COUNT; id++) {
+        bool saved = options[id].scope == FIXED || options[id].scope == FREE;
+        if (!saved || !is_given(settings, id) || !option_is_of(&options[id], settings->command))
+            continue;
+        if (json_object_set_new(object, options[id].name, json_of(&options[id], &settings->of[id])) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
+}

@@ -1,0 +1,439 @@
+/* The directory of a run. The order of writes makes a kill at any moment harmless: a checkpoint appears
+ * whole (the library renames it), metrics are lines of which an unfinished last one is dropped, and old
+ * checkpoints go only after the new one is there. */
+#include "run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "console.h"
+
+enum { NAMES_RESERVED = 320 };      /* of PATH_MAX, for what a run puts behind its directory */
+
+/* ---- names ---- */
+
+static void join(char path[PATH_MAX], const char *directory, const char *name)
+{
+    size_t length = strnlen(directory, PATH_MAX - NAMES_RESERVED);
+
+    memcpy(path, directory, length);
+    snprintf(path + length, PATH_MAX - length, "/%s", name);
+}
+
+void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "ckpt/step-%" PRId64, step);
+    join(path, run->directory, name);
+}
+
+/* N of "step-N", written as run_checkpoint writes it; -1: another name. */
+static int64_t step_of(const char *name)
+{
+    char canonical[64];
+    int64_t step;
+
+    if (sscanf(name, "step-%" SCNd64, &step) != 1 || step < 0)
+        return -1;
+    snprintf(canonical, sizeof canonical, "step-%" PRId64, step);
+    return strcmp(canonical, name) == 0 ? step : -1;
+}
+
+static unroll_status set_directory(struct run *run, const char *directory)
+{
+    size_t length = strlen(directory);
+
+    *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN, .best_validation = NAN};
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    if (length > PATH_MAX - NAMES_RESERVED)
+        return complain(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+    memcpy(run->directory, directory, length);
+    run->directory[length] = '\0';
+    return UNROLL_OK;
+}
+
+static bool exists(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static bool is_empty(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    int count = 0;
+
+    while (entries && count <= 2 && readdir(entries))
+        count++;
+    if (entries)
+        closedir(entries);
+    return count <= 2;          /* . and .. */
+}
+
+/* runs/book for some/book.txt; runs/book-2 when that is taken. */
+static unroll_status choose_name(struct run *run, const char *data)
+{
+    const char *slash = strrchr(data, '/'), *base = slash && slash[1] ? slash + 1 : data;
+    char name[NAME_MAX + 32];
+    int length = (int)strcspn(base, ".");
+
+    if (strcmp(data, "-") == 0)
+        base = "stdin", length = 5;
+    if (length == 0 || length > 200)
+        base = "text", length = 4;
+    for (int number = 1; number < 100000; number++) {
+        if (number == 1)
+            snprintf(name, sizeof name, "runs/%.*s", length, base);
+        else
+            snprintf(name, sizeof name, "runs/%.*s-%d", length, base, number);
+        if (!exists(name))
+            return set_directory(run, name);
+    }
+    return complain(UNROLL_USAGE, "%s and its numbers are taken; fix: choose a directory with --out", name);
+}
+
+unroll_status run_choose(struct run *run, const struct settings *settings)
+{
+    const char *out = text_of(settings, OPTION_OUT);
+    char config[PATH_MAX];
+
+    if (out == NULL)
+        return choose_name(run, text_of(settings, OPTION_DATA));
+    unroll_status status = set_directory(run, out);
+    if (status != UNROLL_OK || !exists(run->directory))
+        return status;
+    if (!is_directory(run->directory))
+        return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out", out);
+    join(config, run->directory, "config.json");
+    if (exists(config))
+        return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another --out",
+                        run->directory, run->directory);
+    if (!is_empty(run->directory))
+        return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another --out", out);
+    return UNROLL_OK;
+}
+
+/* ---- writing ---- */
+
+static unroll_status cannot(const char *what, const char *path)
+{
+    return complain(UNROLL_RESOURCE, "cannot %s '%s': %s", what, path, strerror(errno));
+}
+
+/* With its parents. */
+static unroll_status make_directory(const char *path)
+{
+    char part[PATH_MAX];
+
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && !(errno == EEXIST && is_directory(part)))
+            return cannot("make the directory", part);
+    }
+    return UNROLL_OK;
+}
+
+static bool write_synced(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL)
+        return false;
+    bool written = fputs(text, file) >= 0 && fputc('\n', file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int reason = errno;
+    written = fclose(file) == 0 && written;
+    if (!written)
+        errno = reason;
+    return written;
+}
+
+unroll_status run_write_settings(const struct run *run, const struct settings *settings)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    json_t *object = settings_to_json(settings);
+    char *text = object ? json_dumps(object, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    unroll_status status = UNROLL_OK;
+
+    json_decref(object);
+    if (text == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the settings");
+    join(path, run->directory, "config.json");
+    join(temporary, run->directory, ".config.json.tmp");
+    if (!write_synced(temporary, text) || rename(temporary, path) != 0) {
+        status = cannot("write", path);
+        unlink(temporary);
+    }
+    free(text);
+    return status;
+}
+
+static unroll_status open_metrics(struct run *run)
+{
+    char path[PATH_MAX];
+
+    join(path, run->directory, "metrics.jsonl");
+    run->metrics = fopen(path, "a");
+    if (run->metrics == NULL)
+        return cannot("write", path);
+    if (flock(fileno(run->metrics), LOCK_EX | LOCK_NB) == 0)
+        return UNROLL_OK;
+    fclose(run->metrics);
+    run->metrics = NULL;
+    return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with SIGTERM",
+                    run->directory);
+}
+
+unroll_status run_create(struct run *run, const struct settings *settings)
+{
+    char checkpoints[PATH_MAX];
+
+    join(checkpoints, run->directory, "ckpt");
+    unroll_status status = make_directory(checkpoints);
+    if (status == UNROLL_OK)
+        status = open_metrics(run);
+    return status == UNROLL_OK ? run_write_settings(run, settings) : status;
+}
+
+void run_close(struct run *run)
+{
+    if (run->metrics)
+        fclose(run->metrics);
+    run->metrics = NULL;
+}
+
+/* JSON has no NaN. */
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+unroll_status run_report(struct run *run, const struct report *r)
+{
+    json_t *object = json_pack("{sI so so so so so so so}", "step", (json_int_t)r->step, "epoch", real_or_null(r->epoch),
+                               "loss", real_or_null(r->loss), "val_loss", real_or_null(r->validation),
+                               "norm", real_or_null(r->norm), "lr", real_or_null(r->rate),
+                               "items_per_second", real_or_null(r->speed), "seconds", real_or_null(r->seconds));
+    char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10)) : NULL;
+
+    json_decref(object);
+    if (line == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the metrics");
+    bool written = fprintf(run->metrics, "%s\n", line) > 0 && fflush(run->metrics) == 0;
+    free(line);
+    if (!written)
+        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory, strerror(errno));
+    run->loss = r->loss;
+    if (!isnan(r->validation))
+        run->validation = r->validation;
+    return UNROLL_OK;
+}
+
+/* ---- checkpoints ---- */
+
+static void remove_checkpoint(const char *path)
+{
+    DIR *entries = opendir(path);
+    struct dirent *entry;
+    char file[PATH_MAX];
+
+    while (entries && (entry = readdir(entries))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        join(file, path, entry->d_name);
+        unlink(file);
+    }
+    if (entries)
+        closedir(entries);
+    rmdir(path);
+}
+
+/* A checkpoint that nobody needs, or what a killed process had begun to write. What can't be removed is
+ * only untidy, so failures are not reported. */
+static void tidy(const struct run *run)
+{
+    char directory[PATH_MAX], path[PATH_MAX];
+    struct dirent *entry;
+
+    join(directory, run->directory, "ckpt");
+    DIR *entries = opendir(directory);
+    while (entries && (entry = readdir(entries))) {
+        int64_t step = step_of(entry->d_name);
+        bool old = step >= 0 && step != run->newest && step != run->best;
+        bool unfinished = strncmp(entry->d_name, "step-", 5) == 0 && strstr(entry->d_name, ".tmp.");
+        if (!old && !unfinished)
+            continue;
+        join(path, directory, entry->d_name);
+        remove_checkpoint(path);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step)
+{
+    char path[PATH_MAX];
+
+    if (step == run->newest)
+        return UNROLL_OK;
+    run_checkpoint(run, step, path);
+    unroll_status status = unroll_trainer_save(trainer, path);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    run->newest = step;
+    tidy(run);
+    return UNROLL_OK;
+}
+
+void run_say_resume(const struct run *run)
+{
+    say_always("resume: unroll train --resume %s", run->directory);
+}
+
+/* ---- going on ---- */
+
+static int64_t newest_checkpoint(const char *directory)
+{
+    char path[PATH_MAX];
+    struct dirent *entry;
+    int64_t newest = -1;
+
+    join(path, directory, "ckpt");
+    DIR *entries = opendir(path);
+    while (entries && (entry = readdir(entries)))
+        if (step_of(entry->d_name) > newest)
+            newest = step_of(entry->d_name);
+    if (entries)
+        closedir(entries);
+    return newest;
+}
+
+/* Takes over what a line of the metrics says; false: it is after the newest checkpoint. */
+static bool take_line(struct run *run, const json_t *line)
+{
+    json_int_t step = json_integer_value(json_object_get(line, "step"));
+    const json_t *loss = json_object_get(line, "loss"), *validation = json_object_get(line, "val_loss");
+
+    if (step > run->newest)
+        return false;
+    if (json_is_real(loss))
+        run->loss = json_real_value(loss);
+    if (json_is_real(validation)) {
+        run->validation = json_real_value(validation);
+        if (!(run->validation >= run->best_validation)) {
+            run->best_validation = run->validation;
+            run->best = step;
+        }
+    }
+    run->seconds = json_number_value(json_object_get(line, "seconds"));
+    return true;
+}
+
+/* *kept: bytes of the lines up to the newest checkpoint. A last line without end is a killed process's. */
+static unroll_status read_metrics(struct run *run, FILE *file, const char *path, off_t *kept)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    int number = 0;
+    bool takes = true;
+    unroll_status status = UNROLL_OK;
+
+    *kept = 0;
+    while (takes && status == UNROLL_OK && (length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+        json_t *object = json_loads(line, 0, NULL);
+        number++;
+        if (!json_is_object(object))
+            status = complain(UNROLL_DATA, "%s: line %d is not a JSON object; fix: remove the line", path, number);
+        else
+            takes = take_line(run, object);
+        if (takes)
+            *kept += length;
+        json_decref(object);
+    }
+    free(line);
+    return status;
+}
+
+/* Metrics that are no regular file (a pipe to another program) are only written. */
+static unroll_status cut_metrics(struct run *run)
+{
+    char path[PATH_MAX];
+    struct stat found;
+    off_t kept;
+
+    join(path, run->directory, "metrics.jsonl");
+    if (fstat(fileno(run->metrics), &found) != 0)
+        return cannot("read", path);
+    if (!S_ISREG(found.st_mode))
+        return UNROLL_OK;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return cannot("read", path);
+    unroll_status status = read_metrics(run, file, path, &kept);
+    fclose(file);
+    if (status == UNROLL_OK && kept < found.st_size && ftruncate(fileno(run->metrics), kept) != 0)
+        return cannot("shorten", path);
+    return status;
+}
+
+unroll_status run_open(struct run *run, const char *directory)
+{
+    char checkpoints[PATH_MAX];
+    unroll_status status = set_directory(run, directory);
+
+    if (status != UNROLL_OK)
+        return status;
+    join(checkpoints, run->directory, "ckpt");
+    status = make_directory(checkpoints);
+    if (status == UNROLL_OK)
+        status = open_metrics(run);
+    if (status != UNROLL_OK)
+        return status;
+    run->newest = newest_checkpoint(run->directory);
+    status = cut_metrics(run);
+    if (status == UNROLL_OK)
+        tidy(run);
+    return status;
+}
+
+/* ---- using ---- */
+
+unroll_status run_weights(const char *path, char file[PATH_MAX])
+{
+    struct run run;
+    char checkpoint[PATH_MAX];
+    unroll_status status = set_directory(&run, path);
+
+    if (status != UNROLL_OK)
+        return status;
+    if (!is_directory(run.directory)) {
+        snprintf(file, PATH_MAX, "%s", run.directory);
+        return UNROLL_OK;
+    }
+    int64_t newest = newest_checkpoint(run.directory);
+    run_checkpoint(&run, newest, checkpoint);
+    join(file, newest >= 0 ? checkpoint : run.directory, "model.safetensors");
+    if (exists(file))
+        return UNROLL_OK;
+    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor model.safetensors; "
+                    "fix: give a model file or the directory of a run", path);
+}

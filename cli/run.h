@@ -1,0 +1,48 @@
+/* The directory of a run: config.json, metrics.jsonl, ckpt/step-N/ (the newest and the best) and at the
+ * end model.safetensors. Not what is in a checkpoint: the library writes that. */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "options.h"
+
+struct run {
+    char    directory[PATH_MAX];
+    FILE   *metrics;            /* locked: one process trains a run */
+    int64_t newest, best;       /* steps of the checkpoints; -1: none */
+    double  loss, validation;   /* the last that were measured, nats; NAN: none */
+    double  best_validation;    /* NAN: none */
+    double  seconds;            /* trained up to the newest checkpoint */
+};
+
+/* One line of metrics.jsonl. */
+struct report {
+    int64_t step;
+    double  epoch, loss, norm, rate;
+    double  validation;         /* NAN: not measured now */
+    double  speed;              /* characters per second */
+    double  seconds;
+};
+
+/* Where a new run will be: --out, which must be new or empty, or runs/NAME-OF-DATA. Creates nothing. */
+unroll_status run_choose(struct run *run, const struct settings *settings);
+/* Makes the directories, writes the settings, opens the metrics. */
+unroll_status run_create(struct run *run, const struct settings *settings);
+/* A run to go on with: removes what an interrupted write left, and the metrics after the newest checkpoint. */
+unroll_status run_open(struct run *run, const char *directory);
+void run_close(struct run *run);
+
+unroll_status run_write_settings(const struct run *run, const struct settings *settings);
+unroll_status run_report(struct run *run, const struct report *report);
+/* Writes a checkpoint unless there is one of this step, and removes those that are neither newest nor best. */
+unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step);
+void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
+/* "unroll train --resume DIR" */
+void run_say_resume(const struct run *run);
+
+/* The model file of a run (its newest weights) or of a checkpoint; other paths stay as they are. */
+unroll_status run_weights(const char *path, char file[PATH_MAX]);
+
+#endif

@@ -1,0 +1,27 @@
+/* One training as the command sees it: what cmd_train.c prepares and train_loop.c runs. */
+#ifndef CLI_TRAIN_H
+#define CLI_TRAIN_H
+#include <stdint.h>
+
+#include "options.h"
+#include "run.h"
+
+struct training {
+    struct settings *settings;
+    struct run run;
+    unroll_text    *text;
+    unroll_model   *model;
+    unroll_trainer *trainer;
+    int64_t steps_of_epoch;
+    int64_t end_step;           /* INT64_MAX: time decides */
+    double  end_seconds;        /* INFINITY: steps decide */
+    double  began;              /* of the clock: when the run would have begun, had it not been interrupted */
+};
+
+/* Seconds of a clock that is never set. */
+double seconds_now(void);
+
+/* Trains until the end or a signal, with everything that people see and that is kept. */
+unroll_status training_run(struct training *training);
+
+#endif

@@ -1,0 +1,417 @@
+/* The loop of unroll train: steps, and between them validation, checkpoints, reports, samples and signals.
+ * Everything that decides the weights depends on the step alone; what depends on the clock is only shown. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "output.h"
+#include "train.h"
+
+enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, ROOM = 256 };
+
+static const double redraw_seconds = 0.1, metrics_seconds = 1, plain_seconds = 10;
+
+struct loop {
+    struct training *t;
+    unroll_progress  progress;          /* of the newest step; its step is that of the checkpoint before */
+    double  losses[LOSSES];             /* ring of the newest */
+    int64_t steps_here;                 /* of this process */
+    double  stepping;                   /* seconds inside steps: speed leaves out everything else */
+    int64_t validated, reported;        /* the steps of the newest ones; -1: none */
+    bool    save_failed;
+    struct { double drawn, reported, printed, sampled; } at;    /* seconds of the run */
+    struct { int64_t steps; double stepping; } then;            /* at the newest report */
+};
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t stop_signal, save_signal;
+
+/* A second SIGINT is for somebody who can't wait: it ends the process as it would without us. */
+static void ask_to_stop(int number)
+{
+    stop_signal = number;
+    signal(SIGINT, SIG_DFL);
+}
+
+static void ask_to_save(int number)
+{
+    save_signal = number;
+}
+
+static void listen_to_signals(void)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
+    struct sigaction save = {.sa_handler = ask_to_save, .sa_flags = SA_RESTART};
+
+    for (int i = 0; i < 3; i++)
+        sigaction(stops[i], &stop, NULL);
+    sigaction(SIGUSR1, &save, NULL);
+}
+
+/* ---- what is shown ---- */
+
+static double seconds_of(const struct loop *loop)
+{
+    return seconds_now() - loop->t->began;
+}
+
+/* Of the newest steps, at most LOSSES: one batch's loss jumps too much to be read. */
+static double mean_loss(const struct loop *loop)
+{
+    int64_t count = loop->steps_here < LOSSES ? loop->steps_here : LOSSES;
+    double sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += loop->losses[i];
+    return count ? sum / (double)count : loop->t->run.loss;
+}
+
+/* Characters per second. */
+static double speed_of(const struct loop *loop, int64_t steps, double stepping)
+{
+    const struct settings *s = loop->t->settings;
+    double characters = (double)(steps * integer_of(s, OPTION_BATCH) * integer_of(s, OPTION_BPTT));
+
+    return stepping > 0 ? characters / stepping : NAN;
+}
+
+static double mean_speed(const struct loop *loop)
+{
+    return speed_of(loop, loop->steps_here, loop->stepping);
+}
+
+/* 0 to 1. */
+static double part_done(const struct loop *loop)
+{
+    const struct training *t = loop->t;
+
+    if (isinf(t->end_seconds))
+        return fmin(1, (double)loop->progress.step / (double)t->end_step);
+    return fmin(1, seconds_of(loop) / t->end_seconds);
+}
+
+static double seconds_left(const struct loop *loop)
+{
+    const struct training *t = loop->t;
+
+    if (!isinf(t->end_seconds))
+        return t->end_seconds - seconds_of(loop);
+    double here = seconds_of(loop) - t->run.seconds;
+    return here / (double)loop->steps_here * (double)(t->end_step - loop->progress.step);
+}
+
+/* "step 1,240  loss 1.720  val 1.790  71.2k char/s  grad 0.81  ETA 0:37" */
+static void describe(const struct loop *loop, char line[ROOM])
+{
+    char step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT], validation[NUMBER_TEXT] = "";
+
+    if (!isnan(loop->t->run.validation))
+        snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
+    snprintf(line, ROOM, "step %s  epoch %.2f  loss %.3f%s  %s char/s  grad %.2g  ETA %s",
+             with_commas(step, loop->progress.step), loop->progress.epoch, mean_loss(loop), validation,
+             with_prefix(speed, mean_speed(loop)), loop->progress.norm, as_clock(left, seconds_left(loop)));
+}
+
+static void show_live(struct loop *loop, double now)
+{
+    char text[ROOM], line[ROOM + BAR + 16], bar[BAR + 1] = "";
+    double part = part_done(loop);
+
+    if (!console_is_live() || now - loop->at.drawn < redraw_seconds)
+        return;
+    loop->at.drawn = now;
+    describe(loop, text);
+    for (int i = 0; i < BAR; i++)
+        bar[i] = part * BAR >= i + 0.5 ? '-' : '.';
+    snprintf(line, sizeof line, "%3.0f%% %s %s", 100 * part, bar, text);
+    say_live(line);
+}
+
+static void show_plain(struct loop *loop, double now)
+{
+    char text[ROOM];
+
+    if (console_is_live() || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
+        return;
+    loop->at.printed = now;
+    describe(loop, text);
+    say("%s", text);
+}
+
+/* Writes a symbol behind the others in a line, on which control characters would do harm. */
+static int append_symbol(void *arg, const char *symbol)
+{
+    char *line = arg;
+    size_t length = strlen(line), more = strlen(symbol);
+
+    if (*symbol == '\n')
+        symbol = " / ", more = 3;
+    else if ((unsigned char)*symbol < ' ' || *symbol == 127)
+        symbol = ".", more = 1;
+    if (length + more >= 4 * SAMPLE_LENGTH)
+        return 1;
+    memcpy(line + length, symbol, more + 1);
+    return 0;
+}
+
+static unroll_status show_sample(struct loop *loop, double now)
+{
+    const struct settings *s = loop->t->settings;
+    unroll_sample_config config = unroll_sample_default();
+    char text[4 * SAMPLE_LENGTH + 1] = "", line[sizeof text + 8];
+    double every = number_of(s, OPTION_SAMPLE_EVERY);
+    bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_DEFAULT;
+
+    if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every)
+        return UNROLL_OK;
+    loop->at.sampled = now;
+    config.length = SAMPLE_LENGTH;
+    config.temperature = 0.8;
+    config.seed = (uint64_t)loop->progress.step;
+    unroll_status status = unroll_sample(loop->t->model, &config, append_symbol, text);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    snprintf(line, sizeof line, "  \"%s\"", text);
+    say_dim(line);
+    return UNROLL_OK;
+}
+
+/* ---- what is kept ---- */
+
+static unroll_status report(struct loop *loop, double validation)
+{
+    double now = seconds_of(loop);
+    struct report report = {
+        .step = loop->progress.step, .epoch = loop->progress.epoch, .loss = mean_loss(loop),
+        .norm = loop->progress.norm, .rate = loop->progress.learning_rate, .validation = validation,
+        .speed = speed_of(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
+        .seconds = now,
+    };
+
+    loop->then.steps = loop->steps_here;
+    loop->then.stepping = loop->stepping;
+    loop->at.reported = now;
+    loop->reported = loop->progress.step;
+    return run_report(&loop->t->run, &report);
+}
+
+static unroll_status save(struct loop *loop)
+{
+    unroll_status status = run_save(&loop->t->run, loop->t->trainer, loop->progress.step);
+
+    loop->save_failed = status != UNROLL_OK;
+    return status;
+}
+
+static unroll_status validate(struct loop *loop)
+{
+    struct run *run = &loop->t->run;
+    char line[ROOM];
+    double nats;
+    unroll_status status = unroll_trainer_validate(loop->t->trainer, &nats);
+
+    if (status != UNROLL_OK)
+        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    loop->validated = loop->progress.step;
+    status = report(loop, nats);
+    if (status != UNROLL_OK)
+        return status;
+    if (!(nats >= run->best_validation)) {
+        run->best_validation = nats;
+        run->best = loop->progress.step;
+    }
+    describe(loop, line);
+    say("%s%s", line, run->best == loop->progress.step ? "  best" : "");
+    loop->at.printed = seconds_of(loop);
+    return save(loop);
+}
+
+/* ---- from step to step ---- */
+
+static unroll_status step(struct loop *loop)
+{
+    double began = seconds_now();
+    unroll_status status = unroll_trainer_step(loop->t->trainer, &loop->progress);
+
+    if (status != UNROLL_OK)
+        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    loop->stepping += seconds_now() - began;
+    loop->losses[loop->steps_here++ % LOSSES] = loop->progress.loss;
+    loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
+    return UNROLL_OK;
+}
+
+static bool is_every(const struct loop *loop, enum option_id option, int64_t otherwise)
+{
+    const struct settings *s = loop->t->settings;
+    int64_t every = is_given(s, option) ? integer_of(s, option) : otherwise;
+
+    return every > 0 && loop->progress.step % every == 0;
+}
+
+static bool validates(const struct loop *loop)
+{
+    return number_of(loop->t->settings, OPTION_VALIDATION) > 0;
+}
+
+/* Everything after a step. A validation also reports and saves. */
+static unroll_status look_after(struct loop *loop)
+{
+    bool epoch_ends = is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch);
+    unroll_status status = UNROLL_OK;
+
+    if (epoch_ends)
+        status = validates(loop) ? validate(loop) : save(loop);
+    else if (is_every(loop, OPTION_SAVE_EVERY, 0))
+        status = save(loop);
+    double now = seconds_of(loop);
+    bool is_reported = loop->reported == loop->progress.step;
+    if (status == UNROLL_OK && !is_reported && (loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds))
+        status = report(loop, NAN);
+    show_plain(loop, now);
+    if (status == UNROLL_OK)
+        status = show_sample(loop, now);
+    show_live(loop, now);
+    return status;
+}
+
+static unroll_status answer_signals(struct loop *loop)
+{
+    char path[PATH_MAX];
+
+    if (!stop_signal && !save_signal)
+        return UNROLL_OK;
+    save_signal = 0;
+    unroll_status status = save(loop);
+    if (status == UNROLL_OK && loop->reported != loop->progress.step)
+        status = report(loop, NAN);     /* so that the seconds of the run are known */
+    if (status != UNROLL_OK)
+        return status;
+    run_checkpoint(&loop->t->run, loop->progress.step, path);
+    say_always("saved %s", path);
+    run_say_resume(&loop->t->run);
+    return stop_signal ? UNROLL_PREEMPTED : UNROLL_OK;
+}
+
+static bool is_at_end(const struct loop *loop)
+{
+    return loop->progress.step >= loop->t->end_step || seconds_of(loop) >= loop->t->end_seconds;
+}
+
+static unroll_status train_on(struct loop *loop)
+{
+    unroll_status status = UNROLL_OK;
+
+    while (status == UNROLL_OK && !is_at_end(loop)) {
+        status = step(loop);
+        if (status == UNROLL_OK)
+            status = look_after(loop);
+        if (status == UNROLL_OK)
+            status = answer_signals(loop);
+    }
+    return status;
+}
+
+/* ---- the end ---- */
+
+static unroll_status print_result(const struct loop *loop)
+{
+    const struct run *run = &loop->t->run;
+    const double value[] = {mean_loss(loop), run->validation, run->best_validation, mean_speed(loop)};
+    json_t *number[4];
+
+    for (int i = 0; i < 4; i++)
+        number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
+    return print_json(json_pack("{sI sf so so so so sf ss}", "steps", (json_int_t)loop->progress.step, "epochs",
+                                loop->progress.epoch, "train_loss", number[0], "val_loss", number[1],
+                                "best_val_loss", number[2], "items_per_second", number[3], "seconds",
+                                seconds_of(loop), "out", run->directory));
+}
+
+static void say_result(const struct loop *loop)
+{
+    const struct run *run = &loop->t->run;
+    char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], validation[ROOM] = "";
+
+    if (!isnan(run->best_validation))
+        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %" PRId64 ")", run->validation,
+                 run->best_validation, run->best);
+    say("done: %s steps, %.2f epochs, %s at %s char/s | loss %.4f%s", with_commas(steps, loop->progress.step),
+        loop->progress.epoch, as_clock(clock, seconds_of(loop)), with_prefix(speed, mean_speed(loop)),
+        mean_loss(loop), validation);
+    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s N", run->directory, run->directory,
+        run->directory, isinf(loop->t->end_seconds) ? "epochs" : "for");
+}
+
+static unroll_status finish(struct loop *loop)
+{
+    struct run *run = &loop->t->run;
+    char path[PATH_MAX + 32];
+    unroll_status status = UNROLL_OK;
+
+    if (validates(loop) && loop->validated != loop->progress.step && loop->steps_here > 0)
+        status = validate(loop);
+    if (status == UNROLL_OK && loop->reported != loop->progress.step && loop->steps_here > 0)
+        status = report(loop, NAN);
+    if (status == UNROLL_OK)
+        status = save(loop);
+    if (status != UNROLL_OK)
+        return status;
+    /* The save has brought the weights into the model. */
+    snprintf(path, sizeof path, "%s/model.safetensors", run->directory);
+    status = unroll_model_save(loop->t->model, path);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    say_result(loop);
+    return is_on(loop->t->settings, OPTION_JSON) ? print_result(loop) : UNROLL_OK;
+}
+
+static unroll_status explain_divergence(const struct loop *loop)
+{
+    const struct run *run = &loop->t->run;
+    const struct settings *s = loop->t->settings;
+    double clip = number_of(s, OPTION_CLIP);
+    char path[PATH_MAX] = "none";
+
+    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s", unroll_last_error(),
+             number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "");
+    if (run->newest >= 0)
+        run_checkpoint(run, run->newest, path);
+    say_always("  last good checkpoint: %s", path);
+    return UNROLL_DIVERGED;
+}
+
+/* The loop could not go on: what was trained since the last checkpoint is kept if that is still possible. */
+static unroll_status give_up(struct loop *loop, unroll_status status)
+{
+    if (!loop->save_failed && loop->steps_here > 0 && loop->progress.step != loop->t->run.newest)
+        save(loop);
+    if (loop->t->run.newest >= 0)
+        run_say_resume(&loop->t->run);
+    return status;
+}
+
+unroll_status training_run(struct training *training)
+{
+    struct loop loop = {.t = training, .validated = -1, .reported = -1};
+    struct run *run = &training->run;
+
+    loop.progress.step = run->newest > 0 ? run->newest : 0;
+    if (training->steps_of_epoch > 0)
+        loop.progress.epoch = (double)loop.progress.step / (double)training->steps_of_epoch;
+    loop.at.sampled = loop.at.printed = seconds_of(&loop);
+    listen_to_signals();
+    unroll_status status = train_on(&loop);
+    if (status == UNROLL_OK)
+        status = finish(&loop);
+    if (status == UNROLL_DIVERGED)
+        return explain_divergence(&loop);
+    if (status != UNROLL_OK && status != UNROLL_PREEMPTED)
+        return give_up(&loop, status);
+    return status;
+}

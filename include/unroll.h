@@ -1,0 +1,313 @@
+/* unroll.h: recurrent networks, trained and run at the speed of the hardware.
+ *
+ * Read it top-down: what can go wrong, models, sessions (a model ready to run on a device),
+ * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
+ * Nothing here is thread-safe on one object; different objects may be used by different threads,
+ * except that sessions of one model share its weights. No function ends the process or prints.
+ */
+#ifndef UNROLL_H
+#define UNROLL_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNROLL_VERSION_MAJOR 0
+#define UNROLL_VERSION_MINOR 1
+#define UNROLL_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define UNROLL_API __attribute__((visibility("default")))
+#else
+#define UNROLL_API
+#endif
+
+/* ---- what can go wrong ----------------------------------------------------------------- */
+
+/* The values are the exit codes of the command. */
+typedef enum unroll_status {
+    UNROLL_OK            = 0,
+    UNROLL_FAILURE       = 1,
+    UNROLL_USAGE         = 2,      /* the caller asked for something that has no meaning */
+    UNROLL_DATA          = 3,      /* a file or an input array is missing, damaged or of the wrong kind */
+    UNROLL_UNSUPPORTED   = 4,
+    UNROLL_RESOURCE      = 5,      /* memory or device */
+    UNROLL_DIVERGED      = 6,      /* a loss or a gradient is NaN or infinite */
+    UNROLL_COMMUNICATION = 7,
+    UNROLL_PREEMPTED     = 75,     /* asked to stop; a checkpoint was written */
+} unroll_status;
+
+/* What, where, why and how to mend the last call of this thread that did not return UNROLL_OK. */
+UNROLL_API const char *unroll_last_error(void);
+
+UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
+
+/* ---- models ---------------------------------------------------------------------------- */
+
+typedef enum unroll_loss {
+    UNROLL_LOSS_NONE,
+    UNROLL_LOSS_XENT,               /* softmax cross-entropy; targets are class numbers, -1 is not counted */
+    UNROLL_LOSS_MSE                 /* squared error, summed over the outputs, mean over steps and outputs */
+} unroll_loss;
+
+/* What a network is. Begin with unroll_spec_default(). */
+typedef struct unroll_spec {
+    size_t      size;               /* sizeof(unroll_spec) */
+    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before" */
+    int         layers;             /* 1 .. 64 */
+    int         hidden;             /* units of a layer and direction */
+    int         bidirectional;
+    int         projection;         /* lstm: width of h; 0: none */
+    int         peephole;           /* lstm */
+    float       clip;               /* lstm: limit of what enters the gates' activations; 0: none */
+    int         bias;               /* 1: as PyTorch, one for x and one for h */
+    float       dropout;            /* between layers, in training */
+    int         tokens;             /* 1: inputs are symbol numbers, 0: vectors of floats */
+    int         input;              /* number of symbols, or width of the vectors */
+    int         embed;              /* with tokens: width of the embedding; 0: one-hot */
+    int         tied;               /* the head uses the embedding's weights */
+    int         output;             /* width of the linear head; 0: none, the outputs are the last layer's */
+    unroll_loss loss;
+} unroll_spec;
+
+UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
+
+typedef struct unroll_model unroll_model;
+
+/* A model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch, a function of the seed
+ * alone. The caller frees it, after all sessions of it. */
+UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
+UNROLL_API void unroll_model_free(unroll_model *model);
+
+/* safetensors with PyTorch's names; the spec and the symbols are in its metadata. */
+UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
+UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
+
+/* spec->cell points into the library and stays valid. */
+UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
+
+/* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
+ * long as no session of the model exists. */
+typedef struct unroll_parameter {
+    const char *name;               /* "rnn.weight_ih_l0" */
+    int         rank;               /* 1 or 2 */
+    int         shape[2];
+    float      *data;
+} unroll_parameter;
+
+UNROLL_API int unroll_model_parameters(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, unroll_parameter *parameter);
+
+/* Symbols of the tokens as UTF-8 strings, [spec.input] of them; NULL where the model has none.
+ * Set copies them; the array belongs to the model. */
+UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
+
+/* ---- sessions: a model ready to run on a device ---------------------------------------- */
+
+typedef enum unroll_mode {
+    UNROLL_INFER,                   /* outputs */
+    UNROLL_EVAL,                    /* loss */
+    UNROLL_TRAIN,                   /* loss, gradients, update */
+    UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
+} unroll_mode;
+
+/* Begin with unroll_session_default(). Results do not depend on threads, lanes and chunks: not by a bit. */
+typedef struct unroll_session_config {
+    size_t      size;               /* sizeof(unroll_session_config) */
+    unroll_mode mode;
+    int         steps, rows;        /* T and B of every batch */
+    int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
+    int         resets;             /* 1: batches say where rows start anew */
+    int         carry;              /* 1: a run starts from the states the last one left */
+    int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
+    uint64_t    seed;               /* of dropout masks */
+    int         threads;            /* 0: one for each processor that we may use */
+    int         lanes;              /* operations that may run side by side */
+    int         chunks;             /* pieces of time that may run side by side in different layers */
+    int         shards;             /* of the batch, whose gradients are summed in a tree */
+    const char *isa;                /* "scalar", "avx2", "avx512"; NULL: the best this machine has */
+    int         double_precision;   /* on the reference kernels: for checks */
+} unroll_session_config;
+
+UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
+
+typedef struct unroll_session unroll_session;
+
+/* All memory is taken here: no later call allocates. Sessions of one model on one device share its
+ * weights: what one trains the others use. The model must outlive the session. */
+UNROLL_API unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config,
+                                            unroll_session **session);
+UNROLL_API void unroll_session_free(unroll_session *session);
+
+/* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
+ * not use are NULL. Where t >= lengths[b] their contents do not matter. */
+typedef struct unroll_batch {
+    const int32_t *tokens;          /* [T, B] symbol numbers */
+    const float   *inputs;          /* [T, B, input] */
+    const int32_t *classes;         /* [T, B] targets of cross-entropy, -1: not counted */
+    const float   *values;          /* [T, B, output] targets of squared error */
+    const int32_t *lengths;         /* [B] */
+    const uint8_t *reset;           /* [T, B] 1: the states before this step are zero */
+} unroll_batch;
+
+/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. */
+UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
+/* After a forward; adds to the gradients, so that several batches may share one update. */
+UNROLL_API unroll_status unroll_backward(unroll_session *session);
+
+typedef struct unroll_rates {
+    size_t size;                    /* sizeof(unroll_rates) */
+    double learning_rate, momentum, beta1, beta2, epsilon, decay;
+    double clip;                    /* limit of the norm of the mean gradient; 0: none */
+} unroll_rates;
+
+UNROLL_API unroll_rates unroll_rates_default(const char *optimizer);
+
+/* What a step found. The update is left out, and the gradients dropped, when the norm is not finite;
+ * the status is then UNROLL_DIVERGED. */
+typedef struct unroll_result {
+    double loss;                    /* mean over what was counted, nats or squared error */
+    double weight;                  /* how many were counted */
+    double norm;                    /* of the mean gradient, before clipping; of an update only */
+} unroll_result;
+
+/* The loss of all forwards since the last call of unroll_update or unroll_loss. */
+UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
+UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
+
+/* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
+ * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
+ * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
+ * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0". count must be the buffer's. */
+UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
+UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
+/* How many numbers a buffer holds; 0: there is none of that name. */
+UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
+UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
+
+/* Weights live on the device while sessions exist: brings them back into the model's own memory. */
+UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
+/* And from the model's memory to the device. */
+UNROLL_API unroll_status unroll_session_push(unroll_session *session);
+
+/* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
+UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
+UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t forwards, int64_t updates);
+
+/* Bytes that the session takes beside the weights' own, and what its plan foretold. */
+UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
+UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
+UNROLL_API const char *unroll_session_isa(const unroll_session *session);
+UNROLL_API int unroll_session_threads(const unroll_session *session);
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+/* A UTF-8 text as symbol numbers, one for each character. */
+typedef struct unroll_text unroll_text;
+
+/* symbols NULL: they are found in the text, in the order of their code points; else a character that is
+ * not among them is an error that names it, its line and column. path "-": standard input. */
+UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *symbols, int count,
+                                          unroll_text **text);
+UNROLL_API void unroll_text_free(unroll_text *text);
+UNROLL_API const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count);
+UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *count);
+
+/* ---- training on a text ---------------------------------------------------------------- */
+
+/* Begin with unroll_train_default(). */
+typedef struct unroll_train_config {
+    size_t      size;               /* sizeof(unroll_train_config) */
+    int         batch;              /* rows: the text is cut into so many pieces that run side by side */
+    int         bptt;               /* steps between updates */
+    const char *optimizer;
+    unroll_rates rates;
+    const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
+    int64_t     warmup;             /* steps of linear rise of the learning rate */
+    int64_t     total_steps;        /* what schedules count on */
+    double      validation;         /* the last part of the text that is not trained on, 0 .. 0.5 */
+    uint64_t    seed;
+    int         threads, lanes, chunks;
+    const char *isa;
+} unroll_train_config;
+
+UNROLL_API unroll_train_config unroll_train_default(void);
+
+typedef struct unroll_trainer unroll_trainer;
+
+/* The model's input must be the text's symbols. Both outlive the trainer. */
+UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
+                                            const unroll_train_config *config, unroll_trainer **trainer);
+UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
+
+typedef struct unroll_progress {
+    int64_t step;                   /* updates done */
+    double  epoch;                  /* passes through the training part, with fraction */
+    double  loss;                   /* of this step, nats per character */
+    double  norm, learning_rate;
+    int64_t characters;             /* trained on so far */
+    int64_t steps_per_epoch;
+} unroll_progress;
+
+UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
+/* Mean nats per character over the validation part, read from its beginning with carried state. */
+UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
+
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
+ * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
+ * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
+UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
+
+/* ---- evaluating and sampling ----------------------------------------------------------- */
+
+/* Mean nats per character of a text whose symbols are the model's. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
+                                         int64_t *characters);
+
+typedef struct unroll_sample_config {
+    size_t      size;               /* sizeof(unroll_sample_config) */
+    const char *prompt;             /* UTF-8; NULL or "": the first symbol of the model */
+    int         length;             /* characters to write */
+    double      temperature;        /* 0: always the likeliest */
+    int         top_k;              /* 0: all */
+    uint64_t    seed;
+} unroll_sample_config;
+
+UNROLL_API unroll_sample_config unroll_sample_default(void);
+
+/* Calls write with each UTF-8 symbol as it is drawn; a non-zero return ends it. */
+UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
+                                       int (*write)(void *arg, const char *symbol), void *arg);
+
+/* ---- the plan and the library's own checks --------------------------------------------- */
+
+typedef struct unroll_plan_config {
+    size_t      size;               /* sizeof(unroll_plan_config) */
+    unroll_mode mode;
+    int         steps, rows, lanes, chunks, carry;
+    int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
+    const char *optimizer;
+} unroll_plan_config;
+
+UNROLL_API unroll_plan_config unroll_plan_default(void);
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. */
+UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
+                                           int json);
+
+/* ISAs by name; available says whether this build and this machine have it. NULL ends. */
+UNROLL_API const char *unroll_isa_name(int index, int *available);
+/* Compares every ISA with the reference, and gradients with finite differences, on small models of every
+ * cell; report gets one line a check. Returns UNROLL_FAILURE if one fails. */
+UNROLL_API unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,248 @@
+/* Processor features, the processors allowed to this process, and the floating-point mode.
+ * Linux on x86-64 and AArch64; elsewhere features are "scalar" and the mode is left alone. */
+#include "base/cpu.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+static const char *const isa_names[ISA_COUNT] = {
+#define ISA_TEXT(name, text) text,
+    ISA_LIST(ISA_TEXT)
+#undef ISA_TEXT
+};
+
+const char *isa_name(enum isa isa)
+{
+    return isa_names[isa];
+}
+
+bool isa_parse(const char *name, enum isa *isa)
+{
+    for (int i = 0; i < ISA_COUNT; i++) {
+        if (strcmp(name, isa_names[i]) == 0) {
+            *isa = (enum isa)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool isa_available(enum isa isa)
+{
+    switch (isa) {
+    case ISA_SCALAR:
+        return true;
+#if defined(__x86_64__)     /* the built-in asks XGETBV, too: registers that the system saves */
+    case ISA_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case ISA_AVX512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+            && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#elif defined(__aarch64__)  /* NEON is part of every AArch64 */
+    case ISA_NEON:
+        return true;
+#endif
+    default:
+        return false;
+    }
+}
+
+enum isa isa_best(void)
+{
+    int isa = ISA_COUNT - 1;
+
+    while (!isa_available((enum isa)isa))
+        isa--;
+    return (enum isa)isa;
+}
+
+/* ---- how many ---- */
+
+/* The set may be larger than cpu_set_t: the kernel says EINVAL until it fits. */
+static int processors_by_affinity(void)
+{
+    for (int possible = 1024; possible <= 1 << 20; possible *= 2) {
+        size_t bytes = CPU_ALLOC_SIZE(possible);
+        cpu_set_t *set = CPU_ALLOC(possible);
+        int count = 0, refused = set == NULL || sched_getaffinity(0, bytes, set) != 0;
+        bool too_small = set != NULL && refused && errno == EINVAL;
+
+        if (!refused)
+            count = CPU_COUNT_S(bytes, set);
+        CPU_FREE(set);
+        if (!too_small)
+            return count > 0 ? count : 1;
+    }
+    return 1;
+}
+
+/* The first line of DIRECTORY/NAME; false when there is none. */
+static bool read_line(const char *directory, const char *name, char *line, int size)
+{
+    char path[PATH_MAX];
+    bool good = false;
+
+    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
+        return false;
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        good = fgets(line, size, file) != NULL;
+        fclose(file);
+    }
+    return good;
+}
+
+/* Rounded down: a team waits for its slowest member, and one that is throttled sleeps for the rest of
+ * the period (100 ms by default). */
+static int whole_processors(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0 || quota / period >= INT_MAX)
+        return INT_MAX;
+    return quota < period ? 1 : (int)(quota / period);
+}
+
+/* One group: version 2 says "QUOTA PERIOD" or "max PERIOD" in one file, version 1 has a file for each. */
+static int quota_of_group(const char *directory)
+{
+    char line[64], period_line[64];
+    long long quota, period;
+
+    if (read_line(directory, "cpu.max", line, sizeof line))
+        return sscanf(line, "%lld %lld", &quota, &period) == 2 ? whole_processors(quota, period) : INT_MAX;
+    if (read_line(directory, "cpu.cfs_quota_us", line, sizeof line)
+        && read_line(directory, "cpu.cfs_period_us", period_line, sizeof period_line))
+        return whole_processors(atoll(line), atoll(period_line));
+    return INT_MAX;
+}
+
+/* The tightest limit of a group and its ancestors up to the mount. In a container the inner part of
+ * the path may not be visible, the limit then stands at the mount itself. */
+static int quota_up_to_mount(const char *mount, const char *group)
+{
+    char directory[PATH_MAX];
+    int limit = INT_MAX;
+
+    if (snprintf(directory, sizeof directory, "%s%s", mount, group) >= (int)sizeof directory)
+        return INT_MAX;
+    for (;;) {
+        int quota = quota_of_group(directory);
+        if (quota < limit)
+            limit = quota;
+        char *slash = strrchr(directory, '/');
+        if (slash == NULL || (size_t)(slash - directory) < strlen(mount))
+            return limit;
+        *slash = '\0';
+    }
+}
+
+static bool lists_cpu(const char *controllers)
+{
+    for (const char *at = controllers; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        size_t length = strcspn(at, ",");
+        if (length == 3 && memcmp(at, "cpu", 3) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Lines read "ID:CONTROLLERS:PATH"; version 2 has no controllers, version 1 a mount for each list. */
+int cpu_quota(const char *mount, const char *membership)
+{
+    char line[PATH_MAX], version_1[PATH_MAX];
+    int limit = INT_MAX;
+    FILE *file = fopen(membership, "re");
+
+    if (file == NULL)
+        return INT_MAX;
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (group == NULL)
+            continue;
+        *controllers++ = *group++ = '\0';
+        int quota = INT_MAX;
+        if (*controllers == '\0')
+            quota = quota_up_to_mount(mount, group);
+        else if (lists_cpu(controllers)
+                 && snprintf(version_1, sizeof version_1, "%s/%s", mount, controllers) < PATH_MAX)
+            quota = quota_up_to_mount(version_1, group);
+        if (quota < limit)
+            limit = quota;
+    }
+    fclose(file);
+    return limit;
+}
+
+int cpu_count(void)
+{
+    int allowed = processors_by_affinity();
+    int quota = cpu_quota("/sys/fs/cgroup", "/proc/self/cgroup");
+
+    return quota < allowed ? quota : allowed;
+}
+
+/* ---- floating-point mode ---- */
+
+#if defined(__x86_64__)
+
+uint64_t cpu_float_mode(void)
+{
+    return _mm_getcsr();
+}
+
+void cpu_restore_float_mode(uint64_t mode)
+{
+    _mm_setcsr((unsigned)mode);
+}
+
+void cpu_flush_denormals(void)
+{
+    _mm_setcsr(_mm_getcsr() | 1u << 15 | 1u << 6);      /* FTZ: results, DAZ: operands */
+}
+
+#elif defined(__aarch64__)
+
+uint64_t cpu_float_mode(void)
+{
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+}
+
+void cpu_restore_float_mode(uint64_t mode)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+}
+
+void cpu_flush_denormals(void)
+{
+    cpu_restore_float_mode(cpu_float_mode() | 1u << 24);    /* FZ: operands and results */
+}
+
+#else
+
+uint64_t cpu_float_mode(void)
+{
+    return 0;
+}
+
+void cpu_restore_float_mode(uint64_t mode)
+{
+    (void)mode;
+}
+
+void cpu_flush_denormals(void)
+{
+}
+
+#endif

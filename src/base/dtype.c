@@ -1,0 +1,33 @@
+/* Names and sizes of the element types, made from DTYPE_LIST.
+ * Not the order in which a file stores them: that is file/safetensors. */
+#include "base/dtype.h"
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} table[DTYPE_COUNT] = {
+#define DTYPE_ROW(name, bytes) {#name, bytes},
+    DTYPE_LIST(DTYPE_ROW)
+#undef DTYPE_ROW
+};
+
+const char *dtype_name(enum dtype dtype)
+{
+    return table[dtype].name;
+}
+
+size_t dtype_size(enum dtype dtype)
+{
+    return table[dtype].bytes;
+}
+
+bool dtype_parse(const char *name, enum dtype *dtype)
+{
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        if (strcmp(name, table[i].name) == 0) {
+            *dtype = (enum dtype)i;
+            return true;
+        }
+    }
+    return false;
+}

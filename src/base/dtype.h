@@ -1,0 +1,57 @@
+/* The element types of tensors, by the names that safetensors gives them.
+ * One list makes the enum, the names and the sizes.
+ * Not arithmetic: only the two 16-bit float formats can be widened here. */
+#ifndef BASE_DTYPE_H
+#define BASE_DTYPE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* name, bytes */
+#define DTYPE_LIST(X) \
+    X(F64, 8) X(F32, 4) X(F16, 2) X(BF16, 2) \
+    X(I64, 8) X(I32, 4) X(I16, 2) X(I8, 1) \
+    X(U64, 8) X(U32, 4) X(U16, 2) X(U8, 1) \
+    X(BOOL, 1)
+
+enum dtype {
+#define DTYPE_ENUMERATOR(name, bytes) DTYPE_##name,
+    DTYPE_LIST(DTYPE_ENUMERATOR)
+#undef DTYPE_ENUMERATOR
+    DTYPE_COUNT
+};
+
+const char *dtype_name(enum dtype dtype);
+size_t dtype_size(enum dtype dtype);                        /* bytes of one element */
+bool dtype_parse(const char *name, enum dtype *dtype);      /* false, *dtype untouched: no such type */
+
+static inline float f32_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* bfloat16 is the upper half of a float: exact, NaN payloads included. */
+static inline float bf16_to_f32(uint16_t bits)
+{
+    return f32_from_bits((uint32_t)bits << 16);
+}
+
+/* IEEE binary16, exact: 1 sign bit, 5 of exponent (bias 15), 10 of fraction. NaN payloads are kept. */
+static inline float f16_to_f32(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    uint32_t exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
+
+    if (exponent == 0) {        /* a subnormal half is a normal float: flushing does not touch it */
+        float magnitude = (float)fraction * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    if (exponent == 0x1f)
+        return f32_from_bits(sign | 0x7f800000u | fraction << 13);
+    return f32_from_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+}
+
+#endif

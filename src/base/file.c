@@ -1,0 +1,215 @@
+/* Reading and writing whole files with every system error reported by path and reason.
+ * Reading fails with UNROLL_DATA, writing with UNROLL_RESOURCE.
+ * Knows no format: those are in file/ and data/. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { LARGEST_TRANSFER = 1 << 30 };    /* bytes in one read or write; Linux stops at 2^31 - 4096 */
+
+/* ---- reading ---- */
+
+struct buffer {
+    char *at;
+    size_t used, capacity;      /* one byte more than capacity is allocated, for the final zero */
+};
+
+static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
+{
+    char *larger = capacity < SIZE_MAX ? allocate_zeroed(capacity + 1, 1) : NULL;
+
+    if (larger == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for '%s' (%zu bytes)", path, capacity);
+    if (buffer->used > 0)
+        memcpy(larger, buffer->at, buffer->used);
+    release(buffer->at);
+    buffer->at = larger;
+    buffer->capacity = capacity;
+    return UNROLL_OK;
+}
+
+/* Room for one byte beyond the size that the system states tells the end from a file that grows. */
+static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes,
+                                  struct buffer *buffer)
+{
+    struct stat info;
+    uint64_t size = 65536;
+
+    if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
+        size = (uint64_t)info.st_size + 1;
+    if (size > max_bytes)
+        size = max_bytes < SIZE_MAX ? max_bytes + 1 : SIZE_MAX;
+    return grow(buffer, size, path);
+}
+
+static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
+{
+    TRY(first_buffer(descriptor, path, max_bytes, buffer));
+    for (;;) {
+        size_t room = buffer->capacity - buffer->used;
+        if (room > LARGEST_TRANSFER)
+            room = LARGEST_TRANSFER;
+        ssize_t got = read(descriptor, buffer->at + buffer->used, room);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+        if (got == 0)
+            return UNROLL_OK;
+        buffer->used += (size_t)got;
+        if (buffer->used > max_bytes)
+            return fail(UNROLL_DATA, "'%s' is larger than the %" PRIu64 " bytes allowed here", path,
+                        max_bytes);
+        if (buffer->used == buffer->capacity)
+            TRY(grow(buffer, buffer->capacity > SIZE_MAX / 2 ? SIZE_MAX : buffer->capacity * 2, path));
+    }
+}
+
+unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size)
+{
+    struct buffer buffer = {NULL, 0, 0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return fail(UNROLL_DATA, "cannot open '%s': %s", path, strerror(errno));
+    unroll_status status = read_all(descriptor, path, max_bytes, &buffer);
+    close(descriptor);
+    if (status != UNROLL_OK) {
+        release(buffer.at);
+        return status;
+    }
+    buffer.at[buffer.used] = '\0';
+    *data = buffer.at;
+    *size = buffer.used;
+    return UNROLL_OK;
+}
+
+/* ---- writing ---- */
+
+static unroll_status cannot_write(const char *path)
+{
+    return fail(UNROLL_RESOURCE, "cannot write '%s': %s", path, strerror(errno));
+}
+
+static bool write_all(int descriptor, const struct piece *piece)
+{
+    const char *at = piece->data;
+    size_t left = piece->bytes;
+
+    while (left > 0) {
+        ssize_t put = write(descriptor, at, left < LARGEST_TRANSFER ? left : LARGEST_TRANSFER);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        at += put;
+        left -= (size_t)put;
+    }
+    return true;
+}
+
+/* Pipes and some file systems cannot be synced and say EINVAL. */
+static bool sync_descriptor(int descriptor)
+{
+    return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
+}
+
+/* Opens, writes, syncs, closes; messages name `shown`, the path that the user knows. */
+static unroll_status write_pieces(const char *path, int flags, const char *shown,
+                                  const struct piece *pieces, int count)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+    unroll_status status = UNROLL_OK;
+
+    if (descriptor < 0)
+        return cannot_write(shown);
+    for (int i = 0; i < count && status == UNROLL_OK; i++)
+        if (!write_all(descriptor, &pieces[i]))
+            status = cannot_write(shown);
+    if (status == UNROLL_OK && !sync_descriptor(descriptor))
+        status = cannot_write(shown);
+    if (close(descriptor) != 0 && status == UNROLL_OK)
+        status = cannot_write(shown);
+    return status;
+}
+
+/* A rename is on the disk when its directory is. */
+static unroll_status sync_directory(const char *directory, const char *shown)
+{
+    int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return cannot_write(shown);
+    bool good = sync_descriptor(descriptor);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return good ? UNROLL_OK : cannot_write(shown);
+}
+
+unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count)
+{
+    char directory[PATH_MAX], temporary[PATH_MAX + 32];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    int directory_length = (int)(name - path);
+    struct stat info;
+
+    if (strlen(path) >= sizeof directory || *name == '\0')
+        return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file", path);
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))   /* a directory fails here with EISDIR */
+        return write_pieces(path, 0, path, pieces, count);
+    snprintf(directory, sizeof directory, "%.*s", slash ? directory_length : 1, slash ? path : ".");
+    snprintf(temporary, sizeof temporary, "%.*s.%s.tmp.%ld", directory_length, path, name, (long)getpid());
+
+    unroll_status status = write_pieces(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, path, pieces, count);
+    if (status == UNROLL_OK && rename(temporary, path) != 0)
+        status = cannot_write(path);
+    if (status != UNROLL_OK) {
+        unlink(temporary);
+        return status;
+    }
+    return sync_directory(directory, path);
+}
+
+/* ---- names ---- */
+
+bool file_exists(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0;
+}
+
+static unroll_status make_directory(const char *path)
+{
+    struct stat info;
+
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return UNROLL_OK;
+    return fail(UNROLL_RESOURCE, "cannot make the directory '%s': %s", path, strerror(errno));
+}
+
+unroll_status make_directories(const char *path)
+{
+    char parent[PATH_MAX];
+
+    if (strlen(path) >= sizeof parent)
+        return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long", path);
+    strcpy(parent, path);
+    for (char *slash = strchr(parent + 1, '/'); *path && slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        TRY(make_directory(parent));
+        *slash = '/';
+    }
+    return make_directory(path);
+}

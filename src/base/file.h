@@ -1,0 +1,29 @@
+/* Whole files in and out, safely: a reader gets all or an error, a writer never leaves half a file.
+ * Not a stream: data sets that do not fit memory have their own readers. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Reads at most max_bytes, from a pipe as well; larger is an error. The bytes are aligned to 64 and
+ * followed by a zero byte that *size does not count. The caller gives them to release(). */
+unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size);
+
+struct piece {
+    const void *data;
+    size_t bytes;
+};
+
+/* Writes the pieces one after another: to a temporary file beside `path`, synced to the disk, renamed.
+ * After a failure, or a loss of power, `path` is the old file or the whole new one, never a part of it,
+ * and the temporary is gone (a crash may leave one). What is not a regular file (a pipe,
+ * /dev/stdout) is written in place. One writer a path at a time. */
+unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count);
+
+unroll_status make_directories(const char *path);   /* and their parents; existing ones are fine */
+bool file_exists(const char *path);
+
+#endif

@@ -1,0 +1,64 @@
+/* Aligned zeroed memory on top of aligned_alloc, and three counters.
+ * The counters are atomic because teams allocate, too; they order nothing, so relaxed is enough. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_uint_fast64_t allocations, releases;
+static atomic_int_fast64_t successes_left = -1;     /* negative: no limit */
+
+static bool refused_by_test(void)
+{
+    int_fast64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
+
+    while (left > 0) {
+        if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return false;
+    }
+    return left == 0;
+}
+
+void *allocate_zeroed(size_t count, size_t size)
+{
+    size_t bytes, rounded;
+
+    if (__builtin_mul_overflow(count, size, &bytes)
+        || __builtin_add_overflow(bytes, MEMORY_ALIGNMENT - 1, &rounded) || refused_by_test())
+        return NULL;
+    rounded &= ~(size_t)(MEMORY_ALIGNMENT - 1);     /* aligned_alloc wants a multiple */
+    if (rounded == 0)
+        rounded = MEMORY_ALIGNMENT;
+    void *memory = aligned_alloc(MEMORY_ALIGNMENT, rounded);
+    if (memory == NULL)
+        return NULL;
+    memset(memory, 0, rounded);
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    return memory;
+}
+
+void release(void *memory)
+{
+    if (memory == NULL)
+        return;
+    free(memory);
+    atomic_fetch_add_explicit(&releases, 1, memory_order_relaxed);
+}
+
+uint64_t memory_allocations(void)
+{
+    return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+uint64_t memory_live(void)
+{
+    return memory_allocations() - atomic_load_explicit(&releases, memory_order_relaxed);
+}
+
+void memory_fail_after(int64_t n)
+{
+    atomic_store_explicit(&successes_left, n, memory_order_relaxed);
+}

@@ -1,0 +1,25 @@
+/* Memory for arrays: zeroed, aligned for every vector width, with counts that tests can read.
+ * A test proves with them that a training step allocates nothing, and makes any allocation fail.
+ * Not an arena: the plan places its buffers inside one such block. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MEMORY_ALIGNMENT = 64 };     /* bytes: a cache line and an AVX-512 register */
+
+/* count * size zero bytes, aligned to MEMORY_ALIGNMENT. NULL when there is no memory or the product
+ * overflows, and only then: an empty array has an address too. */
+void *allocate_zeroed(size_t count, size_t size);
+
+/* Gives back what allocate_zeroed gave; NULL is allowed. */
+void release(void *memory);
+
+/* Since the program began, over all threads: successful allocations, and those not yet released. */
+uint64_t memory_allocations(void);
+uint64_t memory_live(void);
+
+/* For tests: after n further successes every allocation fails; n < 0 ends that. */
+void memory_fail_after(int64_t n);
+
+#endif

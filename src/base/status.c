@@ -1,0 +1,36 @@
+/* The last error of each thread. A sentence often quotes names out of a damaged file, so control
+ * characters are replaced before a terminal can obey them.
+ * Not a history: the next failure of the thread overwrites it. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_SIZE = 2048 };
+
+static _Thread_local char last_error[MESSAGE_SIZE];
+
+static void replace_control_characters(char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+            *text = '?';
+}
+
+void keep_error(const char *format, ...)
+{
+    char message[MESSAGE_SIZE];     /* not last_error: an argument may lie in it */
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    replace_control_characters(message);
+    memcpy(last_error, message, sizeof last_error);
+}
+
+const char *unroll_last_error(void)
+{
+    return last_error;
+}

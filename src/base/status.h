@@ -1,0 +1,24 @@
+/* Failing: a status for the caller's code and one sentence for its reader.
+ * Whoever first decides that something is wrong calls fail(); callers above only pass the status on.
+ * Not a log: nothing is printed here. */
+#ifndef BASE_STATUS_H
+#define BASE_STATUS_H
+#include "unroll.h"
+
+/* unroll_status fail(unroll_status status, const char *format, ...)
+ * keeps the sentence for unroll_last_error() of this thread and gives back `status`. The arguments may
+ * contain unroll_last_error() itself, to put words before it. A macro, so that the compiler sees that
+ * `return fail(UNROLL_DATA, ...)` is not UNROLL_OK and outputs need not be set. */
+#define fail(status, ...) (keep_error(__VA_ARGS__), (status))
+
+void keep_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Leaves the function with the status of a call that failed. */
+#define TRY(call)                                      \
+    do {                                               \
+        unroll_status status_of_call = (call);         \
+        if (status_of_call != UNROLL_OK)               \
+            return status_of_call;                     \
+    } while (0)
+
+#endif

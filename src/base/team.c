@@ -1,0 +1,195 @@
+/* Barriers on C11 atomics with a futex to sleep on, and teams, which are threads around one barrier:
+ * passing it begins a run, passing it again ends the run.
+ * Not pinned to processors: the system moves threads as it likes. */
+#include "base/team.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+
+/* ---- barrier ---- */
+
+/* A wait inside a time step is a few us; going to sleep and being woken costs about 20. */
+enum { SPIN_NANOSECONDS = 20000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void barrier_init(struct barrier *barrier, int members)
+{
+    atomic_init(&barrier->arrived, 0);
+    atomic_init(&barrier->epoch, 0);
+    atomic_init(&barrier->sleepers, 0);
+    barrier->members = (unsigned)members;
+}
+
+/* Counts one arrival at meeting `epoch`; the last one opens the barrier. */
+static bool arrive(struct barrier *barrier, unsigned epoch)
+{
+    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 < barrier->members)
+        return false;
+    atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+    /* Both sequentially consistent: either we see the sleeper or the sleeper sees the epoch. */
+    atomic_store(&barrier->epoch, epoch + 1);
+    if (atomic_load(&barrier->sleepers) > 0)
+        syscall(SYS_futex, &barrier->epoch, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    return true;
+}
+
+static bool opens_while_spinning(struct barrier *barrier, unsigned epoch)
+{
+    int64_t begin = nanoseconds();
+
+    do {
+        for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
+            if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != epoch)
+                return true;
+            pause_briefly();
+        }
+    } while (nanoseconds() - begin < SPIN_NANOSECONDS);
+    return false;
+}
+
+static void sleep_until_open(struct barrier *barrier, unsigned epoch)
+{
+    atomic_fetch_add(&barrier->sleepers, 1);
+    while (atomic_load(&barrier->epoch) == epoch)   /* the kernel compares once more, atomically */
+        syscall(SYS_futex, &barrier->epoch, FUTEX_WAIT_PRIVATE, epoch, NULL, NULL, 0);
+    atomic_fetch_sub(&barrier->sleepers, 1);
+}
+
+void barrier_wait(struct barrier *barrier)
+{
+    /* No member can open the next meeting before we arrive: this epoch is the current one. */
+    unsigned epoch = atomic_load_explicit(&barrier->epoch, memory_order_relaxed);
+
+    if (!arrive(barrier, epoch) && !opens_while_spinning(barrier, epoch))
+        sleep_until_open(barrier, epoch);
+}
+
+/* ---- team ---- */
+
+struct member {
+    struct team *team;
+    pthread_t thread;
+    int me;
+};
+
+struct team {
+    struct barrier gate;
+    void (*work)(void *arg, int me);    /* NULL: the workers leave */
+    void *arg;
+    int size;
+    struct member members[];            /* [size]; 0 is the caller and has no thread here */
+};
+
+static void *member_main(void *argument)
+{
+    struct member *member = argument;
+    struct team *team = member->team;
+
+    cpu_flush_denormals();
+    for (;;) {
+        barrier_wait(&team->gate);
+        if (team->work == NULL)
+            return NULL;
+        team->work(team->arg, member->me);
+        barrier_wait(&team->gate);
+    }
+}
+
+/* Ends the workers 1 .. started-1. The caller arrives for itself and for those that never started. */
+static void dismiss(struct team *team, int started)
+{
+    unsigned epoch = atomic_load(&team->gate.epoch);
+
+    team->work = NULL;
+    for (int absent = started - 1; absent < team->size; absent++)
+        arrive(&team->gate, epoch);
+    for (int i = 1; i < started; i++)
+        pthread_join(team->members[i].thread, NULL);
+    release(team);
+}
+
+/* Signals stay with the threads of the program: workers block them all. */
+static int start_member(struct member *member)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&member->thread, NULL, member_main, member);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+unroll_status team_new(int threads, struct team **team)
+{
+    if (threads < 1 || threads > TEAM_LARGEST)
+        return fail(UNROLL_USAGE, "a team of %d threads was asked for; fix: ask for 1 to %d", threads,
+                    TEAM_LARGEST);
+    struct team *made = allocate_zeroed(1, sizeof *made + (size_t)threads * sizeof made->members[0]);
+    if (made == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a team of %d threads", threads);
+    made->size = threads;
+    barrier_init(&made->gate, threads);
+    for (int i = 1; i < threads; i++) {
+        made->members[i].team = made;
+        made->members[i].me = i;
+        int error = start_member(&made->members[i]);
+        if (error != 0) {
+            dismiss(made, i);
+            return fail(UNROLL_RESOURCE, "cannot start thread %d of %d: %s; fix: ask for fewer threads",
+                        i + 1, threads, strerror(error));
+        }
+    }
+    *team = made;
+    return UNROLL_OK;
+}
+
+void team_free(struct team *team)
+{
+    if (team != NULL)
+        dismiss(team, team->size);
+}
+
+int team_size(const struct team *team)
+{
+    return team->size;
+}
+
+void team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
+{
+    uint64_t mode = cpu_float_mode();
+
+    cpu_flush_denormals();
+    team->work = work;
+    team->arg = arg;
+    barrier_wait(&team->gate);
+    work(arg, 0);
+    barrier_wait(&team->gate);
+    cpu_restore_float_mode(mode);
+}

@@ -1,0 +1,81 @@
+/* A cell as shared code sees it: its declaration, and its pointwise steps as functions. Nothing here
+ * depends on a number's type, so that one program holds tables of floats and of doubles. A matrix
+ * product, a loop over time and a cell's name are all foreign to this file. */
+#ifndef CELLS_CELL_H
+#define CELLS_CELL_H
+#include <stddef.h>
+#include "cells/cell_source.h"
+
+enum { CELL_TILE = 16 };      /* units that always lie side by side */
+
+struct cell_input {
+    const char *name;
+    unsigned    from;       /* of enum cell_source; inputs FROM_X come before all others */
+    int         phase;      /* 0 or 1: the phase that reads it */
+};
+
+struct cell_declaration {
+    const char *name;
+    int phases;
+    int inputs, states, saved, links, vectors, options;     /* how many of each; saved <= inputs */
+    const struct cell_input *input;                 /* [inputs] in the order of the weight rows */
+    const char *const *state;                       /* [states] names; the first is the output */
+    const char *const *saved_value, *const *link, *const *vector, *const *option;       /* names */
+};
+
+/* A view of n fields of [rows, width] numbers, floats or doubles as the kernel's table says. Strides
+ * count numbers: field f of row b, unit u lies at
+ *     at[f * field + b * row + (u / CELL_TILE) * tile + u % CELL_TILE]
+ * Dense arrays have tile = CELL_TILE; arrays that interleave n gates by tiles have
+ * field = CELL_TILE, tile = n * CELL_TILE. row = 0 gives all rows the same numbers. No alignment is
+ * needed, and nothing outside the width units is read or written. */
+struct fields {
+    void  *at;
+    size_t field, row, tile;
+};
+
+/* What one time step reads and writes; the comment of cell_begin.h says when. Arrays of which a
+ * cell has no field may be left zero. Memory may be shared, view by view with the same strides:
+ *     value.in = value.saved = gradient.in     sums, then what backward needs, then their gradients
+ *     value.next = value.state                 where no backward follows
+ * because a kernel loads all it reads of a block of units before it stores. gradient.vector gets the
+ * share of each row: the caller adds up rows and steps. gradient.state is added to, all else is set. */
+struct cell_arrays {
+    struct fields in, state, next, saved, link, vector;
+};
+
+/* What a cell may have as an option: a number that is the same for all units. */
+struct cell_options {
+    float clip;             /* > 0: inputs of activation functions are kept within [-clip, clip] */
+};
+
+/* values, gradients: backward only reads the values; forward ignores the gradients. */
+struct cell_step {
+    size_t rows, width;                             /* width >= 1 */
+    struct cell_arrays value, gradient;
+    struct cell_options options;
+};
+
+typedef void cell_kernel(const struct cell_step *step);
+
+struct cell_kernels {
+    const struct cell_declaration *declaration;
+    cell_kernel *forward[2], *backward[2];          /* [phase]; NULL where the cell has one phase */
+};
+
+/* One table per kind of number and instruction set, ended by NULL, all in the same order. Tables of
+ * floats give the same bits, except cells_fixed, which simulates 16-bit numbers and is for forward. */
+extern const struct cell_kernels *const cells_scalar[];
+extern const struct cell_kernels *const cells_f64[];
+extern const struct cell_kernels *const cells_avx2[];
+extern const struct cell_kernels *const cells_avx512[];
+extern const struct cell_kernels *const cells_neon[];
+extern const struct cell_kernels *const cells_fixed[];
+
+/* The cell of that name, or NULL. */
+const struct cell_kernels *cell_find(const struct cell_kernels *const *table, const char *name);
+
+/* How many inputs have one of these sources. */
+int cell_inputs_from(const struct cell_declaration *cell, unsigned sources);
+
+#endif

@@ -1,0 +1,108 @@
+/* Turns a cell's declaration into the struct its functions work on.
+ *
+ * A cell file declares (lists are X-macros; what is left out is empty):
+ *
+ *   CELL            the name
+ *   GATE_INPUTS     INPUT(name, sources): the sums that enter the pointwise part, in the order
+ *                   of the weight rows. A sum is b + W x (FROM_X) + U h (FROM_H) + U link
+ *                   (FROM_LINK): rows of W exist for the inputs FROM_X, rows of U for the
+ *                   inputs FROM_H or FROM_LINK, a bias row for every input.
+ *   STATES          STATE(name): carried from step to step. The first is the output of the layer
+ *                   and the one that FROM_H multiplies.
+ *   SAVED           VALUE(name): kept for backward
+ *   VECTORS         VECTOR(name): weights that multiply unit by unit (peepholes)
+ *   OPTIONS         OPTION(name): numbers of struct cell_options, the same for all units
+ *
+ * A cell with a second matrix phase in a step declares also
+ *
+ *   LINKS           LINK(name): made by the first phase for the product that FROM_LINK asks for
+ *   GATE_INPUTS_2, SAVED_2      as above, for the second phase
+ *
+ * and writes FORWARD(v) and BACKWARD(v, d), with a second phase FORWARD_2 and BACKWARD_2.
+ * v holds the values of some units, d the gradients of the same fields:
+ *
+ *                reads                                    writes
+ *   FORWARD      v.in, v.state, v.vector                  v.next (or v.link), v.saved
+ *   BACKWARD     v.state, v.next, v.saved, v.vector,      d.in, d.vector; adds to d.state
+ *                d.next (or d.link)
+ *
+ * All read v.option; only the first phase has v.vector. FORWARD_2 makes v.next and its BACKWARD_2
+ * runs first. Each phase sees only its own in and saved. d.state arrives with what other paths gave,
+ * a cell adds its part. `in` is gone in BACKWARD: saved values and then d.in are stored over it,
+ * field by field in the order of the lists, which is why there must not be more of them, in the first
+ * phase and in both together. The inputs FROM_X come first, over both phases, so that the product
+ * with x fills one block of fields.
+ */
+#ifndef CELL
+#error "a cell file defines CELL and its lists before it includes cell_begin.h"
+#endif
+#include <assert.h>
+#include "cells/cell_source.h"
+
+#ifndef VECTORS
+#define VECTORS(VECTOR)
+#endif
+#ifndef OPTIONS
+#define OPTIONS(OPTION)
+#endif
+#ifdef GATE_INPUTS_2
+#define CELL_PHASES 2
+#else
+#define CELL_PHASES 1
+#define GATE_INPUTS_2(INPUT)
+#define SAVED_2(VALUE)
+#define LINKS(LINK)
+#endif
+
+#ifndef CELL_HEADS
+#define CELL_HEADS
+
+#define CELL_PASTE2(a, b) a##_##b
+#define CELL_PASTE(a, b)  CELL_PASTE2(a, b)
+#define CELL_(name)       CELL_PASTE(CELL, name)   /* CELL_(forward) is lstm_forward */
+
+#define FORWARD(v)        CELL_CODE void CELL_(forward)(struct CELL_(unit) *v)
+#define FORWARD_2(v)      CELL_CODE void CELL_(forward_2)(struct CELL_(unit) *v)
+#define BACKWARD(v, d)    CELL_CODE void CELL_(backward)(const struct CELL_(unit) *v, \
+                                                         struct CELL_(unit) *d)
+#define BACKWARD_2(v, d)  CELL_CODE void CELL_(backward_2)(const struct CELL_(unit) *v, \
+                                                           struct CELL_(unit) *d)
+
+#define CELL_INPUT_FIELD(name, from) V name;
+#define CELL_FIELD(name)             V name;
+#define CELL_INPUT_INDEX(name, from) CELL_(in_##name),
+#define CELL_INPUT_X_BIT(name, from) | (((from) & FROM_X) != 0 ? 1u << CELL_(in_##name) : 0u)
+#define CELL_STATE_INDEX(name)       CELL_(state_##name),
+#define CELL_SAVED_INDEX(name)       CELL_(saved_##name),
+#define CELL_LINK_INDEX(name)        CELL_(link_##name),
+#define CELL_VECTOR_INDEX(name)      CELL_(vector_##name),
+#define CELL_OPTION_INDEX(name)      CELL_(option_##name),
+#endif
+
+/* ISO C has no empty struct: none_ stands in where a list may be empty, and costs nothing. */
+struct CELL_(unit) {
+    struct { GATE_INPUTS(CELL_INPUT_FIELD) GATE_INPUTS_2(CELL_INPUT_FIELD) } in;
+    struct { STATES(CELL_FIELD) } state, next;
+    struct { SAVED(CELL_FIELD) SAVED_2(CELL_FIELD) char none_; } saved;
+    struct { LINKS(CELL_FIELD) char none_; } link;
+    struct { VECTORS(CELL_FIELD) char none_; } vector;
+    struct { OPTIONS(CELL_FIELD) char none_; } option;
+};
+
+/* Where each field lies in an array of fields; the last name of each list is the count. */
+enum { GATE_INPUTS(CELL_INPUT_INDEX) CELL_(inputs_1) };
+enum { CELL_(before_2) = CELL_(inputs_1) - 1, GATE_INPUTS_2(CELL_INPUT_INDEX) CELL_(inputs) };
+enum { STATES(CELL_STATE_INDEX) CELL_(states) };
+enum { SAVED(CELL_SAVED_INDEX) CELL_(saved_values_1) };
+enum { CELL_(before_saved_2) = CELL_(saved_values_1) - 1, SAVED_2(CELL_SAVED_INDEX) CELL_(saved_values) };
+enum { LINKS(CELL_LINK_INDEX) CELL_(links) };
+enum { VECTORS(CELL_VECTOR_INDEX) CELL_(vectors) };
+enum { OPTIONS(CELL_OPTION_INDEX) CELL_(options) };
+
+enum { CELL_(x_bits) = 0u GATE_INPUTS(CELL_INPUT_X_BIT) GATE_INPUTS_2(CELL_INPUT_X_BIT) };
+
+static_assert((int)CELL_(saved_values_1) <= (int)CELL_(inputs_1),
+              "the first phase saves more values than it has inputs");
+static_assert((int)CELL_(saved_values) <= (int)CELL_(inputs),
+              "the cell saves more values than it has inputs");
+static_assert((CELL_(x_bits) & (CELL_(x_bits) + 1)) == 0, "inputs FROM_X must come before all others");

@@ -1,0 +1,13 @@
+/* Closes a cell file: hands the cell to whoever asked for it, then forgets the declaration. */
+#include CELL_USER
+
+#undef CELL
+#undef CELL_PHASES
+#undef GATE_INPUTS
+#undef GATE_INPUTS_2
+#undef STATES
+#undef SAVED
+#undef SAVED_2
+#undef LINKS
+#undef VECTORS
+#undef OPTIONS

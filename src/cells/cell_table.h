@@ -1,0 +1,19 @@
+/* The cell table. A new cell is one file, one include and one name here.
+ *
+ * Before including this file, include a V header and define CELL_USER as the name of the file that
+ * makes something (kernels, a record, a declaration) of one cell. Every cell includes it as its last
+ * act. A program may have further tables of its own, made the same way.
+ */
+#include "cells/lstm.h"
+#include "cells/lstm_variants.h"
+#include "cells/gru.h"
+#include "cells/gru_before.h"
+#include "cells/rnn.h"
+#include "cells/rnn_relu.h"
+#include "cells/mingru.h"
+
+#define ALL_CELLS(NAMED)                                                            \
+    NAMED(lstm) NAMED(lstm_peephole) NAMED(lstm_clip) NAMED(lstm_peephole_clip)     \
+    NAMED(gru) NAMED(gru_before)                                                    \
+    NAMED(rnn) NAMED(rnn_relu)                                                      \
+    NAMED(mingru)

@@ -1,0 +1,8 @@
+/* All cells in simulated 16-bit fixed point. */
+#include "cells/cell.h"
+#include "cells/v/v_fixed.h"
+#define CELL_USER "cells/cell_loops.h"
+#include "cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_fixed[] = { ALL_CELLS(KERNELS) NULL };

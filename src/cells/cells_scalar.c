@@ -1,0 +1,8 @@
+/* All cells for one float at a time: the reference. */
+#include "cells/cell.h"
+#include "cells/v/v_f32.h"
+#define CELL_USER "cells/cell_loops.h"
+#include "cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_scalar[] = { ALL_CELLS(KERNELS) NULL };

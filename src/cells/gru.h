@@ -1,0 +1,45 @@
+/* GRU whose reset gate acts after the recurrent product ("reset_after": PyTorch, Keras 3, cuDNN).
+ *
+ *     r  = sigmoid(W_r x + U_r h + b_r)                reset gate
+ *     z  = sigmoid(W_z x + U_z h + b_z)                update gate
+ *     n  = tanh(n_x + r n_h)                           candidate, from two sums:
+ *          n_x = W_n x + b_nx,  n_h = U_n h + b_nh
+ *     h' = (1 - z) n + z h
+ *
+ * Cho et al. 2014 in the form of Appleyard et al. 2016. Gate order as in PyTorch.
+ */
+#define CELL                gru
+#define GATE_INPUTS(INPUT)  INPUT(r, FROM_X | FROM_H) INPUT(z, FROM_X | FROM_H) \
+                            INPUT(n_x, FROM_X) INPUT(n_h, FROM_H)
+#define STATES(STATE)       STATE(h)
+#define SAVED(VALUE)        VALUE(r) VALUE(z) VALUE(n) VALUE(n_h)
+#include "cells/cell_begin.h"
+
+FORWARD(v)
+{
+    V r = v_sigmoid(v->in.r);
+    V z = v_sigmoid(v->in.z);
+    V n = v_tanh(v_fma(r, v->in.n_h, v->in.n_x));
+
+    v->next.h = v_mix(z, v->state.h, n);
+    v->saved.r = r;
+    v->saved.z = z;
+    v->saved.n = n;
+    v->saved.n_h = v->in.n_h;
+}
+
+BACKWARD(v, d)
+{
+    V r = v->saved.r, z = v->saved.z, n = v->saved.n;
+
+    V d_h = d->next.h;
+    V d_n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), v_tanh_slope(n));
+
+    d->in.r = v_mul(v_mul(d_n, v->saved.n_h), v_sigmoid_slope(r));
+    d->in.z = v_mul(v_mul(d_h, v_sub(v->state.h, n)), v_sigmoid_slope(z));
+    d->in.n_x = d_n;
+    d->in.n_h = v_mul(d_n, r);
+    d->state.h = v_fma(d_h, z, d->state.h);
+}
+
+#include "cells/cell_end.h"

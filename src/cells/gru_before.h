@@ -1,0 +1,57 @@
+/* GRU whose reset gate acts before the recurrent product (the paper; ONNX's default).
+ *
+ *     r  = sigmoid(W_r x + U_r h + b_r)                reset gate
+ *     rh = r h                                         goes through the second product
+ *     z  = sigmoid(W_z x + U_z h + b_z)                update gate
+ *     n  = tanh(W_n x + U_n rh + b_n)                  candidate
+ *     h' = (1 - z) n + z h
+ *
+ * Cho et al. 2014. A step has two phases because U_n rh cannot start before rh is known.
+ */
+#define CELL                  gru_before
+#define STATES(STATE)         STATE(h)
+#define GATE_INPUTS(INPUT)    INPUT(r, FROM_X | FROM_H)
+#define SAVED(VALUE)          VALUE(r)
+#define LINKS(LINK)           LINK(rh)
+#define GATE_INPUTS_2(INPUT)  INPUT(z, FROM_X | FROM_H) INPUT(n, FROM_X | FROM_LINK)
+#define SAVED_2(VALUE)        VALUE(z) VALUE(n)
+#include "cells/cell_begin.h"
+
+FORWARD(v)
+{
+    V r = v_sigmoid(v->in.r);
+
+    v->link.rh = v_mul(r, v->state.h);
+    v->saved.r = r;
+}
+
+FORWARD_2(v)
+{
+    V z = v_sigmoid(v->in.z);
+    V n = v_tanh(v->in.n);
+
+    v->next.h = v_mix(z, v->state.h, n);
+    v->saved.z = z;
+    v->saved.n = n;
+}
+
+BACKWARD_2(v, d)
+{
+    V z = v->saved.z, n = v->saved.n;
+    V d_h = d->next.h;
+
+    d->in.z = v_mul(v_mul(d_h, v_sub(v->state.h, n)), v_sigmoid_slope(z));
+    d->in.n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), v_tanh_slope(n));
+    d->state.h = v_fma(d_h, z, d->state.h);
+}
+
+BACKWARD(v, d)
+{
+    V r = v->saved.r;
+    V d_rh = d->link.rh;
+
+    d->in.r = v_mul(v_mul(d_rh, v->state.h), v_sigmoid_slope(r));
+    d->state.h = v_fma(d_rh, r, d->state.h);
+}
+
+#include "cells/cell_end.h"

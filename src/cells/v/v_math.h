@@ -1,0 +1,124 @@
+/* sigmoid, tanh, exp and log for every V of 32-bit floats, written once on the basic operations, so
+ * that all instruction sets give the same bits (compile with -ffp-contract=off). Besides the
+ * operations of v_derived.h a V of floats gives four for this file:
+ *     v_select_less(a, b, yes, no)    yes where a < b, otherwise no
+ *     v_exponent_of_low_bits(t)       the bits of t shifted left by 23: 2^(low 8 bits - 127)
+ *     v_low_bits_of_exponent(a)       for a >= 0: 2^23 + the 8 bits of a's exponent
+ *     v_mantissa(a)                   the fraction bits of a with exponent 0: in [1, 2)
+ *
+ * sigmoid, tanh and exp rest on e^x = s (1 + q) with s = 2^n, n = round(x / ln 2), r = x - n ln 2,
+ * q = e^r - 1:
+ *     q = r + r^2 P(r), P of degree 4 interpolated at Chebyshev nodes on |r| <= ln 2 / 2
+ *     (tools/fit_expm1.py), relative error of q 2.5e-8.
+ * Having q beside s gives e^x - 1 = s q + (s - 1) without cancellation, hence a tanh that is
+ * relatively accurate near 0. log takes x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
+ *     log(1 + f) = f - f^2 / 2 + f^3 P(f), P of degree 8 interpolated at Chebyshev nodes
+ *     (tools/fit_log1p.py), relative error 3.4e-9.
+ *
+ * Largest errors against double precision, tested in tests/cells/check_math.c (2^-40 <= |x| <= 80
+ * for the first two, all x for the others):
+ *     sigmoid   8.9e-8, 2.4 ulp        exp   1.1 ulp, also where the result is denormal
+ *     tanh      1.5e-7, 2.5 ulp        log   0.8 ulp, also of denormal numbers
+ * Below -87 the sigmoid stays at 1.6e-38.
+ */
+#ifndef V_MATH_H
+#define V_MATH_H
+
+/* x within [low, high]; a NaN stays a NaN (see v_min in v_derived.h). */
+CELL_CODE V v_between(float low, V x, float high)
+{
+    return v_max(v_const(low), v_min(v_const(high), x));
+}
+
+/* Adding this rounds to an integer n and leaves n + 127 in the low bits. */
+#define V_SHIFT (12582912.f + 127.f)    /* 1.5 * 2^23 + 127 */
+
+struct v_exponential { V n, scale, q; };     /* e^x = scale (1 + q), scale = 2^n */
+
+/* scale is right for |x| <= 87; n and q are right for |x| <= 104. */
+CELL_CODE struct v_exponential v_exponential(V x)
+{
+    const V shift = v_const(V_SHIFT);
+    V t = v_fma(x, v_const(1.44269502f), shift);
+    V n = v_sub(t, shift);
+    V r = v_fma(n, v_const(-0.69140625f), x);           /* ln 2 in two parts */
+    r = v_fma(n, v_const(-0.0017409306f), r);
+
+    V p = v_fma(v_const(0.0013926184f), r, v_const(0.00836317893f));
+    p = v_fma(p, r, v_const(0.0416665561f));
+    p = v_fma(p, r, v_const(0.166665763f));
+    p = v_fma(p, r, v_const(0.5f));
+
+    struct v_exponential e = { n, v_exponent_of_low_bits(t), v_fma(v_mul(r, r), p, r) };
+    return e;
+}
+
+/* 1 / (1 + e^-x) */
+CELL_CODE V v_sigmoid(V x)
+{
+    struct v_exponential e = v_exponential(v_sub(v_const(0), v_between(-87, x, 87)));
+    V one_plus = v_add(v_fma(e.scale, e.q, e.scale), v_const(1));
+    return v_div(v_const(1), one_plus);
+}
+
+/* (e^2x - 1) / (e^2x + 1) */
+CELL_CODE V v_tanh(V x)
+{
+    V x10 = v_between(-10, x, 10);                      /* tanh 10 rounds to 1 */
+    struct v_exponential e = v_exponential(v_add(x10, x10));
+    V minus_one = v_fma(e.scale, e.q, v_sub(e.scale, v_const(1)));
+    return v_div(minus_one, v_add(minus_one, v_const(2)));
+}
+
+/* e^x from 0 to infinity. 2^n goes in two factors, because n runs from -150 to 128. */
+CELL_CODE V v_exp(V x)
+{
+    const V shift = v_const(V_SHIFT);
+    struct v_exponential e = v_exponential(v_between(-104, x, 89));
+    V t = v_fma(e.n, v_const(0.5f), shift);
+    V half = v_exponent_of_low_bits(t);
+    V other_half = v_exponent_of_low_bits(v_add(v_sub(e.n, v_sub(t, shift)), shift));
+    return v_mul(v_fma(half, e.q, half), other_half);
+}
+
+/* log(1 + f), f from sqrt(1/2) - 1 to sqrt(2) - 1, plus k ln 2 */
+CELL_CODE V v_log_of_parts(V f, V k)
+{
+    V p = v_fma(v_const(0.0697161183f), f, v_const(-0.114797339f));
+    p = v_fma(p, f, v_const(0.116854198f));
+    p = v_fma(p, f, v_const(-0.124256872f));
+    p = v_fma(p, f, v_const(0.142490581f));
+    p = v_fma(p, f, v_const(-0.166678026f));
+    p = v_fma(p, f, v_const(0.200007156f));
+    p = v_fma(p, f, v_const(-0.24999997f));
+    p = v_fma(p, f, v_const(0.333333313f));
+
+    V square = v_mul(f, f);
+    V small = v_mul(v_mul(square, f), p);               /* smallest terms first */
+    small = v_fma(k, v_const(0.0017409306f), small);
+    small = v_fma(square, v_const(-0.5f), small);
+    return v_fma(k, v_const(0.69140625f), v_add(f, small));
+}
+
+/* The natural logarithm: -infinity at 0, NaN below. */
+CELL_CODE V v_log(V x)
+{
+    const V zero = v_const(0), one = v_const(1), smallest_normal = v_const(0x1p-126f);
+    V scaled = v_mul(x, v_select_less(x, smallest_normal, v_const(0x1p23f), one));
+    V bias = v_select_less(x, smallest_normal, v_const(0x1p23f + 127 + 23), v_const(0x1p23f + 127));
+    V k = v_sub(v_low_bits_of_exponent(scaled), bias), m = v_mantissa(scaled);
+    V halving = v_select_less(v_const(1.41421356f), m, v_const(0.5f), one);
+    k = v_add(k, v_select_less(v_const(1.41421356f), m, one, zero));
+    V log_x = v_log_of_parts(v_sub(v_mul(m, halving), one), k);
+
+    V not_positive = v_select_less(x, zero, v_const(NAN), v_sub(x, v_const(INFINITY)));
+    log_x = v_select_less(zero, x, log_x, not_positive);
+    return v_select_less(v_const(0x1.fffffep127f), x, x, log_x);
+}
+
+CELL_CODE V v_less(V a, V b) { return v_select_less(a, b, v_const(1), v_const(0)); }
+
+#undef V_SHIFT
+#endif
+
+#include "cells/v/v_derived.h"

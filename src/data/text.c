@@ -1,0 +1,297 @@
+/* UTF-8 texts as symbol numbers: strict decoding, then each code point becomes the number of its symbol.
+ * Line ends stay as they are, and so does a byte order mark: a text is what its bytes say.
+ * Not a tokenizer of words or pieces of words: one character is one symbol. */
+#include "data/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+typedef unsigned char byte;
+
+enum { NAME_SHOWN = 160, LARGEST_CODE = 0x10ffff, NO_SYMBOL = -1 };
+
+struct source {
+    const byte *at, *end;
+    const char *name;
+};
+
+/* ---- UTF-8 ---- */
+
+/* A first byte alone tells the length; 0: no character begins with it. */
+static int sequence_length(byte first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first <= 0xdf)
+        return 2;
+    if (first >= 0xe0 && first <= 0xef)
+        return 3;
+    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+}
+
+/* The well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing
+ * above U+10FFFF. Returns the length in bytes; 0: ill-formed. */
+static int decode(const byte *at, const byte *end, int32_t *code)
+{
+    static const int32_t least[TEXT_LONGEST_CHARACTER + 1] = {0, 0, 0x80, 0x800, 0x10000};
+    int length = sequence_length(at[0]);
+
+    if (length == 1) {
+        *code = at[0];
+        return 1;
+    }
+    if (length == 0 || end - at < length)
+        return 0;
+    int32_t value = at[0] & (0x7f >> length);
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        value = value << 6 | (at[i] & 0x3f);
+    }
+    if (value < least[length] || value > LARGEST_CODE || (value >= 0xd800 && value <= 0xdfff))
+        return 0;
+    *code = value;
+    return length;
+}
+
+static void encode(int32_t code, char spelling[TEXT_LONGEST_CHARACTER + 1])
+{
+    static const byte lead[TEXT_LONGEST_CHARACTER + 1] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    spelling[length] = '\0';
+    for (int i = length - 1; i > 0; i--, code >>= 6)
+        spelling[i] = (char)(0x80 | (code & 0x3f));
+    spelling[0] = (char)(lead[length] | code);
+}
+
+/* ---- bytes to code points ---- */
+
+static size_t count_lines(const byte *from, const byte *to)
+{
+    size_t lines = 1;
+
+    for (; from < to; from++)
+        lines += *from == '\n';
+    return lines;
+}
+
+/* Every byte that does not continue a character begins one. */
+static size_t count_characters(const struct source *source)
+{
+    size_t count = 0;
+
+    for (const byte *at = source->at; at < source->end; at++)
+        count += (*at & 0xc0) != 0x80;
+    return count;
+}
+
+static unroll_status check_bytes(const struct source *source)
+{
+    size_t size = (size_t)(source->end - source->at);
+
+    if (size == 0)
+        return fail(UNROLL_DATA, "'%.*s' is empty; fix: give a text with at least one character",
+                    NAME_SHOWN, source->name);
+    const byte *zero = memchr(source->at, 0, size);
+    if (zero)
+        return fail(UNROLL_DATA, "'%.*s' is a binary file, not a text: byte %zu is zero; fix: give UTF-8 "
+                    "text", NAME_SHOWN, source->name, (size_t)(zero - source->at));
+    if (count_characters(source) > INT32_MAX)
+        return fail(UNROLL_DATA, "'%.*s' has more than %d characters; fix: cut the file into parts",
+                    NAME_SHOWN, source->name, INT32_MAX);
+    return UNROLL_OK;
+}
+
+/* codes has room for count_characters. */
+static unroll_status decode_all(const struct source *source, int32_t *codes, size_t *count, int32_t *largest)
+{
+    int32_t *next = codes, most = 0;
+
+    for (const byte *at = source->at; at < source->end; next++) {
+        int length = decode(at, source->end, next);
+        if (length == 0)
+            return fail(UNROLL_DATA, "'%.*s' is not UTF-8: byte 0x%02x at offset %zu in line %zu; fix: "
+                        "convert it, for example with 'iconv -f LATIN1 -t UTF-8'", NAME_SHOWN, source->name,
+                        *at, (size_t)(at - source->at), count_lines(source->at, at));
+        if (*next > most)
+            most = *next;
+        at += length;
+    }
+    *count = (size_t)(next - codes);
+    *largest = most;
+    return UNROLL_OK;
+}
+
+/* ---- code points to symbol numbers ---- */
+
+static unroll_status make_symbols(unroll_text *text, int count)
+{
+    text->spelling = allocate_zeroed((size_t)count, sizeof *text->spelling);
+    text->symbols = allocate_zeroed((size_t)count, sizeof *text->symbols);
+    if (text->spelling == NULL || text->symbols == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for %d symbols", count);
+    for (int i = 0; i < count; i++)
+        text->symbols[i] = text->spelling[i];
+    text->symbol_count = count;
+    return UNROLL_OK;
+}
+
+/* number[code] becomes the rank of the code among those of the text. */
+static unroll_status find_symbols(unroll_text *text, int32_t *number, int32_t largest)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < text->count; i++)
+        number[text->tokens[i]] = 0;
+    for (int32_t code = 0; code <= largest; code++)
+        if (number[code] != NO_SYMBOL)
+            number[code] = count++;
+    TRY(make_symbols(text, count));
+    for (int32_t code = 0; code <= largest; code++)
+        if (number[code] != NO_SYMBOL)
+            encode(code, text->spelling[number[code]]);
+    return UNROLL_OK;
+}
+
+static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t largest,
+                                 const char *const *symbols, int count)
+{
+    TRY(make_symbols(text, count));
+    for (int i = 0; i < count; i++) {
+        const byte *symbol = (const byte *)symbols[i];
+        size_t size = strlen(symbols[i]);
+        int32_t code;
+        if (size == 0 || (size_t)decode(symbol, symbol + size, &code) != size)
+            return fail(UNROLL_DATA, "symbol %d, '%.32s', is not one character: the model does not read text",
+                        i, symbols[i]);
+        memcpy(text->spelling[i], symbols[i], size + 1);
+        if (code > largest)
+            continue;
+        if (number[code] != NO_SYMBOL)
+            return fail(UNROLL_DATA, "symbols %d and %d are the same character U+%04" PRIX32, number[code], i,
+                        (uint32_t)code);
+        number[code] = i;
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status unknown_character(const unroll_text *text, const char *name, size_t at)
+{
+    size_t line = 1, column = 1;
+    char spelling[TEXT_LONGEST_CHARACTER + 1];
+
+    for (size_t i = 0; i < at; i++) {
+        bool ends_line = text->tokens[i] == '\n';
+        line += ends_line;
+        column = ends_line ? 1 : column + 1;
+    }
+    encode(text->tokens[at], spelling);
+    return fail(UNROLL_DATA, "'%.*s', line %zu, column %zu: the character '%s' (U+%04" PRIX32 ") is not "
+                "among the model's %d symbols; fix: remove or replace it, or train a model on a text that "
+                "has it", NAME_SHOWN, name, line, column, text->tokens[at] == '\n' ? "\\n" : spelling,
+                (uint32_t)text->tokens[at], text->symbol_count);
+}
+
+static unroll_status renumber(unroll_text *text, const int32_t *number, const char *name)
+{
+    for (size_t i = 0; i < text->count; i++)
+        if (number[text->tokens[i]] == NO_SYMBOL)
+            return unknown_character(text, name, i);
+    for (size_t i = 0; i < text->count; i++)
+        text->tokens[i] = number[text->tokens[i]];
+    return UNROLL_OK;
+}
+
+/* The tokens are code points before and symbol numbers after. */
+static unroll_status number_characters(unroll_text *text, const char *name, int32_t largest,
+                                       const char *const *symbols, int symbol_count)
+{
+    int32_t *number = allocate_zeroed((size_t)largest + 1, sizeof *number);
+
+    if (number == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for the symbols of '%.*s'", NAME_SHOWN, name);
+    for (int32_t code = 0; code <= largest; code++)
+        number[code] = NO_SYMBOL;
+    unroll_status status = symbols ? use_symbols(text, number, largest, symbols, symbol_count)
+                                   : find_symbols(text, number, largest);
+    if (status == UNROLL_OK)
+        status = renumber(text, number, name);
+    release(number);
+    return status;
+}
+
+static unroll_status parse_into(unroll_text *text, const struct source *source, const char *const *symbols,
+                                int symbol_count)
+{
+    int32_t largest;
+
+    TRY(check_bytes(source));
+    text->tokens = allocate_zeroed(count_characters(source), sizeof *text->tokens);
+    if (text->tokens == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for the characters of '%.*s'", NAME_SHOWN, source->name);
+    TRY(decode_all(source, text->tokens, &text->count, &largest));
+    return number_characters(text, source->name, largest, symbols, symbol_count);
+}
+
+unroll_status text_parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
+                         int symbol_count, unroll_text **text)
+{
+    struct source source = {bytes, (const byte *)bytes + size, name};
+    unroll_text *parsed = allocate_zeroed(1, sizeof *parsed);
+
+    if (parsed == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for '%.*s'", NAME_SHOWN, name);
+    unroll_status status = parse_into(parsed, &source, symbols, symbol_count);
+    if (status != UNROLL_OK) {
+        unroll_text_free(parsed);
+        return status;
+    }
+    *text = parsed;
+    return UNROLL_OK;
+}
+
+/* ---- the public functions ---- */
+
+unroll_status unroll_text_open(const char *path, const char *const *symbols, int count, unroll_text **text)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    uint64_t most_bytes = (uint64_t)INT32_MAX * TEXT_LONGEST_CHARACTER;
+    void *bytes;
+    size_t size;
+
+    if (symbols && count < 1)
+        return fail(UNROLL_USAGE, "a text needs at least 1 symbol, not %d", count);
+    TRY(read_whole_file(standard_input ? "/dev/stdin" : path, most_bytes, &bytes, &size));
+    unroll_status status = text_parse(bytes, size, standard_input ? "standard input" : path, symbols, count,
+                                      text);
+    release(bytes);
+    return status;
+}
+
+void unroll_text_free(unroll_text *text)
+{
+    if (text == NULL)
+        return;
+    release(text->symbols);
+    release(text->spelling);
+    release(text->tokens);
+    release(text);
+}
+
+const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count)
+{
+    *count = text->count;
+    return text->tokens;
+}
+
+const char *const *unroll_text_symbols(const unroll_text *text, int *count)
+{
+    *count = text->symbol_count;
+    return text->symbols;
+}

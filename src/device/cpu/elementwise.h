@@ -1,0 +1,166 @@
+/* Kernels without a sum over rows: dropout, copy, fill, tree, norm, pack. */
+#include "base/philox.h"
+
+/* ---- dropout --------------------------------------------------------------------------- */
+
+enum { RUN_SEED, RUN_STEP };            /* of the I64 view DROPOUT_RUN */
+
+/* What decides over one row of units: its place in the whole tensor, the step, the seed and the stream. */
+struct mask { uint32_t key[2], counter[4]; real keep; float probability; };
+
+static struct mask mask_of(const struct call *call)
+{
+    const int64_t *run = call->view[DROPOUT_RUN].at;
+    const uint64_t seed = (uint64_t)run[RUN_SEED];
+    const float p = call->op->probability;
+    return (struct mask){
+        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->op->stream },
+        .counter = { 0, 0, 0, (uint32_t)run[RUN_STEP] },
+        .keep = (real)(1.0 / (1.0 - (double)p)), .probability = p,
+    };
+}
+
+/* y = x / (1 - p) where the mask keeps, otherwise 0; unit: the number of x[0] in the whole row. */
+static void drop_row(struct mask *m, const real *x, real *y, size_t n, uint32_t unit, bool adds)
+{
+    uint32_t word[4];
+    for (size_t i = 0; i < n; i++, unit++) {
+        if (i == 0 || unit % 4 == 0) {
+            m->counter[0] = unit / 4;
+            philox(m->key, m->counter, word);
+        }
+        real kept = philox_unit(word[unit % 4]) >= m->probability ? x[i] * m->keep : 0;
+        y[i] = adds ? y[i] + kept : kept;
+    }
+}
+
+/* Also its own backward: dx = dropout of dy. */
+static unroll_status kernel_dropout(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *x = &call->view[DROPOUT_X], *y = &call->view[DROPOUT_Y];
+    const bool adds = call->op->view[DROPOUT_Y].access == ADD;
+    const size_t rows = tensor_rows(x), batch = x->count[1];
+    const struct range row = my_share(rows, me, team, 1);
+    struct mask mask = mask_of(call);
+    for (size_t r = row.first; r < row.end; r++) {
+        mask.counter[1] = x->origin[1] + (uint32_t)(r % batch);
+        mask.counter[2] = x->origin[0] + (uint32_t)(r / batch);
+        drop_row(&mask, tensor_row(x, r), tensor_row(y, r), tensor_width(x), x->origin[2], adds);
+    }
+    count_slices(work, call, DROPOUT_X, row, rows);
+    count_slices(work, call, DROPOUT_Y, row, rows);
+    count_view(work, call, DROPOUT_RUN, me);
+    return UNROLL_OK;
+}
+
+/* ---- copy, fill ------------------------------------------------------------------------ */
+
+/* Of any type; sums only of reals. */
+static unroll_status kernel_copy(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *from = &call->view[COPY_FROM], *to = &call->view[COPY_TO];
+    const size_t rows = tensor_rows(to), width = tensor_width(to);
+    const struct range row = my_share(rows, me, team, 1);
+    for (size_t r = row.first; r < row.end; r++)
+        if (call->op->view[COPY_TO].access == ADD)
+            add_numbers(tensor_row(to, r), tensor_row(from, r), width);
+        else
+            memmove(tensor_row(to, r), tensor_row(from, r), width * dtype_size(to->dtype));
+    count_slices(work, call, COPY_FROM, row, rows);
+    count_slices(work, call, COPY_TO, row, rows);
+    return UNROLL_OK;
+}
+
+/* With zeros. */
+static unroll_status kernel_fill(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *to = &call->view[FILL_TO];
+    const size_t rows = tensor_rows(to);
+    const struct range row = my_share(rows, me, team, 1);
+    for (size_t r = row.first; r < row.end; r++)
+        memset(tensor_row(to, r), 0, tensor_width(to) * dtype_size(to->dtype));
+    count_slices(work, call, FILL_TO, row, rows);
+    return UNROLL_OK;
+}
+
+/* ---- tree ------------------------------------------------------------------------------ */
+
+/* x[0] = the sum of all shards in a binary tree: distance 1, then 2, then 4, .. */
+static unroll_status kernel_tree(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *x = &call->view[TREE_X];
+    const size_t shards = x->count[0], rows = tensor_rows(x) / shards, width = tensor_width(x);
+    const struct range column = my_share(width, me, team, 16);
+    for (size_t distance = 1; distance < shards; distance *= 2)
+        for (size_t s = 0; s + distance < shards; s += 2 * distance)
+            for (size_t r = 0; r < rows; r++)
+                add_numbers((real *)tensor_row(x, s * rows + r) + column.first,
+                            (const real *)tensor_row(x, (s + distance) * rows + r) + column.first,
+                            column.end - column.first);
+    count_slices(work, call, TREE_X, column, width);
+    return UNROLL_OK;
+}
+
+/* ---- norm ------------------------------------------------------------------------------ */
+
+/* Sums of squares of `lanes` rows, each one chain: side by side, because one waits for itself. */
+static void squares_of_rows(const struct tensor *x, size_t row, size_t lanes, double *sum)
+{
+    enum { LANES = 8 };
+    const real *at[LANES];
+    for (size_t i = 0; i < lanes; i++) {
+        at[i] = tensor_row(x, row + i);
+        sum[i] = 0;
+    }
+    for (size_t j = 0; j < tensor_width(x); j++)
+        for (size_t i = 0; i < lanes; i++)
+            sum[i] += (double)at[i][j] * (double)at[i][j];
+}
+
+/* Adds the squared norm, in double: a chain along each row, then one over the rows in order. */
+static unroll_status kernel_norm(const struct call *call, int me, int team, struct work *work)
+{
+    enum { LANES = 8 };
+    const struct tensor *x = &call->view[NORM_GRAD];
+    const size_t rows = tensor_rows(x);
+    double total = 0, sum[LANES];
+    (void)team;
+    if (me != 0)
+        return UNROLL_OK;
+    for (size_t row = 0; row < rows; row += LANES) {
+        size_t lanes = rows - row < LANES ? rows - row : LANES;
+        squares_of_rows(x, row, lanes, sum);
+        for (size_t i = 0; i < lanes; i++)
+            total += sum[i];
+    }
+    *(double *)call->view[NORM_OUT].at += total;
+    count_view(work, call, NORM_GRAD, me);
+    count_view(work, call, NORM_OUT, me);
+    return UNROLL_OK;
+}
+
+/* ---- pack ------------------------------------------------------------------------------ */
+
+/* [(G), U, K] dense to panels (plan.h). */
+static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *from = &call->view[PACK_FROM];
+    const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = panels(units);
+    const size_t rows = tensor_rows(from), all = rows / units * in_gate;
+    const struct range panel = my_share(all, me, team, 1);
+    size_t done = 0;
+    for (size_t p = panel.first; p < panel.end; p++) {
+        size_t gate = p / in_gate, unit = p % in_gate * PANEL;
+        size_t n = units - unit < PANEL ? units - unit : PANEL;
+        real *to = (real *)call->view[PACK_TO].at + p * width * PANEL;
+        for (size_t u = 0; u < PANEL; u++) {
+            const real *row = u < n ? tensor_row(from, gate * units + unit + u) : NULL;
+            for (size_t k = 0; k < width; k++)
+                to[k * PANEL + u] = row ? row[k] : 0;
+        }
+        done += n;
+    }
+    count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);
+    count_slices(work, call, PACK_TO, (struct range){ 0, done }, rows);
+    return UNROLL_OK;
+}

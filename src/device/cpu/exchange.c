@@ -1,0 +1,101 @@
+/* Sends, receives and sums views between ranks. A view goes in pieces of a fixed number of elements in row
+ * order, so that both ends agree on the messages even when one of them keeps the view inside wider rows. */
+#include "device/cpu/exchange.h"
+#include "device/cpu/tensor.h"
+#include <string.h>
+
+enum { PIECE = 1 << 15 };       /* bytes: fits in the L1 or L2 cache, and on the stack of a thread */
+
+static bool is_contiguous(const struct tensor *x)
+{
+    size_t inside = 1;
+    for (int i = x->rank; i-- > 0; inside *= x->count[i])
+        if (x->count[i] > 1 && x->stride[i] != inside)
+            return false;
+    return true;
+}
+
+/* Between a piece and elements [first, first + count) of a view, row by row. */
+static void copy_piece(const struct tensor *x, size_t first, size_t count, char *piece, bool pack)
+{
+    size_t width = tensor_width(x), size = dtype_size(x->dtype);
+    for (size_t n = first, run; n < first + count; n += run, piece += run * size) {
+        run = width - n % width;
+        if (run > first + count - n)
+            run = first + count - n;
+        char *there = (char *)tensor_row(x, n / width) + n % width * size;
+        memcpy(pack ? piece : there, pack ? there : piece, run * size);
+    }
+}
+
+typedef unroll_status exchange(const struct call *call, void *data, size_t count);
+
+/* reads, writes: what the exchange does to the view. */
+static unroll_status by_pieces(const struct call *call, exchange *exchange, bool reads, bool writes)
+{
+    const struct tensor *x = &call->view[COMM_X];
+    size_t size = dtype_size(x->dtype), most = PIECE / size, all = tensor_rows(x) * tensor_width(x);
+    bool contiguous = is_contiguous(x);
+    _Alignas(64) char piece[PIECE];
+    for (size_t done = 0; done < all; done += most) {
+        size_t n = all - done < most ? all - done : most;
+        char *data = contiguous ? (char *)x->at + done * size : piece;
+        if (!contiguous && reads)
+            copy_piece(x, done, n, piece, true);
+        TRY(exchange(call, data, n));
+        if (!contiguous && writes)
+            copy_piece(x, done, n, piece, false);
+    }
+    return UNROLL_OK;
+}
+
+/* ---- the kernels ----------------------------------------------------------------------- */
+
+static unroll_status send_piece(const struct call *call, void *data, size_t count)
+{
+    return comm_send(call->comm, call->op->peer, call->op->tag, data,
+                     count * dtype_size(call->view[COMM_X].dtype));
+}
+
+static unroll_status recv_piece(const struct call *call, void *data, size_t count)
+{
+    return comm_recv(call->comm, call->op->peer, call->op->tag, data,
+                     count * dtype_size(call->view[COMM_X].dtype));
+}
+
+static unroll_status sum_piece(const struct call *call, void *data, size_t count)
+{
+    const struct group *group = &call->plan->group[call->op->group];
+    return comm_all_reduce(call->comm, group->rank, group->size, call->op->tag, data, count,
+                           call->view[COMM_X].dtype == DTYPE_F64);
+}
+
+unroll_status kernel_send(const struct call *call, int me, int team, struct work *work)
+{
+    (void)team;
+    if (me > 0)
+        return UNROLL_OK;
+    count_view(work, call, COMM_X, me);
+    return by_pieces(call, send_piece, true, false);
+}
+
+unroll_status kernel_recv(const struct call *call, int me, int team, struct work *work)
+{
+    (void)team;
+    if (me > 0)
+        return UNROLL_OK;
+    count_view(work, call, COMM_X, me);
+    return by_pieces(call, recv_piece, false, true);
+}
+
+unroll_status kernel_all_reduce(const struct call *call, int me, int team, struct work *work)
+{
+    enum dtype dtype = call->view[COMM_X].dtype;
+    (void)team;
+    if (me > 0)
+        return UNROLL_OK;
+    if (dtype != DTYPE_F32 && dtype != DTYPE_F64)
+        return fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
+    count_view(work, call, COMM_X, me);
+    return by_pieces(call, sum_piece, true, true);
+}

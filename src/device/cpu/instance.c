@@ -1,0 +1,294 @@
+/* Binding: gives the views of a plan addresses and its operations kernels, threads and barriers.
+ * Running is in run.c. */
+#include "device/cpu/instance_parts.h"
+#include "base/memory.h"
+#include <string.h>
+
+/* ---- what outlives an instance --------------------------------------------------------- */
+
+struct store {
+    const struct unroll_model *model;
+    int mesh[M_N], at[M_N];
+    enum dtype real;
+    void *base[SEG_N];
+    uint64_t bytes[SEG_N];
+};
+
+static bool is_stored(int segment)
+{
+    return segment == SEG_PARAM || segment == SEG_COPY || segment == SEG_OPT || segment == SEG_GRAD;
+}
+
+static const char *segment_name(int segment)
+{
+    static const char *const names[] = {
+#define SEGMENT_NAME(name) #name,
+        SEGMENTS(SEGMENT_NAME)
+#undef SEGMENT_NAME
+    };
+    return names[segment];
+}
+
+unroll_status store_new(const struct plan *plan, struct store **store)
+{
+    struct store *s = allocate_zeroed(1, sizeof *s);
+    if (!s)
+        return fail(UNROLL_RESOURCE, "no memory for a store of weights");
+    s->model = plan->model;
+    s->real = plan->config.real;
+    memcpy(s->mesh, plan->config.mesh, sizeof s->mesh);
+    memcpy(s->at, plan->config.at, sizeof s->at);
+    *store = s;
+    return UNROLL_OK;
+}
+
+void store_free(struct store *store)
+{
+    for (int i = 0; store && i < SEG_N; i++)
+        release(store->base[i]);
+    release(store);
+}
+
+static unroll_status check_store(const struct store *s, const struct plan *p)
+{
+    if (s->model != p->model || s->real != p->config.real ||
+        memcmp(s->mesh, p->config.mesh, sizeof s->mesh) || memcmp(s->at, p->config.at, sizeof s->at))
+        return fail(UNROLL_USAGE,
+                    "a plan can't use the weights of a store that was made for another model, mesh "
+                    "coordinate or number format");
+    return UNROLL_OK;
+}
+
+/* A segment of the store for one more plan: made for the first that needs it. */
+static unroll_status use_segment(struct store *s, int segment, uint64_t bytes, void **base)
+{
+    if (!bytes)
+        return UNROLL_OK;
+    if (!s->base[segment]) {
+        s->base[segment] = allocate_zeroed(bytes, 1);
+        if (!s->base[segment])
+            return fail(UNROLL_RESOURCE, "no memory for %llu bytes of %s; fix: a smaller model or more ranks",
+                        (unsigned long long)bytes, segment_name(segment));
+        s->bytes[segment] = bytes;
+    }
+    if (s->bytes[segment] < bytes)
+        return fail(UNROLL_FAILURE,
+                    "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one "
+                    "model must agree", (unsigned long long)bytes, segment_name(segment),
+                    (unsigned long long)s->bytes[segment]);
+    *base = s->base[segment];
+    return UNROLL_OK;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static unroll_status get_memory(struct instance *in, struct store *store)
+{
+    for (int i = 0; i < SEG_N; i++) {
+        uint64_t bytes = in->plan->segment_bytes[i];
+        if (is_stored(i)) {
+            TRY(use_segment(store, i, bytes, &in->base[i]));
+            continue;
+        }
+        in->base[i] = allocate_zeroed(bytes, 1);
+        if (!in->base[i])
+            return fail(UNROLL_RESOURCE,
+                        "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
+                        "(--bptt)", (unsigned long long)bytes, segment_name(i));
+        in->bytes += bytes;
+    }
+    in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
+    in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
+    in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
+    if (!in->call || !in->team || !in->work)
+        return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
+    in->bytes += sizeof *in + (uint64_t)in->plan->ops * sizeof *in->call +
+                 (uint64_t)in->teams * sizeof *in->team + (uint64_t)in->threads * sizeof *in->work;
+    return UNROLL_OK;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
+/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number. */
+static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
+{
+    size_t step = 1;
+    for (int i = b->rank; i-- > 0;) {
+        stride[i] = step;
+        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
+        step *= lanes ? panels(b->size[i]) * PANEL : b->size[i];
+    }
+}
+
+static unroll_status bind_view(const struct instance *in, const struct view *v, struct tensor *x)
+{
+    if (v->buffer < 0)
+        return UNROLL_OK;
+    const struct buffer *b = &in->plan->buffer[v->buffer];
+    size_t first = 0;
+    x->rank = b->rank;
+    x->dtype = b->dtype;
+    set_strides(b, x->stride);
+    for (int i = 0; i < b->rank; i++) {
+        bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
+        if (b->layout == LAYOUT_PANELS && i >= b->rank - 2 && !whole)
+            return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
+        x->count[i] = v->count[i];
+        x->origin[i] = b->origin[i] + v->first[i];
+        first += v->first[i] * x->stride[i];
+    }
+    x->at = (char *)in->base[b->segment] + b->offset + first * dtype_size(b->dtype);
+    return UNROLL_OK;
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+static unroll_status bind_cell(const struct instance *in, const struct op *op,
+                               const struct cell_kernels **cell)
+{
+    if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
+        return UNROLL_OK;
+    const char *name = in->plan->model->declaration->name;
+    *cell = cell_find(in->isa->cells, name);
+    if (!*cell)
+        return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
+    return UNROLL_OK;
+}
+
+static unroll_status bind_op(struct instance *in, const struct op *op, struct call *call)
+{
+    *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa,
+                           .barrier = &in->team[op->lane % in->teams].barrier };
+    if (!in->isa->kernel[op->kind])
+        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
+                    kind_info(op->kind)->name);
+    TRY(bind_cell(in, op, &call->cell));
+    if (op->group >= 0 || op->peer >= 0)
+        call->comm = in->comm;
+    for (int i = 0; i < op->views; i++)
+        TRY(bind_view(in, &op->view[i], &call->view[i]));
+    return UNROLL_OK;
+}
+
+static unroll_status bind_all(struct instance *in)
+{
+    for (int i = 0; i < in->plan->ops; i++)
+        TRY(bind_op(in, &in->plan->op[i], &in->call[i]));
+    return UNROLL_OK;
+}
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+/* Teams of threads in order: the first ones are larger by one where they can't be equal. */
+static void make_teams(struct instance *in)
+{
+    int next = 0;
+    for (int i = 0; i < in->teams; i++) {
+        struct lane_team *t = &in->team[i];
+        t->first = next;
+        t->size = in->threads / in->teams + (i < in->threads % in->teams);
+        barrier_init(&t->barrier, t->size);
+        next += t->size;
+    }
+}
+
+static unroll_status get_threads(struct instance *in)
+{
+    make_teams(in);
+    int error = pthread_mutex_init(&in->lock, NULL);
+    if (!error && (error = pthread_cond_init(&in->change, NULL)) != 0)
+        pthread_mutex_destroy(&in->lock);
+    if (error)
+        return fail(UNROLL_RESOURCE, "cannot make a lock: %s", strerror(error));
+    in->has_lock = true;
+    return in->threads > 1 ? team_new(in->threads, &in->all) : UNROLL_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static unroll_status check_arguments(const struct plan *plan, const struct store *store,
+                                     const struct instance_config *config)
+{
+    int ranks = plan_ranks(plan), rank = plan_rank(plan);
+    TRY(check_store(store, plan));
+    if (config->threads < 1)
+        return fail(UNROLL_USAGE, "%d threads were asked for; fix: ask for 1 or more", config->threads);
+    if (config->isa->real != plan->config.real)
+        return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s",
+                    dtype_name(plan->config.real),
+                    config->isa->name, dtype_name(config->isa->real));
+    if (ranks > 1 && !config->comm)
+        return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with",
+                    rank,
+                    ranks);
+    if (config->comm && comm_rank(config->comm) != rank)
+        return fail(UNROLL_USAGE, "the plan is for rank %d, but this is rank %d", rank,
+                    comm_rank(config->comm));
+    return UNROLL_OK;
+}
+
+unroll_status instance_new(const struct plan *plan, struct store *store, const struct instance_config *config,
+                           struct instance **instance)
+{
+    TRY(check_arguments(plan, store, config));
+    struct instance *in = allocate_zeroed(1, sizeof *in);
+    if (!in)
+        return fail(UNROLL_RESOURCE, "no memory for an instance of a plan");
+    in->plan = plan;
+    in->isa = config->isa;
+    in->comm = config->comm;
+    in->threads = config->threads;
+    in->teams = plan->config.lanes < config->threads ? plan->config.lanes : config->threads;
+    unroll_status status = get_memory(in, store);
+    if (status == UNROLL_OK)
+        status = get_threads(in);
+    if (status == UNROLL_OK)
+        status = bind_all(in);
+    if (status != UNROLL_OK) {
+        instance_free(in);
+        return status;
+    }
+    *instance = in;
+    return UNROLL_OK;
+}
+
+void instance_free(struct instance *in)
+{
+    if (!in)
+        return;
+    team_free(in->all);
+    if (in->has_lock) {
+        pthread_cond_destroy(&in->change);
+        pthread_mutex_destroy(&in->lock);
+    }
+    for (int i = 0; i < SEG_N; i++)
+        if (!is_stored(i))
+            release(in->base[i]);
+    release(in->work);
+    release(in->team);
+    release(in->call);
+    release(in);
+}
+
+void *instance_buffer(struct instance *in, const char *name)
+{
+    int i = plan_find_buffer(in->plan, name);
+    if (i < 0 || !in->plan->buffer[i].bytes)
+        return NULL;
+    return (char *)in->base[in->plan->buffer[i].segment] + in->plan->buffer[i].offset;
+}
+
+struct work instance_work(const struct instance *in)
+{
+    struct work sum = { 0, 0 };
+    for (int i = 0; i < in->threads; i++) {
+        sum.flops += in->work[i].work.flops;
+        sum.bytes += in->work[i].work.bytes;
+    }
+    return sum;
+}
+
+uint64_t instance_bytes(const struct instance *in)
+{
+    return in->bytes;
+}

@@ -1,0 +1,45 @@
+/* What binding (instance.c) and running (run.c) both know of an instance.
+ * Not for others: they use instance.h. */
+#ifndef DEVICE_CPU_INSTANCE_PARTS_H
+#define DEVICE_CPU_INSTANCE_PARTS_H
+#include "device/cpu/instance.h"
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+/* Threads [first, first + size) of the instance. Team i does the lanes l with l % teams == i. */
+struct lane_team {
+    struct barrier barrier;
+    int  first, size;
+    bool goes_on;               /* thread 0 decides it before a barrier, all read it after */
+};
+
+/* Each thread counts on its own cache line. */
+struct thread_work {
+    alignas(64) struct work work;
+};
+
+struct instance {
+    const struct plan *plan;
+    const struct cpu_isa *isa;
+    struct comm *comm;
+    void *base[SEG_N];
+    struct call *call;                      /* [ops] */
+    int threads, teams;
+    struct lane_team *team;                 /* [teams] */
+    struct thread_work *work;               /* [threads] */
+    struct team *all;                       /* NULL: one thread, the caller's */
+    uint64_t bytes;
+
+    enum part part;                         /* what runs now */
+    alignas(64) atomic_int ended[LANES_MAX];    /* the last operation of each lane that has ended */
+    atomic_int error;                       /* the first status that is not UNROLL_OK */
+    char message[1024];                     /* and its words; written by the thread that set error */
+
+    atomic_int sleepers;                    /* threads that wait for a change of ended or error */
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool has_lock;
+};
+
+#endif

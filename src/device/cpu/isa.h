@@ -1,0 +1,8 @@
+/* The tables of the instruction sets, one from each kernels_*.c. Users ask cpu_isa_find (kernel.h). */
+#ifndef DEVICE_CPU_ISA_H
+#define DEVICE_CPU_ISA_H
+#include "device/cpu/kernel.h"
+
+extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_neon;
+
+#endif

@@ -1,0 +1,77 @@
+/* What a CPU kernel is given and what it gives back. A kernel does one operation of the plan,
+ * together with the other threads of its team; it knows views of memory, not plans or strategies. */
+#ifndef DEVICE_CPU_KERNEL_H
+#define DEVICE_CPU_KERNEL_H
+#include "base/cpu.h"
+#include "base/team.h"
+#include "cells/cell.h"
+#include "comm/comm.h"
+#include "plan/plan.h"
+
+/* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
+struct tensor {
+    void      *at;                      /* NULL: the view is absent */
+    int        rank;
+    uint32_t   count[BUFFER_AXES];
+    size_t     stride[BUFFER_AXES];     /* in elements; the last is 1. LAYOUT_PANELS: see panels() */
+    uint32_t   origin[BUFFER_AXES];     /* global index of element (0, 0, ..): for masks, labels, lengths */
+    enum dtype dtype;
+};
+
+/* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins K * PANEL * (g * panels(U) + p)
+ * elements after the first. Such views are whole in U and K. */
+static inline size_t panels(size_t units)
+{
+    return (units + PANEL - 1) / PANEL;
+}
+
+/* What a kernel has done, counted where it is done: products by the standard count, and the bytes
+ * of its views, each once (twice if updated or added to). A view that the team divides counts with
+ * each thread's share, one that all threads read counts for thread 0. */
+struct work { double flops, bytes; };
+
+struct call {
+    const struct op      *op;
+    const struct plan    *plan;
+    const struct cpu_isa *isa;
+    const struct cell_kernels *cell;    /* of an rnn */
+    struct tensor         view[OP_VIEWS];
+    struct comm          *comm;         /* of an operation that exchanges; else NULL */
+    struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+};
+
+/* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.
+ * The team divides only axes whose elements are computed alone, so that no sum depends on it.
+ * An error (communication) is remembered by the executor of the rank. */
+typedef unroll_status kernel(const struct call *call, int me, int team, struct work *work);
+
+/* c[m][n] = start + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in rising k for
+ * each output, so that tiling, blocking of k and the ISA do not show in the bits.
+ * start: what is in c; or zero; a[m][k] = a[m * a_row + k * a_col];
+ * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
+ * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
+ * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type. */
+struct product {
+    size_t m, n, k;
+    const void *a;  size_t a_row, a_col;
+    const void *b;  size_t b_row, b_panel;
+    void       *c;  size_t c_row;
+    bool from_zero;
+};
+
+/* An instruction set: what its kernels and the drivers of the larger kernels are made of.
+ * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
+ * the same bits as cpu_scalar. */
+struct cpu_isa {
+    const char *name;
+    enum isa    isa;
+    enum dtype  real;
+    const struct cell_kernels *const *cells;
+    void (*product)(const struct product *);
+    kernel *kernel[OP_KIND_MAX];
+};
+
+/* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
+const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
+
+#endif

@@ -1,0 +1,13 @@
+/* Plain doubles: what finite differences and long sums are checked with. Not for speed. */
+#include "device/cpu/isa.h"
+#include "cells/v/v_f64.h"
+
+typedef double real;
+#define REAL_FMA fma
+#include "device/cpu/product_reference.h"
+#include "device/cpu/kernels_on_v.h"
+
+const struct cpu_isa cpu_double = {
+    .name = "double", .isa = ISA_SCALAR, .real = DTYPE_F64, .cells = cells_f64, .product = product,
+    .kernel = { KERNELS, [OP_RNN] = kernel_rnn_f64, [OP_RNN_BACK] = kernel_rnn_back_f64 },
+};

@@ -1,0 +1,27 @@
+/* All kernels but the recurrence and the exchange, for one V and one type of number: each ISA's file
+ * includes this once, after its V header, `real` and a product, and fills its table with KERNELS. */
+#include "device/cpu/exchange.h"
+#include "device/cpu/leaves.h"
+#include "device/cpu/rnn.h"
+#include "device/cpu/tensor.h"
+#include <math.h>
+#include <string.h>
+
+#include "device/cpu/vectors.h"
+#include "device/cpu/gemm.h"
+#include "device/cpu/gemm_dw.h"
+#include "device/cpu/rows.h"
+#include "device/cpu/elementwise.h"
+#include "device/cpu/loss.h"
+#include "device/cpu/update.h"
+
+#define KERNELS                                                         \
+    [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
+    [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
+    [OP_GEMM_DW] = kernel_gemm_dw,      [OP_SUM_ROWS] = kernel_sum_rows, \
+    [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
+    [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \
+    [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
+    [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \
+    [OP_SEND] = kernel_send,            [OP_RECV] = kernel_recv,        \
+    [OP_ALL_REDUCE] = kernel_all_reduce

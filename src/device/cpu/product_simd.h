@@ -1,0 +1,173 @@
+/* The matrix product on V, in tiles of c that stay in registers over a block of k. Each element of c
+ * is one chain in rising k whatever the tiles and blocks are, so the bits are product_reference.h's.
+ * Not for V of one number. */
+
+/* A tile has at most TILE_ROWS x TILE_VECTORS sums: with the vectors of b and one of a they fill
+ * the registers (32 of AVX-512 and NEON, 16 of AVX2). TILE_COLUMNS divides PANEL. */
+#if V_WIDTH == 16
+enum { TILE_ROWS = 12, TILE_VECTORS = 2 };
+#elif V_WIDTH == 8
+enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+#else
+enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
+#endif
+enum {
+    TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
+    BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
+    BLOCK_K = 256,                          /* .. and BLOCK_K rows of a panel of b, 32 KB, in L1 */
+    WIDE_ROWS = 3, WIDE_VECTORS = 8         /* few rows: more columns, to have enough chains */
+};
+
+/* One tile: c += a b, or c = a b. */
+struct tile {
+    size_t k;
+    const real *a;  size_t a_row, a_col;
+    const real *b;  size_t b_row, b_panel;
+    real       *c;  size_t c_row;
+    bool from_zero;
+};
+
+/* rows and vectors are constants at each use. The last vector has `last` columns. */
+CELL_CODE V tile_load(const real *at, size_t last)
+{
+    return last == V_WIDTH ? v_load(at) : v_load_some(at, last);
+}
+
+CELL_CODE void tile_store(real *at, V a, size_t last)
+{
+    if (last == V_WIDTH)
+        v_store(at, a);
+    else
+        v_store_some(at, a, last);
+}
+
+CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t vectors, const size_t last)
+{
+    const struct tile t = *tile;
+    V sum[TILE_ROWS][WIDE_VECTORS];
+
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            sum[r][j] = t.from_zero ? v_const(0) : tile_load(t.c + r * t.c_row + j * V_WIDTH, last);
+    for (size_t k = 0; k < t.k; k++) {
+        const real *a = t.a + k * t.a_col, *b = t.b + k * t.b_row;
+        V column[WIDE_VECTORS];
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            column[j] = tile_load(b + j * V_WIDTH / PANEL * t.b_panel + j * V_WIDTH % PANEL, last);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; r++) {
+            V row = v_const(a[r * t.a_row]);
+#pragma GCC unroll 8
+            for (size_t j = 0; j < vectors; j++)
+                sum[r][j] = v_fma(row, column[j], sum[r][j]);
+        }
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            tile_store(t.c + r * t.c_row + j * V_WIDTH, sum[r][j], last);
+}
+
+/* A function for each height: of whole tiles, and of one vector of columns. */
+#if V_WIDTH == 16
+#define TILE_HEIGHTS(H) H(1) H(2) H(3) H(4) H(5) H(6) H(7) H(8) H(9) H(10) H(11) H(12)
+#else
+#define TILE_HEIGHTS(H) H(1) H(2) H(3) H(4) H(5) H(6)
+#endif
+#define TILE_FUNCTIONS(rows)                                                                            \
+    static void tile_##rows(const struct tile *t)               { tile_of(t, rows, TILE_VECTORS, V_WIDTH); } \
+    static void tile_some_##rows(const struct tile *t, size_t n) { tile_of(t, rows, 1, n); }
+TILE_HEIGHTS(TILE_FUNCTIONS)
+
+static void tile_wide_1(const struct tile *t) { tile_of(t, 1, WIDE_VECTORS, V_WIDTH); }
+static void tile_wide_2(const struct tile *t) { tile_of(t, 2, WIDE_VECTORS / 2, V_WIDTH); }
+
+#define TILE_NAME(rows)      tile_##rows,
+#define TILE_SOME_NAME(rows) tile_some_##rows,
+static void (*const tile_whole[])(const struct tile *) = { NULL, TILE_HEIGHTS(TILE_NAME) };
+static void (*const tile_some[])(const struct tile *, size_t) = { NULL, TILE_HEIGHTS(TILE_SOME_NAME) };
+
+/* All rows of a block, in tiles of equal height as nearly as can be, by n columns: those of a tile, or
+ * fewer than a tile has and then vector by vector. */
+static void tile_column(struct tile t, size_t rows, size_t n)
+{
+    for (size_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
+        size_t height = rows / tiles;
+        struct tile part = t;
+        if (n == TILE_COLUMNS)
+            tile_whole[height](&part);
+        else
+            for (size_t j = 0; j < n; j += V_WIDTH, part.b += V_WIDTH, part.c += V_WIDTH)
+                tile_some[height](&part, n - j < V_WIDTH ? n - j : V_WIDTH);
+        t.a += height * t.a_row;
+        t.c += height * t.c_row;
+        rows -= height;
+    }
+}
+
+/* A panel of a dense b, side by side. */
+static void copy_panel(real *to, const real *from, size_t from_row, size_t k, size_t columns)
+{
+    for (size_t i = 0; i < k; i++, to += PANEL, from += from_row)
+        for (size_t j = 0; j < columns; j += V_WIDTH)
+            v_store(to + j, columns - j < V_WIDTH ? v_load_some(from + j, columns - j) : v_load(from + j));
+}
+
+/* One or two rows: returns how many columns are done. */
+static size_t product_wide(const struct product *p, struct tile t)
+{
+    const size_t columns = (p->m == 1 ? WIDE_VECTORS : WIDE_VECTORS / 2) * V_WIDTH;
+    size_t n = 0;
+    for (; n + columns <= p->n; n += columns) {
+        struct tile part = t;
+        part.b += n / PANEL * p->b_panel + n % PANEL;
+        part.c += n;
+        if (p->m == 1)
+            tile_wide_1(&part);
+        else
+            tile_wide_2(&part);
+    }
+    return n;
+}
+
+/* All columns of a block of rows and of k. */
+static void product_block(const struct product *p, struct tile t, size_t rows)
+{
+    real panel[BLOCK_K * PANEL];
+    const real *b = t.b;
+    real *c = t.c;
+    bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS;
+    for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
+        size_t rest = p->n - n, in_panel = n % PANEL;
+        const real *from = b + n / PANEL * p->b_panel;
+        if (copies && in_panel == 0)
+            copy_panel(panel, from, p->b_row, t.k, rest < PANEL ? rest : PANEL);
+        t.b = (copies ? panel : from) + in_panel;
+        t.b_row = copies ? PANEL : p->b_row;
+        t.c = c + n;
+        tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
+    }
+}
+
+static void product(const struct product *p)
+{
+    size_t k = 0;
+    do {                                            /* once at least: k may be 0, and c must be zero then */
+        size_t depth = p->k - k < BLOCK_K ? p->k - k : BLOCK_K;
+        for (size_t m = 0; m < p->m; m += BLOCK_ROWS) {
+            struct tile t = {
+                .k = depth,
+                .a = (const real *)p->a + m * p->a_row + k * p->a_col, .a_row = p->a_row, .a_col = p->a_col,
+                .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
+                .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
+                .from_zero = p->from_zero && k == 0,
+            };
+            product_block(p, t, p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS);
+        }
+        k += depth;
+    } while (k < p->k);
+}

@@ -1,0 +1,10 @@
+/* The recurrence in floats, for every ISA: the ISA's product and cells do the arithmetic.
+ * The kernels themselves are in rnn_forward.h and rnn_backward.h. */
+#include "device/cpu/rnn.h"
+
+typedef float real;
+#define KERNEL_RNN      kernel_rnn
+#define KERNEL_RNN_BACK kernel_rnn_back
+#include "device/cpu/rnn_parts.h"
+#include "device/cpu/rnn_forward.h"
+#include "device/cpu/rnn_backward.h"

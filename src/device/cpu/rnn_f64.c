@@ -1,0 +1,10 @@
+/* The recurrence in doubles: the reference that finite differences are taken of.
+ * The kernels themselves are in rnn_forward.h and rnn_backward.h. */
+#include "device/cpu/rnn.h"
+
+typedef double real;
+#define KERNEL_RNN      kernel_rnn_f64
+#define KERNEL_RNN_BACK kernel_rnn_back_f64
+#include "device/cpu/rnn_parts.h"
+#include "device/cpu/rnn_forward.h"
+#include "device/cpu/rnn_backward.h"

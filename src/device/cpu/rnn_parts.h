@@ -1,0 +1,241 @@
+/* What rnn and rnn_back share: rows and their lengths, planes of scratch, blocks of gates, ranks that
+ * share the units, and the count of work. Included once for each `real`; not a header of its own. */
+#include "device/cpu/tensor.h"
+#include <string.h>
+
+struct slice { uint32_t first, count; };    /* units of h that a rank owns */
+
+/* One call as one thread sees it. Rows keep their number in the batch everywhere. */
+struct rnn {
+    const struct call *call;
+    const struct tensor *view;              /* by enum RNN_.. */
+    const struct cell_declaration *cell;
+    size_t states, links;
+    size_t units, width;                    /* U: own units; K: width of the whole h */
+    size_t first_unit;                      /* own units are [first_unit, first_unit + units) of K */
+    bool   projected;
+    size_t steps, origin;                   /* of this chunk; its first step in the whole sequence */
+    size_t row, row_end;                    /* of this thread */
+    size_t scratch_row, plane;              /* numbers in a row and in a plane of scratch */
+    size_t active, active_end;              /* rows between which all lie that take part in this step */
+    double row_steps;                       /* done so far, for the count of work */
+    const struct group *group;              /* NULL: this rank has all units */
+    struct slice slice[RANKS_MAX];          /* of each member of the group */
+};
+
+/* ---- addresses ------------------------------------------------------------------------- */
+
+static bool present(const struct rnn *r, int slot)
+{
+    return r->view[slot].at != NULL;
+}
+
+/* Of a [T, B, ..] view; NULL: absent. */
+static real *at_step(const struct rnn *r, int slot, size_t t, size_t b)
+{
+    const struct tensor *x = &r->view[slot];
+    return x->at ? (real *)x->at + t * x->stride[0] + b * x->stride[1] : NULL;
+}
+
+/* State s of row b, of the views [B, ..] of the output and [S, B, U] of the other states; NULL: absent. */
+static real *at_state(const struct rnn *r, int output, int others, size_t s, size_t b)
+{
+    const struct tensor *x = &r->view[s ? others : output];
+    if (!x->at)
+        return NULL;
+    return (real *)x->at + (s ? (s - 1) * x->stride[0] + b * x->stride[1] : b * x->stride[0]);
+}
+
+static real *at_plane(const struct rnn *r, size_t plane, size_t b)
+{
+    return (real *)r->view[RNN_SCRATCH].at + plane * r->plane + b * r->scratch_row;
+}
+
+static struct fields step_fields(const struct rnn *r, int slot, size_t t, size_t b)
+{
+    const struct tensor *x = &r->view[slot];
+    return (struct fields){ at_step(r, slot, t, b), x->stride[2], x->stride[1], CELL_TILE };
+}
+
+/* Consecutive planes as fields, from one unit of their rows on. */
+static struct fields plane_fields(const struct rnn *r, size_t plane, size_t b, size_t unit)
+{
+    return (struct fields){ at_plane(r, plane, b) + unit, r->plane, r->scratch_row, CELL_TILE };
+}
+
+/* Weights per unit: the same for all rows. */
+static struct fields vector_fields(const struct rnn *r)
+{
+    const struct tensor *x = &r->view[RNN_VECTOR];
+    return (struct fields){ x->at, x->stride[0], 0, CELL_TILE };
+}
+
+static void clear(real *to, size_t n)
+{
+    memset(to, 0, n * sizeof *to);
+}
+
+/* from may be NULL: zeros. */
+static void put(real *to, const real *from, size_t n)
+{
+    if (from)
+        memcpy(to, from, n * sizeof *to);
+    else
+        clear(to, n);
+}
+
+static void add(real *restrict to, const real *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+/* ---- time and rows --------------------------------------------------------------------- */
+
+/* The step that is done i-th. */
+static size_t step_at(const struct rnn *r, size_t i)
+{
+    return r->call->op->direction ? r->steps - 1 - i : i;
+}
+
+static bool takes_part(const struct rnn *r, size_t t, size_t b)
+{
+    const int32_t *lengths = r->view[RNN_LENGTHS].at;
+    return !lengths || (int64_t)(r->origin + t) < lengths[b];
+}
+
+static bool starts_anew(const struct rnn *r, size_t t, size_t b)
+{
+    const struct tensor *x = &r->view[RNN_RESET];
+    return x->at && ((const uint8_t *)x->at)[t * x->stride[0] + b];
+}
+
+/* Moves *b to the next row that takes part in step t; returns how many do from there on, 0: none. */
+static size_t next_rows(const struct rnn *r, size_t t, size_t *b)
+{
+    if (!present(r, RNN_LENGTHS))
+        return r->row_end - *b;
+    while (*b < r->row_end && !takes_part(r, t, *b))
+        ++*b;
+    size_t end = *b;
+    while (end < r->row_end && takes_part(r, t, end))
+        end++;
+    return end - *b;
+}
+
+/* A product does all rows from the first to the last that takes part; what it makes of others between them
+ * is dropped. So it stays one product when the rows are not sorted by length. */
+static void find_active(struct rnn *r, size_t t)
+{
+    r->active = r->active_end = r->row_end;
+    for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
+        if (r->active == r->row_end)
+            r->active = b;
+        r->active_end = b + n;
+        r->row_steps += (double)n;
+    }
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+/* Gate inputs with the same sources, side by side in g and in the recurrent weights. */
+struct block { size_t input, count, weight; };
+
+/* The next block that has one of the sources. Begin with zeros. */
+static bool next_block(const struct rnn *r, unsigned sources, bool join, struct block *k)
+{
+    const struct cell_input *input = r->cell->input;
+    size_t inputs = (size_t)r->cell->inputs, i = k->input + k->count, weight = k->weight + k->count;
+    for (; i < inputs && !(input[i].from & sources); i++)
+        weight += (input[i].from & (FROM_H | FROM_LINK)) != 0;
+    if (i == inputs)
+        return false;
+    size_t end = i + 1;
+    while (join && end < inputs && input[end].from == input[i].from)
+        end++;
+    *k = (struct block){ .input = i, .count = end - i, .weight = weight };
+    return true;
+}
+
+/* ---- ranks that share the units -------------------------------------------------------- */
+
+static unroll_status learn_slices(struct rnn *r)
+{
+    struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
+    return comm_all_gather(r->call->comm, r->group->rank, r->group->size, r->call->op->tag, &own, r->slice,
+                           sizeof own);
+}
+
+/* Sums the active rows of a plane of partial sums over the ranks. */
+static unroll_status sum_over_ranks(const struct rnn *r, size_t plane)
+{
+    size_t count = (r->active_end - r->active) * r->scratch_row;
+    return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->op->tag,
+                           at_plane(r, plane, r->active), count, sizeof(real) == sizeof(double));
+}
+
+/* ---- begin and count ------------------------------------------------------------------- */
+
+static unroll_status begin(struct rnn *r, const struct call *call, int me, int team, size_t planes_per_state)
+{
+    const struct tensor *g = &call->view[RNN_G], *scratch = &call->view[RNN_SCRATCH];
+    const struct cell_declaration *cell = call->cell->declaration;
+    uint32_t first = 0, rows = g->count[1];
+    *r = (struct rnn){
+        .call = call, .view = call->view, .cell = cell,
+        .states = (size_t)cell->states, .links = (size_t)cell->links,
+        .units = g->count[3], .width = call->view[RNN_Y].count[2],
+        .projected = call->view[RNN_PROJ].at != NULL,
+        .steps = g->count[0], .origin = g->origin[0],
+        .scratch_row = scratch->stride[1], .plane = scratch->stride[0],
+        .group = call->op->group >= 0 ? &call->plan->group[call->op->group] : NULL,
+    };
+    size_t planes = planes_per_state * r->states + r->links + 2;
+    if (scratch->count[0] < planes)
+        return fail(UNROLL_FAILURE, "the scratch of a %s has %u planes; fix: give it %zu", cell->name,
+                    (unsigned)scratch->count[0], planes);
+    if (!r->group)
+        share(g->count[1], team, me, 1, &first, &rows);
+    else if (me > 0)
+        rows = 0;                           /* the exchange of each step is for one thread */
+    r->row = first;
+    r->row_end = first + rows;
+    if (!r->group || rows == 0)
+        return UNROLL_OK;
+    r->first_unit = g->origin[3];
+    if (r->projected)
+        return fail(UNROLL_UNSUPPORTED,
+                    "ranks can't share the units of a projected %s; fix: cut the batch or the "
+                    "layers", cell->name);
+    if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
+        return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
+                    cell->name);
+    return learn_slices(r);
+}
+
+/* Which axis of each view the team divides; -1: all threads read the view. */
+static const signed char batch_axis[RNN_BACK_VIEWS] = {
+    [RNN_G] = 1, [RNN_W] = -1, [RNN_BIAS] = -1, [RNN_VECTOR] = -1, [RNN_PROJ] = -1, [RNN_H0] = 0,
+    [RNN_S0] = 1, [RNN_Y] = 1, [RNN_S] = 1, [RNN_LINK] = 1, [RNN_M] = 1, [RNN_LENGTHS] = 0, [RNN_RESET] = 1,
+    [RNN_SCRATCH] = 1, [RNN_HN] = 0, [RNN_SN] = 1, [RNN_DY] = 1, [RNN_DHN] = 0, [RNN_DSN] = 1, [RNN_DH0] = 0,
+    [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1,
+};
+
+static double elements(const struct rnn *r, int slot, size_t rows)
+{
+    const struct tensor *x = &r->view[slot];
+    double n = x->at != NULL;
+    for (int i = 0; i < x->rank; i++)
+        n *= i == batch_axis[slot] ? (double)rows : (double)x->count[i];
+    return n;
+}
+
+static void count_work(const struct rnn *r, int me, struct work *work)
+{
+    work->flops += 2 * r->row_steps * (elements(r, RNN_W, 0) + elements(r, RNN_PROJ, 0));
+    for (int slot = 0; slot < RNN_BACK_VIEWS; slot++)
+        if (batch_axis[slot] >= 0)
+            count_elements(work, r->call, slot, elements(r, slot, r->row_end - r->row));
+        else
+            count_view(work, r->call, slot, me);
+}

@@ -1,0 +1,144 @@
+/* Running a part of a plan. Each team does the operations of its lanes in list order; before one, its thread
+ * 0 waits for what the plan says must have ended on other lanes. The list is a correct serial program and
+ * every team takes its earliest operation first, so some team can always go on. */
+#include "device/cpu/instance_parts.h"
+#include <string.h>
+
+/* Waiting for another lane mostly takes microseconds; then the thread sleeps. */
+enum { LOOKS_BEFORE_SLEEP = 4000 };
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static bool failed(struct instance *in)
+{
+    return atomic_load(&in->error) != UNROLL_OK;
+}
+
+/* Whoever sleeps counted itself before it looked, and we change before we look for sleepers: both in one
+ * total order, so that one of the two sees the other. */
+static void wake_sleepers(struct instance *in)
+{
+    if (atomic_load(&in->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&in->lock);
+    pthread_cond_broadcast(&in->change);
+    pthread_mutex_unlock(&in->lock);
+}
+
+/* The message belongs to the thread on which it happened: it is taken along for the caller. */
+static void remember_error(struct instance *in, unroll_status status)
+{
+    pthread_mutex_lock(&in->lock);
+    if (!failed(in)) {
+        strncpy(in->message, unroll_last_error(), sizeof in->message - 1);
+        atomic_store(&in->error, (int)status);
+    }
+    pthread_mutex_unlock(&in->lock);
+    wake_sleepers(in);
+}
+
+/* ---- waits ----------------------------------------------------------------------------- */
+
+static bool may_begin(struct instance *in, const struct op *op)
+{
+    for (int lane = 0; lane < in->plan->config.lanes; lane++)
+        if (atomic_load(&in->ended[lane]) < op->wait[lane])
+            return false;
+    return true;
+}
+
+/* False: something failed elsewhere, the operation must not begin. */
+static bool wait_for_others(struct instance *in, const struct op *op)
+{
+    for (int i = 0; i < LOOKS_BEFORE_SLEEP; i++) {
+        if (failed(in) || may_begin(in, op))
+            return !failed(in);
+        pause_briefly();
+    }
+    pthread_mutex_lock(&in->lock);
+    atomic_fetch_add(&in->sleepers, 1);
+    while (!failed(in) && !may_begin(in, op))
+        pthread_cond_wait(&in->change, &in->lock);
+    atomic_fetch_sub(&in->sleepers, 1);
+    pthread_mutex_unlock(&in->lock);
+    return !failed(in);
+}
+
+/* ---- teams ----------------------------------------------------------------------------- */
+
+static void meet(struct lane_team *team)
+{
+    if (team->size > 1)
+        barrier_wait(&team->barrier);
+}
+
+/* All threads of the team see the same decision: it is not made anew before all have passed the end of the
+ * operation. */
+static bool begin_op(struct instance *in, struct lane_team *team, int me, const struct op *op)
+{
+    if (me == 0)
+        team->goes_on = in->teams > 1 ? wait_for_others(in, op) : !failed(in);
+    meet(team);
+    return team->goes_on;
+}
+
+static void end_op(struct instance *in, struct lane_team *team, int me, int i)
+{
+    meet(team);
+    if (me == 0 && in->teams > 1 && !failed(in)) {
+        atomic_store(&in->ended[in->plan->op[i].lane], i);
+        wake_sleepers(in);
+    }
+}
+
+static void run_lanes(struct instance *in, int number, int me)
+{
+    struct lane_team *team = &in->team[number];
+    struct work *work = &in->work[team->first + me].work;
+    for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end; i++) {
+        const struct op *op = &in->plan->op[i];
+        if (op->lane % in->teams != number)
+            continue;
+        if (!begin_op(in, team, me, op))
+            return;
+        unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
+        if (status != UNROLL_OK)
+            remember_error(in, status);
+        end_op(in, team, me, i);
+    }
+}
+
+static void run_thread(void *instance, int me)
+{
+    struct instance *in = instance;
+    int number = 0;
+    while (me >= in->team[number].first + in->team[number].size)
+        number++;
+    run_lanes(in, number, me - in->team[number].first);
+}
+
+unroll_status instance_run(struct instance *in, enum part part)
+{
+    in->part = part;
+    atomic_store(&in->error, UNROLL_OK);
+    for (int i = 0; i < LANES_MAX; i++)
+        atomic_store(&in->ended[i], in->plan->part[part].first - 1);    /* all parts before have ended */
+    memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
+    if (in->all) {
+        team_run(in->all, run_thread, in);
+    } else {
+        uint64_t mode = cpu_float_mode();
+        cpu_flush_denormals();
+        run_thread(in, 0);
+        cpu_restore_float_mode(mode);
+    }
+    unroll_status status = (unroll_status)atomic_load(&in->error);
+    return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
+}

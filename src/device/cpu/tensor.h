@@ -1,0 +1,102 @@
+/* What kernels ask of their views: rows, shares of the team, and counting the work done.
+ * Not arithmetic on the numbers themselves. */
+#ifndef DEVICE_CPU_TENSOR_H
+#define DEVICE_CPU_TENSOR_H
+#include "device/cpu/kernel.h"
+
+/* A row is all there is along the last axis. */
+static inline uint32_t tensor_width(const struct tensor *x)
+{
+    return x->count[x->rank - 1];
+}
+
+static inline size_t tensor_rows(const struct tensor *x)
+{
+    size_t rows = 1;
+    for (int i = 0; i < x->rank - 1; i++)
+        rows *= x->count[i];
+    return rows;
+}
+
+/* Where row number `row` begins, counted with the first axis slowest. */
+static inline void *tensor_row(const struct tensor *x, size_t row)
+{
+    size_t at = 0;
+    for (int i = x->rank - 2; i >= 0; i--) {
+        at += row % x->count[i] * x->stride[i];
+        row /= x->count[i];
+    }
+    return (char *)x->at + at * dtype_size(x->dtype);
+}
+
+/* This thread's range of 0 .. size-1, its limits multiples of grain. */
+struct range { size_t first, end; };
+
+static inline struct range my_share(size_t size, int me, int team, uint32_t grain)
+{
+    uint32_t first, count;
+    share((uint32_t)size, team, me, grain, &first, &count);
+    return (struct range){ first, first + count };
+}
+
+/* This thread's part of a matrix of results: rows if there are enough for all threads, otherwise columns. */
+struct portion {
+    struct range row, column;
+    size_t rows, columns;       /* of the whole matrix */
+    bool   by_rows;
+};
+
+static inline struct portion my_portion(size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+{
+    enum { ENOUGH = 8 };
+    struct portion p = { { 0, rows }, { 0, columns }, rows, columns, rows >= (size_t)team * ENOUGH };
+    if (p.by_rows)
+        p.row = my_share(rows, me, team, 1);
+    else
+        p.column = my_share(columns, me, team, column_grain);
+    return p;
+}
+
+/* ---- work ------------------------------------------------------------------------------ */
+
+/* Numbers of the view in a slot that this thread went over. */
+static inline void count_elements(struct work *work, const struct call *call, int slot, double elements)
+{
+    const struct tensor *x = &call->view[slot];
+    enum access access = call->op->view[slot].access;
+    if (x->at)
+        work->bytes += elements * (double)dtype_size(x->dtype) * (access == ADD || access == UPDATE ? 2 : 1);
+}
+
+/* A view that all threads read, or that thread 0 alone works on. */
+static inline void count_view(struct work *work, const struct call *call, int slot, int me)
+{
+    const struct tensor *x = &call->view[slot];
+    if (x->at && me == 0)
+        count_elements(work, call, slot, (double)tensor_rows(x) * tensor_width(x));
+}
+
+/* A view of `of` equal slices, of which this thread took those of a range. */
+static inline void count_slices(struct work *work, const struct call *call, int slot, struct range taken, size_t of)
+{
+    const struct tensor *x = &call->view[slot];
+    if (x->at && of)
+        count_elements(work, call, slot, (double)(tensor_rows(x) * tensor_width(x) / of * (taken.end - taken.first)));
+}
+
+/* The operands of a matrix of results: one goes with its rows, one with its columns. */
+static inline void count_portion(struct work *work, const struct call *call, const struct portion *p,
+                              int of_rows, int of_columns, int result, int me)
+{
+    if (p->by_rows) {
+        count_slices(work, call, of_rows, p->row, p->rows);
+        count_slices(work, call, result, p->row, p->rows);
+        count_view(work, call, of_columns, me);
+    } else {
+        count_slices(work, call, of_columns, p->column, p->columns);
+        count_slices(work, call, result, p->column, p->columns);
+        count_view(work, call, of_rows, me);
+    }
+}
+
+#endif

@@ -1,0 +1,225 @@
+/* Model files: safetensors with PyTorch's names; the specification and the symbols as JSON in the
+ * metadata. No time stamp: the same weights give the same bytes. */
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "file/safetensors.h"
+#include "model/model.h"
+#include <string.h>
+
+enum { FORMAT_VERSION = 1 };
+
+/* The fields of a specification that a file holds, once for writing and reading. */
+#define INTEGER_FIELDS(FIELD) \
+    FIELD(layers) FIELD(hidden) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) \
+    FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied) FIELD(output)
+#define REAL_FIELDS(FIELD) FIELD(clip) FIELD(dropout)
+
+static const char *const loss_names[] = { "none", "xent", "mse" };
+enum { LOSSES = sizeof loss_names / sizeof *loss_names };
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+static json_t *spec_to_json(const unroll_spec *s)
+{
+    json_t *json = json_object();
+    bool good = json && !json_object_set_new(json, "cell", json_string(s->cell)) &&
+                !json_object_set_new(json, "loss", json_string(loss_names[s->loss]));
+#define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(s->name));
+#define SET_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)s->name));
+    INTEGER_FIELDS(SET_INTEGER)
+    REAL_FIELDS(SET_REAL)
+    if (!good) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *symbols_to_json(const struct unroll_model *m)
+{
+    json_t *json = json_array();
+    bool good = json != NULL;
+    for (int i = 0; good && m->symbol && i < m->spec.input; i++)
+        good = !json_array_append_new(json, json_string(m->symbol[i]));
+    if (!good) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static unroll_status to_text(json_t *json, char **text)
+{
+    if (!json)
+        return fail(UNROLL_RESOURCE, "no memory to describe the model");
+    unroll_status status = format_json(json, text);
+    json_decref(json);
+    return status;
+}
+
+static unroll_status write_tensors(struct unroll_model *m, const char *path, const struct metadata *metadata,
+                                   int metadata_count)
+{
+    struct tensor_view *tensor = allocate_zeroed((size_t)m->parameters, sizeof *tensor);
+    if (!tensor)
+        return fail(UNROLL_RESOURCE, "no memory to write a model");
+    for (int i = 0; i < m->parameters; i++) {
+        unroll_parameter q;
+        unroll_model_parameter(m, i, &q);
+        tensor[i] = (struct tensor_view){ .name = q.name, .dtype = DTYPE_F32, .rank = q.rank, .data = q.data,
+                                          .shape = { (uint64_t)q.shape[0], (uint64_t)q.shape[1] },
+                                          .bytes = m->parameter[i].count * sizeof(float) };
+    }
+    unroll_status status = safetensors_write(path, tensor, m->parameters, metadata, metadata_count);
+    release(tensor);
+    return status;
+}
+
+unroll_status unroll_model_save(const unroll_model *model, const char *path)
+{
+    struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
+    char *spec = NULL, *symbols = NULL;
+    unroll_status status = to_text(spec_to_json(&m->spec), &spec);
+    if (status == UNROLL_OK)
+        status = to_text(symbols_to_json(m), &symbols);
+    if (status == UNROLL_OK) {
+        const struct metadata metadata[] = {
+            { "format", "unroll" }, { "format_version", "1" }, { "spec", spec }, { "symbols", symbols },
+        };
+        status = write_tensors(m, path, metadata, m->symbol ? 4 : 3);
+    }
+    release(symbols);
+    release(spec);
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static unroll_status spec_from_json(json_t *json, const char *where, unroll_spec *s)
+{
+#define KNOWN(name) #name,
+    static const char *const known[] = { "cell", "loss", INTEGER_FIELDS(KNOWN) REAL_FIELDS(KNOWN) NULL };
+    const char *loss;
+    *s = unroll_spec_default();
+    TRY(json_fields_known(json, where, known));
+    TRY(json_field_string(json, where, "cell", &s->cell));
+    TRY(json_field_string(json, where, "loss", &loss));
+    int64_t integer;
+    double real;
+#define GET_INTEGER(name)                                                                   \
+    TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
+    s->name = (int)integer;
+#define GET_REAL(name)                                                                      \
+    TRY(json_field_real(json, where, #name, &real));                                        \
+    s->name = (float)real;
+    INTEGER_FIELDS(GET_INTEGER)
+    REAL_FIELDS(GET_REAL)
+    for (int i = 0; i < LOSSES; i++)
+        if (!strcmp(loss, loss_names[i])) {
+            s->loss = (unroll_loss)i;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_DATA, "%s: there is no loss '%s'", where, loss);
+}
+
+static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
+{
+    const char *format = safetensors_metadata(file, "format"), *text = safetensors_metadata(file, "spec");
+    const char *version = safetensors_metadata(file, "format_version");
+    if (!format || strcmp(format, "unroll") || !text || !version)
+        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it has no specification in "
+                    "its metadata", path);
+    if (strcmp(version, "1"))
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads version %d", path, version,
+                    FORMAT_VERSION);
+    json_t *json;
+    TRY(parse_json(text, strlen(text), path, &json));
+    unroll_spec spec;
+    unroll_status status = spec_from_json(json, path, &spec);
+    if (status == UNROLL_OK) {
+        status = unroll_model_new(&spec, 0, m);
+        if (status == UNROLL_USAGE)
+            status = fail(UNROLL_DATA, "'%s': %s", path, unroll_last_error());
+    }
+    json_decref(json);
+    return status;
+}
+
+static unroll_status read_symbols(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *text = safetensors_metadata(file, "symbols");
+    if (!text)
+        return UNROLL_OK;
+    json_t *json;
+    TRY(parse_json(text, strlen(text), path, &json));
+    size_t count = json_array_size(json);
+    const char **symbol = allocate_zeroed(count + 1, sizeof *symbol);
+    unroll_status status = symbol ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu symbols", count);
+    for (size_t i = 0; i < count && status == UNROLL_OK; i++) {
+        symbol[i] = json_string_value(json_array_get(json, i));
+        if (!symbol[i])
+            status = fail(UNROLL_DATA, "'%s': symbol %zu is not a string", path, i);
+    }
+    if (status == UNROLL_OK && (!m->spec.tokens || count != (size_t)m->spec.input))
+        status = fail(UNROLL_DATA, "'%s': %zu symbols for a model of %d", path, count, m->spec.input);
+    if (status == UNROLL_OK)
+        status = unroll_model_set_symbols(m, symbol, (int)count);
+    release(symbol);
+    json_decref(json);
+    return status;
+}
+
+static unroll_status read_parameter(const struct safetensors *file, const char *path, struct unroll_model *m, int i)
+{
+    unroll_parameter q;
+    unroll_model_parameter(m, i, &q);
+    const struct tensor_view *tensor = safetensors_find(file, q.name);
+    if (!tensor)
+        return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its specification asks for", path, q.name);
+    if (tensor->dtype != DTYPE_F32)
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32", path, q.name,
+                    dtype_name(tensor->dtype));
+    if (tensor->rank != q.rank || tensor->shape[0] != (uint64_t)q.shape[0] ||
+        (q.rank == 2 && tensor->shape[1] != (uint64_t)q.shape[1]))
+        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that the specification asks for: %d x %d", path,
+                    q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
+    memcpy(q.data, tensor->data, tensor->bytes);
+    for (size_t k = 0; k < m->parameter[i].count; k++)
+        if (!(q.data[k] - q.data[k] == 0))
+            return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
+    return UNROLL_OK;
+}
+
+static unroll_status fill_from(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    TRY(read_symbols(file, path, m));
+    for (int i = 0; i < m->parameters; i++)
+        TRY(read_parameter(file, path, m, i));
+    for (int i = 0; i < safetensors_count(file); i++) {
+        bool known = false;
+        for (int k = 0; k < m->parameters && !known; k++)
+            known = !strcmp(m->parameter[k].name, safetensors_at(file, i)->name);
+        if (!known)
+            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its specification does not know", path,
+                        safetensors_at(file, i)->name);
+    }
+    return UNROLL_OK;
+}
+
+unroll_status unroll_model_load(const char *path, unroll_model **model)
+{
+    struct safetensors *file;
+    struct unroll_model *m = NULL;
+    TRY(safetensors_open(path, &file));
+    unroll_status status = new_from_metadata(file, path, &m);
+    if (status == UNROLL_OK)
+        status = fill_from(file, path, m);
+    safetensors_close(file);
+    if (status != UNROLL_OK) {
+        unroll_model_free(m);
+        return status;
+    }
+    *model = m;
+    return UNROLL_OK;
+}

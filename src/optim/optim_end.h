@@ -1,0 +1,4 @@
+/* Ends the file of an optimizer. */
+#undef OPTIMIZER
+#undef OPTIMIZER_STATES
+#undef OPTIMIZER_RATES

@@ -1,0 +1,385 @@
+/* The backward list, derived from the cut forward list by a table of pairs, in reverse order.
+ * Communications have adjoints too, so no strategy has a backward of its own. */
+#include "plan/adjoint.h"
+#include <stdio.h>
+
+/* ---- views of gradients ---------------------------------------------------------------- */
+
+static bool written_before(const struct plan *p, const struct view *v)
+{
+    if (p->buffer[v->buffer].segment == SEG_GRAD)
+        return true;                                    /* the update left zeros */
+    for (int i = p->ops; i-- > 0 && p->op[i].part == PART_BACKWARD;)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (access_writes(p->op[i].view[k].access) && view_overlap(&p->op[i].view[k], v))
+                return true;
+    return false;
+}
+
+/* Is there a gradient for what this view covers? In place it came with the forward (the loss). */
+static bool has_gradient(const struct plan *p, const struct view *v)
+{
+    if (v->buffer < 0 || p->buffer[v->buffer].gradient < 0)
+        return false;
+    struct view d = *v;
+    d.buffer = p->buffer[v->buffer].gradient;
+    return d.buffer == v->buffer || p->buffer[d.buffer].segment == SEG_IO || written_before(p, &d);
+}
+
+/* The gradient of what a view covers, for reading. */
+static struct view gradient_read(const struct plan *p, const struct view *v)
+{
+    if (!has_gradient(p, v))
+        return view_none();
+    struct view d = *v;
+    d.buffer = p->buffer[v->buffer].gradient;
+    d.access = READ;
+    return d;
+}
+
+/* The gradient of what a view covers, for one more contribution: the first writes, the others add.
+ * An absent view where nobody wants it. */
+static unroll_status gradient_write(struct plan *p, const struct view *v, struct view *out)
+{
+    *out = view_none();
+    if (v->buffer < 0 || !p->buffer[v->buffer].wants_gradient)
+        return UNROLL_OK;
+    int gradient = plan_gradient(p, v->buffer);
+    if (gradient < 0)
+        return UNROLL_RESOURCE;
+    *out = *v;
+    out->buffer = gradient;
+    out->access = written_before(p, out) ? ADD : WRITE;
+    return UNROLL_OK;
+}
+
+/* The backward reads weights as they are, not their packed copies. */
+static int master_weight(const struct plan *p, int weight)
+{
+    return weight >= 0 && p->buffer[weight].copy_of >= 0 ? p->buffer[weight].copy_of : weight;
+}
+
+/* The gradient of a parameter: [S, ..] of the parameter's [..], rows [first, first + count) of its first axis. */
+static struct view parameter_gradient(const struct plan *p, int buffer, uint32_t first, uint32_t count)
+{
+    buffer = master_weight(p, buffer);
+    if (buffer < 0 || p->buffer[buffer].gradient < 0)
+        return view_none();
+    struct view v = view_of(p, p->buffer[buffer].gradient, ADD);
+    v.first[1] = first;
+    v.count[1] = count;
+    return v;
+}
+
+static struct view all_of_parameter_gradient(const struct plan *p, const struct view *parameter)
+{
+    uint32_t rows = parameter->buffer < 0 ? 0 : p->buffer[parameter->buffer].size[0];
+    return parameter_gradient(p, parameter->buffer, 0, rows);
+}
+
+static struct op backward_op(const struct op *forward, enum op_kind kind)
+{
+    struct op op = op_new(kind, PART_BACKWARD, forward->depth);
+    op.chunk = forward->chunk;
+    op.direction = forward->direction;
+    op.choice = forward->choice;
+    op.stream = forward->stream;
+    op.probability = forward->probability;
+    op.group = forward->group;
+    op.peer = forward->peer;
+    op.tag = forward->tag | 0x80000000u;
+    return op;
+}
+
+static unroll_status push(struct plan *p, const struct op *op)
+{
+    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+}
+
+/* ---- sums over rows -------------------------------------------------------------------- */
+
+static unroll_status push_bias_gradient(struct plan *p, const struct op *forward, struct view dy, struct view sum)
+{
+    if (sum.buffer < 0)
+        return UNROLL_OK;
+    struct op op = backward_op(forward, OP_SUM_ROWS);
+    op.group = -1;
+    op.view[SUM_ROWS_DY] = dy;
+    op.view[SUM_ROWS_SUM] = sum;
+    return push(p, &op);
+}
+
+static unroll_status push_weight_gradient(struct plan *p, const struct op *forward, struct view dy, struct view x,
+                                          struct view dw)
+{
+    if (dw.buffer < 0)
+        return UNROLL_OK;
+    struct op op = backward_op(forward, OP_GEMM_DW);
+    op.group = -1;
+    x.access = dy.access = READ;
+    op.view[GEMM_DW_DY] = dy;
+    op.view[GEMM_DW_X] = x;
+    op.view[GEMM_DW_DW] = dw;
+    return push(p, &op);
+}
+
+/* ---- the pairs ------------------------------------------------------------------------- */
+
+unroll_status adjoint_embed(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct view dy = gradient_read(p, &forward.view[EMBED_OUT]);
+    if (forward.view[EMBED_TABLE].buffer < 0 || dy.buffer < 0)
+        return UNROLL_OK;
+    struct op op = backward_op(&forward, OP_EMBED_GRAD);
+    op.view[EMBED_GRAD_TOKENS] = forward.view[EMBED_TOKENS];
+    op.view[EMBED_GRAD_DY] = dy;
+    op.view[EMBED_GRAD_DTABLE] = all_of_parameter_gradient(p, &forward.view[EMBED_TABLE]);
+    return push(p, &op);
+}
+
+unroll_status adjoint_gemm(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct view dy = gradient_read(p, &forward.view[GEMM_Y]), dx;
+    if (dy.buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[GEMM_X], &dx));
+    if (dx.buffer >= 0) {
+        struct op op = backward_op(&forward, OP_GEMM_DX);
+        op.view[GEMM_DX_DY] = dy;
+        op.view[GEMM_DX_W] = view_of(p, master_weight(p, forward.view[GEMM_W].buffer), READ);
+        op.view[GEMM_DX_DX] = dx;
+        TRY(push(p, &op));
+    }
+    TRY(push_weight_gradient(p, &forward, dy, forward.view[GEMM_X],
+                             all_of_parameter_gradient(p, &forward.view[GEMM_W])));
+    return push_bias_gradient(p, &forward, dy, all_of_parameter_gradient(p, &forward.view[GEMM_BIAS]));
+}
+
+unroll_status adjoint_dropout(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_DROPOUT);
+    op.view[DROPOUT_X] = gradient_read(p, &forward.view[DROPOUT_Y]);
+    op.view[DROPOUT_RUN] = forward.view[DROPOUT_RUN];
+    if (op.view[DROPOUT_X].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[DROPOUT_X], &op.view[DROPOUT_Y]));
+    return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : push(p, &op);
+}
+
+unroll_status adjoint_send(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_RECV);
+    TRY(gradient_write(p, &forward.view[COMM_X], &op.view[COMM_X]));
+    if (op.view[COMM_X].buffer < 0)
+        return UNROLL_OK;
+    if (op.view[COMM_X].access == ADD)
+        return fail(UNROLL_UNSUPPORTED, "'%s' is used by several stages of a layer cut",
+                    p->buffer[forward.view[COMM_X].buffer].name);
+    return push(p, &op);
+}
+
+unroll_status adjoint_recv(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_SEND);
+    op.view[COMM_X] = gradient_read(p, &forward.view[COMM_X]);
+    return op.view[COMM_X].buffer < 0 ? UNROLL_OK : push(p, &op);
+}
+
+/* ---- the recurrence -------------------------------------------------------------------- */
+
+/* Gradients of h are made for the units of this rank only, although h itself is whole: [B, U] for [B, K]. */
+static int state_gradient(struct plan *p, int state, const struct view *g, bool projected)
+{
+    if (p->buffer[state].gradient >= 0)
+        return p->buffer[state].gradient;
+    enum segment segment = p->buffer[state].segment == SEG_STEP ? SEG_STEP : SEG_IO;
+    int made = plan_gradient(p, state);
+    if (made < 0)
+        return -1;
+    struct buffer *d = &p->buffer[made];
+    const struct buffer *units = &p->buffer[g->buffer];
+    int last = d->rank - 1;
+    d->segment = segment;                               /* of the first and last states: the host's */
+    if (!projected) {
+        d->axis[last] = AX_U;
+        d->size[last] = units->size[3];
+        d->origin[last] = units->origin[3];
+        d->whole[last] = units->whole[3];
+        d->state[M_HIDDEN] = units->state[M_HIDDEN];
+    }
+    return made;
+}
+
+static unroll_status state_views(struct plan *p, const struct op *forward, struct op *op)
+{
+    static const struct { int state, gradient; enum access access; } pairs[] = {
+        { RNN_HN, RNN_DHN, READ }, { RNN_SN, RNN_DSN, READ }, { RNN_H0, RNN_DH0, WRITE }, { RNN_S0, RNN_DS0, WRITE },
+    };
+    for (int i = 0; i < 4; i++) {
+        int state = forward->view[pairs[i].state].buffer;
+        bool leaves = pairs[i].access == READ;
+        /* Only in a module does the last state have a gradient; inside, the later chunk made it. */
+        if (state < 0 || (leaves && p->buffer[state].segment != SEG_STEP && p->config.mode != MODE_MODULE))
+            continue;
+        bool is_h = pairs[i].state == RNN_HN || pairs[i].state == RNN_H0;
+        int gradient = is_h ? state_gradient(p, state, &forward->view[RNN_G], forward->view[RNN_PROJ].buffer >= 0)
+                            : plan_gradient(p, state);
+        if (gradient < 0)
+            return UNROLL_RESOURCE;
+        if (!is_h && p->buffer[state].segment != SEG_STEP)
+            p->buffer[gradient].segment = SEG_IO;
+        op->view[pairs[i].gradient] = view_of(p, gradient, pairs[i].access);
+    }
+    return UNROLL_OK;
+}
+
+/* A buffer that only the backward needs, beside the chunk's view of another: [T,B,..] of the same steps. */
+static unroll_status step_buffer(struct plan *p, const char *prefix, const struct op *forward, int rank,
+                                 const enum axis *axis, const uint32_t *size, struct view *out)
+{
+    const struct view *g = &forward->view[RNN_G];
+    char name[sizeof p->buffer->name + 8];
+    snprintf(name, sizeof name, "%s.%s", prefix, p->buffer[g->buffer].name);
+    int made = plan_find_buffer(p, name);
+    if (made < 0)
+        made = plan_add_buffer(p, name, p->config.real, SEG_STEP, rank, axis, size);
+    if (made < 0)
+        return UNROLL_RESOURCE;
+    const struct buffer *units = &p->buffer[g->buffer];
+    for (int i = 0; i < 2; i++) {
+        p->buffer[made].origin[i] = units->origin[i];
+        p->buffer[made].whole[i] = units->whole[i];
+    }
+    if (axis[rank - 1] == AX_U) {
+        p->buffer[made].origin[rank - 1] = units->origin[3];
+        p->buffer[made].whole[rank - 1] = units->whole[3];
+    }
+    for (int m = 0; m < M_N; m++)
+        p->buffer[made].state[m] = units->state[m];
+    *out = view_of(p, made, WRITE);
+    out->first[0] = g->first[0];
+    out->count[0] = g->count[0];
+    return UNROLL_OK;
+}
+
+static unroll_status backward_buffers(struct plan *p, const struct op *forward, struct op *op)
+{
+    const struct buffer *g = &p->buffer[forward->view[RNN_G].buffer];
+    uint32_t T = g->size[0], B = g->size[1], U = g->size[3];
+    if (forward->view[RNN_VECTOR].buffer >= 0)
+        TRY(step_buffer(p, "dv", forward, 4, (enum axis[]){ AX_T, AX_B, AX_G, AX_U },
+                        (uint32_t[]){ T, B, p->buffer[forward->view[RNN_VECTOR].buffer].size[0], U },
+                        &op->view[RNN_DV]));
+    if (forward->view[RNN_PROJ].buffer >= 0)
+        TRY(step_buffer(p, "dp", forward, 3, (enum axis[]){ AX_T, AX_B, AX_K },
+                        (uint32_t[]){ T, B, p->model->width }, &op->view[RNN_DP]));
+    return UNROLL_OK;
+}
+
+static unroll_status push_rnn_back(struct plan *p, const struct op *forward, struct op *op)
+{
+    static const int read[] = { RNN_BIAS, RNN_VECTOR, RNN_PROJ, RNN_H0, RNN_S0, RNN_Y, RNN_S, RNN_LINK, RNN_M,
+                                RNN_LENGTHS, RNN_RESET };
+    *op = backward_op(forward, OP_RNN_BACK);
+    for (size_t i = 1; i < sizeof read / sizeof *read; i++) {       /* the bias is not needed */
+        op->view[read[i]] = forward->view[read[i]];
+        if (op->view[read[i]].buffer >= 0)
+            op->view[read[i]].access = READ;
+    }
+    op->view[RNN_W] = view_of(p, master_weight(p, forward->view[RNN_W].buffer), READ);
+    op->view[RNN_G] = forward->view[RNN_G];
+    op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];
+    op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);
+    TRY(state_views(p, forward, op));
+    TRY(backward_buffers(p, forward, op));
+    return push(p, op);
+}
+
+/* The gradients of the recurrent weights: one product for each run of gates that have the same operand. */
+static unroll_status push_recurrent_weights(struct plan *p, const struct op *back)
+{
+    const struct cell_declaration *cell = p->model->declaration;
+    const unsigned recurrent = FROM_H | FROM_LINK;
+    int weights = p->buffer[back->view[RNN_W].buffer].gradient;
+    int bias = model_find(p->model, PARAM_B_HH, back->depth - 1, back->direction);
+    int bias_buffer = bias < 0 ? -1 : plan_find_buffer(p, p->model->parameter[bias].name);
+    uint32_t row = 0;
+    for (int k = 0, end; k < cell->inputs; k = end) {
+        unsigned source = cell->input[k].from & recurrent;
+        for (end = k + 1; end < cell->inputs && (cell->input[end].from & recurrent) == source; end++) {}
+        if (!source)
+            continue;
+        uint32_t gates = (uint32_t)(end - k);
+        struct view dy = back->view[RNN_G];
+        dy.access = READ;
+        dy.first[2] = (uint32_t)k;
+        dy.count[2] = gates;
+        struct op op = backward_op(back, OP_GEMM_DW);
+        op.group = -1;
+        op.view[GEMM_DW_DY] = dy;
+        op.shift = source == FROM_H;
+        op.view[GEMM_DW_X] = back->view[source == FROM_H ? RNN_Y : RNN_LINK];
+        if (op.shift) {
+            op.view[GEMM_DW_INIT] = back->view[RNN_H0];
+            op.view[GEMM_DW_LENGTHS] = back->view[RNN_LENGTHS];
+            op.view[GEMM_DW_RESET] = back->view[RNN_RESET];
+        }
+        op.view[GEMM_DW_DW] = view_of(p, weights, ADD);
+        op.view[GEMM_DW_DW].first[1] = row;
+        op.view[GEMM_DW_DW].count[1] = gates;
+        TRY(push(p, &op));
+        TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, bias_buffer, row, gates)));
+        row += gates;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status adjoint_rnn(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op back;
+    TRY(push_rnn_back(p, &forward, &back));
+    if (back.view[RNN_W].buffer >= 0)
+        TRY(push_recurrent_weights(p, &back));
+    if (back.view[RNN_DP].buffer >= 0)
+        TRY(push_weight_gradient(p, &forward, back.view[RNN_DP], forward.view[RNN_M],
+                                 all_of_parameter_gradient(p, &forward.view[RNN_PROJ])));
+    if (back.view[RNN_DV].buffer < 0)
+        return UNROLL_OK;
+    struct view dv = back.view[RNN_DV];
+    dv.access = READ;
+    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR]));
+}
+
+/* ---- the pass -------------------------------------------------------------------------- */
+
+/* A module's outputs get their gradient from outside. */
+static unroll_status give_output_gradient(struct plan *p)
+{
+    char name[32];
+    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->spec.layers - 1);
+    int gradient = plan_gradient(p, plan_find_buffer(p, name));
+    if (gradient < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[gradient].segment = SEG_IO;
+    return UNROLL_OK;
+}
+
+unroll_status pass_adjoint(struct plan *p)
+{
+    if (p->config.mode < MODE_TRAIN)
+        return UNROLL_OK;
+    if (p->config.mode == MODE_MODULE)
+        TRY(give_output_gradient(p));
+    for (int i = p->ops; i-- > 0;) {
+        unroll_status (*adjoint)(struct plan *, int) = kind_info(p->op[i].kind)->adjoint;
+        if (adjoint)
+            TRY(adjoint(p, i));
+    }
+    return UNROLL_OK;
+}

@@ -1,0 +1,210 @@
+/* Proofs about a finished plan, without arithmetic: memory is never read before it is written nor
+ * reused while in use, and the messages of a whole mesh match and cannot hang. */
+#include "base/memory.h"
+#include "plan/plan.h"
+#include <string.h>
+
+/* ---- memory of one rank ---------------------------------------------------------------- */
+
+static bool share_bytes(const struct plan *p, const struct view *a, const struct view *b)
+{
+    if (a->buffer < 0 || b->buffer < 0)
+        return false;
+    if (a->buffer == b->buffer)
+        return view_overlap(a, b);
+    const struct buffer *x = &p->buffer[a->buffer], *y = &p->buffer[b->buffer];
+    return x->segment == y->segment && x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
+}
+
+static const struct view *clash(const struct plan *p, const struct op *a, const struct op *b)
+{
+    for (int i = 0; i < a->views; i++)
+        for (int k = 0; k < b->views; k++)
+            if ((access_writes(a->view[i].access) || access_writes(b->view[k].access)) &&
+                share_bytes(p, &a->view[i], &b->view[k]))
+                return &a->view[i];
+    return NULL;
+}
+
+static unroll_status check_races(const struct plan *p, const struct before *order)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = i + 1; k < p->ops && p->op[k].part == p->op[i].part; k++) {
+            if (before(order, i, k))
+                continue;
+            const struct view *v = clash(p, &p->op[i], &p->op[k]);
+            char one[96], other[96];
+            if (v)
+                return fail(UNROLL_FAILURE, "the plan lets '%s' (lane %d) and '%s' (lane %d) use '%s' at once",
+                            op_label(p, &p->op[i], one, sizeof one), p->op[i].lane,
+                            op_label(p, &p->op[k], other, sizeof other), p->op[k].lane, p->buffer[v->buffer].name);
+        }
+    return UNROLL_OK;
+}
+
+/* Activations have no value before an operation gives them one. */
+static unroll_status check_reads(const struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            const struct view *v = &p->op[i].view[k];
+            if (!access_reads(v->access) || p->buffer[v->buffer].segment != SEG_STEP)
+                continue;
+            bool written = false;
+            for (int j = 0; j < i && !written; j++)
+                for (int l = 0; l < p->op[j].views && !written; l++)
+                    written = access_writes(p->op[j].view[l].access) && view_overlap(&p->op[j].view[l], v);
+            char label[96];
+            if (!written)
+                return fail(UNROLL_FAILURE, "the plan lets '%s' read '%s' before anything wrote it",
+                            op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name);
+        }
+    return UNROLL_OK;
+}
+
+static unroll_status check_bounds(const struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            const struct view *v = &p->op[i].view[k];
+            const struct buffer *b = v->buffer < 0 ? NULL : &p->buffer[v->buffer];
+            for (int d = 0; b && d < b->rank; d++)
+                if (!v->count[d] || v->first[d] + v->count[d] > b->size[d])
+                    return fail(UNROLL_FAILURE, "a view of '%s' is empty or reaches beyond it", b->name);
+            if (b && b->offset + b->bytes > p->segment_bytes[b->segment])
+                return fail(UNROLL_FAILURE, "'%s' lies outside its segment", b->name);
+        }
+    return UNROLL_OK;
+}
+
+unroll_status pass_check(const struct plan *p)
+{
+    struct before *order;
+    TRY(check_bounds(p));
+    TRY(check_reads(p));
+    TRY(before_new(p, &order));
+    unroll_status status = p->config.lanes > 1 || p->ops < 1000 ? check_races(p, order) : UNROLL_OK;
+    before_free(order);
+    return status;
+}
+
+/* ---- messages of a mesh ---------------------------------------------------------------- */
+
+/* Each rank walks its communications in list order, as its lane does. A send never waits; a receive waits
+ * for its message; a group waits for all its members. If nobody can go on, that is the deadlock. */
+struct walk {
+    struct plan *const *plans;
+    int ranks;
+    int at[RANKS_MAX];                  /* the next operation of each rank */
+    unsigned char *sent[RANKS_MAX];     /* [rank][op]: this send was already received */
+};
+
+static bool communicates(const struct op *op)
+{
+    return op->group >= 0 || op->peer >= 0;
+}
+
+static const struct op *next_of(struct walk *w, int rank)
+{
+    const struct plan *p = w->plans[rank];
+    while (w->at[rank] < p->ops && !communicates(&p->op[w->at[rank]]))
+        w->at[rank]++;
+    return w->at[rank] < p->ops ? &p->op[w->at[rank]] : NULL;
+}
+
+static bool same_meeting(const struct plan *p, const struct op *a, const struct plan *q, const struct op *b)
+{
+    return a && b && b->group >= 0 && a->kind == b->kind && a->tag == b->tag &&
+           !memcmp(&p->group[a->group], &q->group[b->group], sizeof *p->group);
+}
+
+/* A send of the peer that was passed already and nobody took. */
+static bool take_message(struct walk *w, int rank, const struct op *op)
+{
+    const struct plan *peer = w->plans[op->peer];
+    for (int i = 0; i < w->at[op->peer]; i++) {
+        const struct op *send = &peer->op[i];
+        if (send->kind == OP_SEND && send->peer == rank && send->tag == op->tag && !w->sent[op->peer][i] &&
+            view_elements(peer, &send->view[COMM_X]) == view_elements(w->plans[rank], &op->view[COMM_X])) {
+            w->sent[op->peer][i] = 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool advance(struct walk *w, int rank)
+{
+    const struct op *op = next_of(w, rank);
+    if (!op)
+        return false;
+    if (op->kind == OP_SEND || (op->kind == OP_RECV && take_message(w, rank, op))) {
+        w->at[rank]++;
+        return true;
+    }
+    if (op->group < 0)
+        return false;
+    const struct group *group = &w->plans[rank]->group[op->group];
+    for (int i = 0; i < group->size; i++)
+        if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
+            return false;
+    for (int i = 0; i < group->size; i++)
+        w->at[group->rank[i]]++;
+    return true;
+}
+
+/* Of two ranks that wait, what each waits for. */
+static unroll_status report_deadlock(struct walk *w, int rank)
+{
+    const struct op *op = next_of(w, rank);
+    char one[96], other[96];
+    int peer = op->peer;
+    if (op->group >= 0) {
+        const struct group *group = &w->plans[rank]->group[op->group];
+        for (int i = 0; i < group->size; i++)
+            if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
+                peer = group->rank[i];
+    }
+    const struct op *its = next_of(w, peer);
+    return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
+                op_label(w->plans[rank], op, one, sizeof one), peer, its ? "waits in '" : "has ended",
+                its ? op_label(w->plans[peer], its, other, sizeof other) : "", its ? "'" : "");
+}
+
+static unroll_status walk_mesh(struct walk *w)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int rank = 0; rank < w->ranks; rank++)
+            while (advance(w, rank))
+                moved = true;
+    }
+    for (int rank = 0; rank < w->ranks; rank++)
+        if (next_of(w, rank))
+            return report_deadlock(w, rank);
+    for (int rank = 0; rank < w->ranks; rank++)
+        for (int i = 0; i < w->plans[rank]->ops; i++) {
+            char label[96];
+            if (w->plans[rank]->op[i].kind == OP_SEND && !w->sent[rank][i])
+                return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
+                            op_label(w->plans[rank], &w->plans[rank]->op[i], label, sizeof label),
+                            w->plans[rank]->op[i].peer);
+        }
+    return UNROLL_OK;
+}
+
+unroll_status check_mesh(struct plan *const *plans, int ranks)
+{
+    struct walk w = { .plans = plans, .ranks = ranks };
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < ranks; i++) {
+        w.sent[i] = allocate_zeroed((size_t)plans[i]->ops + 1, 1);
+        if (!w.sent[i])
+            status = fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", ranks);
+    }
+    if (status == UNROLL_OK)
+        status = walk_mesh(&w);
+    for (int i = 0; i < ranks; i++)
+        release(w.sent[i]);
+    return status;
+}

@@ -1,0 +1,103 @@
+/* Cuts time into chunks on one rank: each operation becomes one per chunk, and states pass from chunk
+ * to chunk through buffers of their own. Chunks are whole quanta of the sum contract, so that no
+ * sum's order depends on them. */
+#include "base/memory.h"
+#include "plan/plan.h"
+#include <stdio.h>
+
+/* The buffer through which a state passes from the chunk that is done n-th to the next. */
+static int handover(struct plan *p, const struct view *leaving, int n)
+{
+    const struct buffer *b = &p->buffer[leaving->buffer];
+    char name[sizeof b->name + 16];
+    snprintf(name, sizeof name, "%s.%d", b->name, n);
+    int found = plan_find_buffer(p, name);
+    if (found >= 0)
+        return found;
+    int made = plan_add_buffer(p, name, b->dtype, SEG_STEP, b->rank, b->axis, b->size);
+    if (made < 0)
+        return -1;
+    struct buffer *copy = &p->buffer[made];
+    b = &p->buffer[leaving->buffer];
+    for (int i = 0; i < b->rank; i++) {
+        copy->origin[i] = b->origin[i];
+        copy->whole[i] = b->whole[i];
+    }
+    for (int m = 0; m < M_N; m++)
+        copy->state[m] = b->state[m];
+    copy->wants_gradient = b->wants_gradient;
+    return made;
+}
+
+/* n: the place of the chunk in the order in which this operation does them. */
+static unroll_status hand_over(struct plan *p, struct op *op, int n, int chunks)
+{
+    const struct carried *carried = kind_info(op->kind)->carried;
+    for (int i = 0; i < 2; i++) {
+        struct view *in = &op->view[carried[i].in], *out = &op->view[carried[i].out];
+        if (carried[i].in == carried[i].out || out->buffer < 0)
+            continue;
+        struct view leaving = *out;
+        if (n > 0)
+            in->buffer = handover(p, &leaving, n - 1);
+        if (n + 1 < chunks)
+            out->buffer = handover(p, &leaving, n);
+        if (in->buffer < 0 || out->buffer < 0)
+            return UNROLL_RESOURCE;
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status push_chunk(struct plan *p, const struct op *whole, int n)
+{
+    int chunks = p->config.chunks;
+    struct op op = *whole;
+    op.chunk = whole->direction ? chunks - 1 - n : n;
+    uint32_t first, count;
+    share(p->config.T, chunks, op.chunk, p->quantum, &first, &count);
+    for (int i = 0; i < op.views; i++)
+        view_narrow(p, &op.view[i], AX_T, first, count);
+    if (op.group >= 0)
+        op.tag = plan_tag(p->buffer[op.view[RNN_G].buffer].name, op.chunk, 0);
+    TRY(hand_over(p, &op, n, chunks));
+    return plan_add_op(p, &op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+}
+
+/* Operations of one direction follow each other chunk by chunk. Where the direction turns, all chunks of the
+ * one must end before the other begins: that is the barrier of a bidirectional layer. */
+static int block_end(const struct op *list, int count, int begin)
+{
+    int end = begin;
+    while (end < count && list[end].direction == list[begin].direction)
+        end++;
+    return end;
+}
+
+static unroll_status chunk_list(struct plan *p, const struct op *list, int count)
+{
+    for (int begin = 0; begin < count;) {
+        int end = block_end(list, count, begin);
+        for (int n = 0; n < p->config.chunks; n++)
+            for (int i = begin; i < end; i++)
+                TRY(push_chunk(p, &list[i], n));
+        begin = end;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status pass_chunk(struct plan *p)
+{
+    uint32_t quanta = (p->config.T + p->quantum - 1) / p->quantum;
+    if (p->config.chunks == 1)
+        return UNROLL_OK;
+    if ((uint32_t)p->config.chunks > quanta)
+        return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here", p->config.chunks,
+                    p->config.T, quanta);
+    struct op *list = p->op;
+    int count = p->ops;
+    p->op = NULL;
+    p->ops = p->op_room = 0;
+    unroll_status status = chunk_list(p, list, count);
+    release(list);
+    return status;
+}

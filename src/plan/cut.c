@@ -1,0 +1,246 @@
+/* Cuts of the forward list: batch, hidden and time by one routine that asks the role table what the
+ * axis means to each kind; layers by another that sends what crosses. The backward of a cut list is
+ * derived later (adjoint.c), so a strategy is written here once and nowhere else. */
+#include "plan/plan.h"
+#include "base/memory.h"
+#include <float.h>
+#include <string.h>
+
+static const char *const mesh_names[M_N] = { "batch", "time", "layer", "hidden" };
+
+static unroll_status refuse(const struct plan *p, const struct op *op, enum mesh m, const char *why)
+{
+    char label[96];
+    return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: operation '%s' %s", mesh_names[m],
+                p->config.mesh[m], op_label(p, op, label, sizeof label), why);
+}
+
+static bool touches(const struct plan *p, const struct op *op, enum axis axis)
+{
+    for (int i = 0; i < op->views; i++)
+        if (op->view[i].buffer >= 0 && buffer_dim(&p->buffer[op->view[i].buffer], axis) >= 0)
+            return true;
+    return false;
+}
+
+/* ---- batch, hidden, time --------------------------------------------------------------- */
+
+static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
+{
+    for (int i = 0; i < p->ops; i++) {
+        struct op *op = &p->op[i];
+        const struct op_kind_info *info = kind_info(op->kind);
+        if (!touches(p, op, axis))
+            continue;
+        switch (info->role[axis == AX_T ? 0 : axis == AX_B ? 1 : 2]) {
+        case ENTIRE:
+            return refuse(p, op, m, "needs the whole axis in one place");
+        case CARRIED:
+            if (!(info->inside >> m & 1))
+                return refuse(p, op, m, "hands its state from step to step and can't exchange it along this axis; "
+                              "cut time into chunks instead (--chunk)");
+            if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0)
+                return refuse(p, op, m, "projects its output: use batch or layer cuts with a projection");
+            op->group = plan_group(p, 1u << m);
+            if (op->group < 0)
+                return UNROLL_RESOURCE;
+            op->tag = plan_tag(p->buffer[op->view[RNN_G].buffer].name, 0, 0);
+            break;
+        case ABSENT: case FREE: case SUMMED:
+            break;
+        }
+    }
+    return UNROLL_OK;
+}
+
+/* Which part of an axis is ours. Rows of the batch are divided at the borders of shards, so that a
+ * shard's sum is made in one place. */
+static void own_share(const struct plan *p, enum axis axis, enum mesh m, uint32_t size, uint32_t *first,
+                      uint32_t *count)
+{
+    int n = p->config.mesh[m], at = p->config.at[m];
+    uint32_t shards = p->config.shards;
+    if (axis != AX_B || shards == 1) {
+        share(size, n, at, 1, first, count);
+        return;
+    }
+    uint32_t each = shards / (uint32_t)n, end, end_count;
+    share(size, (int)shards, (int)each * at, 1, first, count);
+    share(size, (int)shards, (int)each * (at + 1) - 1, 1, &end, &end_count);
+    *count = end + end_count - *first;
+}
+
+static unroll_status cut_buffer(struct plan *p, struct buffer *b, enum axis axis, enum mesh m)
+{
+    int dim = buffer_dim(b, axis);
+    if (dim < 0)
+        return UNROLL_OK;
+    uint32_t first, count;
+    own_share(p, axis, m, b->size[dim], &first, &count);
+    if (!count)
+        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: '%s' has only %u to divide; use fewer "
+                    "ranks along this axis", mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
+    b->origin[dim] += first;
+    b->size[dim] = count;
+    b->state[m] = SPLIT;
+    return UNROLL_OK;
+}
+
+static void fit_views(struct plan *p, enum axis axis)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            struct view *v = &p->op[i].view[k];
+            int dim = v->buffer < 0 ? -1 : buffer_dim(&p->buffer[v->buffer], axis);
+            if (dim >= 0)
+                v->count[dim] = p->buffer[v->buffer].size[dim];
+        }
+}
+
+unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
+{
+    int n = p->config.mesh[m];
+    if (n == 1)
+        return UNROLL_OK;
+    TRY(ask_roles(p, axis, m));
+    for (int i = 0; i < p->buffers; i++)
+        TRY(cut_buffer(p, &p->buffer[i], axis, m));
+    fit_views(p, axis);
+    if (axis == AX_B && p->config.shards > 1) {
+        if (p->config.shards % (uint32_t)n)
+            return fail(UNROLL_UNSUPPORTED, "%u shards can't be divided among batch=%d; use a multiple",
+                        p->config.shards, n);
+        for (int i = 0; i < p->buffers; i++)
+            TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- layers ---------------------------------------------------------------------------- */
+
+/* Contiguous stages with the least largest cost. The embedding goes with the first layer; the head
+ * counts as a layer of its own. Done on the whole list, so that all ranks agree. */
+unroll_status pass_balance(struct plan *p)
+{
+    int stages = p->config.mesh[M_LAYER];
+    int last = p->model->spec.layers + (p->model->spec.output ? 1 : 0);
+    double cost[DEPTHS] = { 0 }, best[DEPTHS][RANKS_MAX + 1];
+    int cut[DEPTHS][RANKS_MAX + 1];
+    if (stages > last)
+        return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers and head of the model",
+                    stages, last);
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        double (*flops)(const struct plan *, const struct op *) = kind_info(op->kind)->flops;
+        cost[op->depth ? op->depth : 1] += flops ? flops(p, op) : 0;
+    }
+    for (int end = 0; end <= last; end++)
+        for (int n = 0; n <= stages; n++) {
+            best[end][n] = n == 0 && end == 0 ? 0 : DBL_MAX;
+            double tail = 0;
+            for (int begin = end; n > 0 && begin > 0; begin--) {
+                tail += cost[begin];
+                double worst = best[begin - 1][n - 1] > tail ? best[begin - 1][n - 1] : tail;
+                if (worst < best[end][n]) {
+                    best[end][n] = worst;
+                    cut[end][n] = begin;
+                }
+            }
+        }
+    for (int n = stages, end = last; n > 0; end = cut[end][n] - 1, n--)
+        for (int depth = cut[end][n]; depth <= end; depth++)
+            p->stage_of[depth] = n - 1;
+    p->stage_of[0] = 0;
+    return UNROLL_OK;
+}
+
+static void find_homes(struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            int buffer = p->op[i].view[k].buffer;
+            if (buffer >= 0 && p->buffer[buffer].copy_of >= 0)
+                buffer = p->buffer[buffer].copy_of;
+            if (buffer >= 0 && p->buffer[buffer].segment == SEG_PARAM)
+                p->buffer[buffer].homes |= 1ull << p->stage_of[p->op[i].depth];
+        }
+}
+
+/* The stage that made what a view of an activation reads; -1 if no operation made it. */
+static int producer_stage(const struct plan *p, const struct op *list, int end, const struct view *v)
+{
+    if (v->buffer < 0 || p->buffer[v->buffer].segment != SEG_STEP)
+        return -1;
+    for (int i = end; i-- > 0;)
+        for (int k = 0; k < list[i].views; k++)
+            if (access_writes(list[i].view[k].access) && view_overlap(&list[i].view[k], v))
+                return p->stage_of[list[i].depth];
+    return -1;
+}
+
+static bool arrived(const struct op *messages, int count, const struct view *v, int stage)
+{
+    for (int i = 0; i < count; i++)
+        if (messages[i].depth == stage && !memcmp(messages[i].view[COMM_X].first, v->first, sizeof v->first) &&
+            messages[i].view[COMM_X].buffer == v->buffer)
+            return true;
+    return false;
+}
+
+/* One message: both ends call this in the same order of the uncut list, and each keeps its own end. */
+static unroll_status push_message(struct plan *p, const struct op *reader, const struct view *v, int from, int to)
+{
+    int here = p->config.at[M_LAYER];
+    if (here != from && here != to)
+        return UNROLL_OK;
+    bool sends = here == from;
+    struct op op = op_new(sends ? OP_SEND : OP_RECV, PART_FORWARD, reader->depth);
+    int at[M_N];
+    memcpy(at, p->config.at, sizeof at);
+    at[M_LAYER] = sends ? to : from;
+    op.peer = plan_rank_at(p, at);
+    op.chunk = reader->chunk;
+    op.tag = plan_tag(p->buffer[v->buffer].name, reader->chunk, to);
+    op.view[COMM_X] = *v;
+    op.view[COMM_X].access = sends ? READ : WRITE;
+    return plan_add_op(p, &op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+}
+
+static unroll_status divide_list(struct plan *p, const struct op *list, int count, struct op *messages)
+{
+    int sent = 0;
+    for (int i = 0; i < count; i++) {
+        int stage = p->stage_of[list[i].depth];
+        for (int k = 0; k < list[i].views; k++) {
+            const struct view *v = &list[i].view[k];
+            if (!access_reads(v->access))
+                continue;
+            int from = producer_stage(p, list, i, v);
+            if (from < 0 || from == stage || arrived(messages, sent, v, stage))
+                continue;
+            messages[sent].depth = stage;
+            messages[sent++].view[COMM_X] = *v;
+            TRY(push_message(p, &list[i], v, from, stage));
+        }
+        if (stage == p->config.at[M_LAYER] && plan_add_op(p, &list[i]) < 0)
+            return UNROLL_RESOURCE;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status pass_cut_layer(struct plan *p)
+{
+    find_homes(p);
+    if (p->config.mesh[M_LAYER] == 1)
+        return UNROLL_OK;
+    struct op *list = p->op;
+    int count = p->ops;
+    struct op *messages = allocate_zeroed((size_t)count * 2, sizeof *messages);
+    p->op = NULL;
+    p->ops = p->op_room = 0;
+    unroll_status status = messages ? divide_list(p, list, count, messages)
+                                    : fail(UNROLL_RESOURCE, "no memory to cut %d operations into stages", count);
+    release(messages);
+    release(list);
+    return status;
+}

@@ -1,0 +1,366 @@
+/* The first pass: a model becomes the forward list, on whole tensors, as if one machine with one
+ * memory and one thread would run it. No cut, no chunk, no backward, no address. */
+#include "plan/plan.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+struct shape { int rank; enum axis axis[BUFFER_AXES]; uint32_t size[BUFFER_AXES]; };
+
+static int add(struct plan *p, const char *name, enum dtype dtype, enum segment segment, struct shape s)
+{
+    return plan_add_buffer(p, name, dtype, segment, s.rank, s.axis, s.size);
+}
+
+#define SHAPE1(a, n)                   (struct shape){ 1, { a }, { n } }
+#define SHAPE2(a, n, b, m)             (struct shape){ 2, { a, b }, { n, m } }
+#define SHAPE3(a, n, b, m, c, k)       (struct shape){ 3, { a, b, c }, { n, m, k } }
+#define SHAPE4(a, n, b, m, c, k, d, l) (struct shape){ 4, { a, b, c, d }, { n, m, k, l } }
+
+static struct shape parameter_shape(const struct parameter *q)
+{
+    static const enum axis axes[][3] = {
+        [PARAM_EMBEDDING] = { AX_K, AX_K },       [PARAM_W_IH] = { AX_G, AX_U, AX_K },
+        [PARAM_W_HH] = { AX_G, AX_U, AX_K },      [PARAM_B_IH] = { AX_G, AX_U },
+        [PARAM_B_HH] = { AX_G, AX_U },            [PARAM_VECTOR] = { AX_G, AX_U },
+        [PARAM_W_HR] = { AX_K, AX_U },            [PARAM_W_HEAD] = { AX_K, AX_K },
+        [PARAM_B_HEAD] = { AX_K },
+    };
+    struct shape s = { .rank = q->rank };
+    for (int i = 0; i < q->rank; i++) {
+        s.axis[i] = axes[q->role][i];
+        s.size[i] = q->size[i];
+    }
+    return s;
+}
+
+/* Does the forward product of the CPU want this parameter in panels? A tied embedding is a head too. */
+static bool is_packed(const struct plan *p, const struct parameter *q)
+{
+    return p->config.packed &&
+           (q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_HEAD ||
+            (q->role == PARAM_EMBEDDING && p->model->spec.tied));
+}
+
+static unroll_status add_copy(struct plan *p, int master)
+{
+    struct buffer *b = &p->buffer[master];
+    char name[sizeof b->name + 8];
+    snprintf(name, sizeof name, "%s.packed", b->name);
+    int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
+    if (copy < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[copy].layout = LAYOUT_PANELS;
+    p->buffer[copy].copy_of = master;
+    return UNROLL_OK;
+}
+
+/* Gradients of weights have a shard axis in front: [S, ..]. */
+static unroll_status add_parameter_gradient(struct plan *p, int master, struct shape s)
+{
+    char name[sizeof p->buffer->name + 2];
+    snprintf(name, sizeof name, "d.%s", p->buffer[master].name);
+    memmove(s.axis + 1, s.axis, (BUFFER_AXES - 1) * sizeof *s.axis);
+    memmove(s.size + 1, s.size, (BUFFER_AXES - 1) * sizeof *s.size);
+    s.rank++;
+    s.axis[0] = AX_S;
+    s.size[0] = p->config.shards;
+    int gradient = add(p, name, p->config.real, SEG_GRAD, s);
+    if (gradient < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[gradient].parameter = p->buffer[master].parameter;
+    p->buffer[master].gradient = gradient;
+    return UNROLL_OK;
+}
+
+static unroll_status add_optimizer_states(struct plan *p, int master, struct shape s)
+{
+    for (int i = 0; i < p->config.optimizer_states; i++) {
+        char name[sizeof p->buffer->name + 16];
+        snprintf(name, sizeof name, "%s.opt%d", p->buffer[master].name, i);
+        int state = add(p, name, p->config.real, SEG_OPT, s);
+        if (state < 0)
+            return UNROLL_RESOURCE;
+        p->buffer[state].parameter = p->buffer[master].parameter;
+    }
+    return UNROLL_OK;
+}
+
+/* All parameters in model order, first of all: so their offsets are the same in every plan. */
+static unroll_status lower_parameters(struct plan *p)
+{
+    for (int i = 0; i < p->model->parameters; i++) {
+        const struct parameter *q = &p->model->parameter[i];
+        struct shape s = parameter_shape(q);
+        int master = add(p, q->name, p->config.real, SEG_PARAM, s);
+        if (master < 0)
+            return UNROLL_RESOURCE;
+        p->buffer[master].parameter = i;
+        p->buffer[master].wants_gradient = true;
+        if (is_packed(p, q))
+            TRY(add_copy(p, master));
+        if (p->config.mode >= MODE_TRAIN)
+            TRY(add_parameter_gradient(p, master, s));
+        if (p->config.mode == MODE_TRAIN)
+            TRY(add_optimizer_states(p, master, s));
+    }
+    return UNROLL_OK;
+}
+
+/* The buffer of a parameter, or -1 where the model has none. */
+static int master_of(const struct plan *p, enum parameter_role role, int layer, int direction)
+{
+    int i = model_find(p->model, role, layer, direction);
+    return i < 0 ? -1 : plan_find_buffer(p, p->model->parameter[i].name);
+}
+
+/* What a forward product reads: the packed copy where there is one. */
+static int forward_weight(const struct plan *p, int master)
+{
+    for (int i = 0; i < p->buffers; i++)
+        if (p->buffer[i].copy_of == master && master >= 0)
+            return i;
+    return master;
+}
+
+static unroll_status lower_values(struct plan *p)
+{
+    const struct plan_config *c = &p->config;
+    bool enough =
+        add(p, "run", DTYPE_I64, SEG_VALUES, SHAPE1(AX_K, 8)) >= 0 &&
+        add(p, "rates", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 16)) >= 0 &&
+        add(p, "loss_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
+        add(p, "weight_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
+        add(p, "norms", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, (uint32_t)p->model->parameters)) >= 0 &&
+        (!c->lengths || add(p, "lengths", DTYPE_I32, SEG_IO, SHAPE1(AX_B, c->B)) >= 0) &&
+        (!c->resets || add(p, "reset", DTYPE_U8, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B)) >= 0);
+    return enough ? UNROLL_OK : UNROLL_RESOURCE;
+}
+
+static struct view read_named(const struct plan *p, const char *name)
+{
+    return view_of(p, plan_find_buffer(p, name), READ);
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+static unroll_status push(struct plan *p, const struct op *op)
+{
+    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+}
+
+/* Tokens or vectors; gives the buffer that the first layer reads. */
+static unroll_status lower_input(struct plan *p, int *x)
+{
+    const struct unroll_spec *s = &p->model->spec;
+    const struct plan_config *c = &p->config;
+    uint32_t width = model_layer_input(p->model, 0);
+    if (!s->tokens) {
+        *x = add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+        if (*x >= 0)
+            p->buffer[*x].wants_gradient = c->input_gradient;
+        return *x < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+    }
+    int tokens = add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
+    *x = add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+    if (tokens < 0 || *x < 0)
+        return UNROLL_RESOURCE;
+    struct op op = op_new(OP_EMBED, PART_FORWARD, 0);
+    int table = master_of(p, PARAM_EMBEDDING, 0, 0);
+    op.view[EMBED_TOKENS] = view_of(p, tokens, READ);
+    op.view[EMBED_TABLE] = view_of(p, table, READ);
+    op.view[EMBED_OUT] = view_of(p, *x, WRITE);
+    p->buffer[*x].wants_gradient = table >= 0;
+    return push(p, &op);
+}
+
+/* The buffers of one direction of one layer. */
+struct layer_buffers { int g, s, link, m, h0, s0, hn, sn, scratch; };
+
+static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
+{
+    if (!wanted || !*ok)
+        return -1;
+    int made = add(p, name, p->config.real, segment, s);
+    *ok = made >= 0;
+    return made;
+}
+
+static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
+{
+    const struct plan_config *c = &p->config;
+    const struct cell_declaration *cell = p->model->declaration;
+    uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
+    uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
+    bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    char name[32];
+#define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
+    l->g  = optional(p, true, NAMED("g"), SEG_STEP,
+                     SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
+    l->s  = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
+    l->link = optional(p, links && keeps, NAMED("link"), SEG_STEP,
+                       SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_U, U), &ok);
+    l->m  = optional(p, p->model->spec.projection && keeps, NAMED("m"), SEG_STEP,
+                     SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
+    l->h0 = optional(p, true, NAMED("h0"), SEG_CARRY, SHAPE2(AX_B, B, AX_K, K), &ok);
+    l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
+    l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
+                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2, AX_B, B, AX_K,
+                                 K > U ? K : U), &ok);
+#undef NAMED
+    if (!ok)
+        return UNROLL_RESOURCE;
+    p->buffer[l->g].wants_gradient = true;
+    p->buffer[l->g].gradient = l->g;                    /* pre-activations -> saved -> their gradients */
+    p->buffer[l->h0].wants_gradient = p->buffer[l->hn].wants_gradient = true;
+    if (others)
+        p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
+    return UNROLL_OK;
+}
+
+/* The input product: all gates that see x, for all steps at once. */
+static unroll_status lower_input_product(struct plan *p, int layer, int direction, int x, int g)
+{
+    struct op op = op_new(OP_GEMM, PART_FORWARD, layer + 1);
+    op.view[GEMM_X] = view_of(p, x, READ);
+    op.view[GEMM_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_IH, layer, direction)), READ);
+    op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_IH, layer, direction), READ);
+    op.view[GEMM_Y] = view_of(p, g, WRITE);
+    view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
+    op.direction = direction;
+    return push(p, &op);
+}
+
+static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
+{
+    struct op op = op_new(OP_RNN, PART_FORWARD, layer + 1);
+    uint32_t K = p->model->width;
+    op.direction = direction;
+    op.view[RNN_G] = view_of(p, l->g, UPDATE);
+    op.view[RNN_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_HH, layer, direction)), READ);
+    op.view[RNN_BIAS] = view_of(p, master_of(p, PARAM_B_HH, layer, direction), READ);
+    op.view[RNN_VECTOR] = view_of(p, master_of(p, PARAM_VECTOR, layer, direction), READ);
+    op.view[RNN_PROJ] = view_of(p, master_of(p, PARAM_W_HR, layer, direction), READ);
+    op.view[RNN_H0] = view_of(p, l->h0, READ);
+    op.view[RNN_S0] = view_of(p, l->s0, READ);
+    op.view[RNN_Y] = view_of(p, y, WRITE);
+    view_narrow(p, &op.view[RNN_Y], AX_K, (uint32_t)direction * K, K);
+    op.view[RNN_S] = view_of(p, l->s, WRITE);
+    op.view[RNN_LINK] = view_of(p, l->link, WRITE);
+    op.view[RNN_M] = view_of(p, l->m, WRITE);
+    op.view[RNN_LENGTHS] = read_named(p, "lengths");
+    op.view[RNN_RESET] = read_named(p, "reset");
+    op.view[RNN_SCRATCH] = view_of(p, l->scratch, WRITE);
+    op.view[RNN_HN] = view_of(p, l->hn, WRITE);
+    op.view[RNN_SN] = view_of(p, l->sn, WRITE);
+    return push(p, &op);
+}
+
+static unroll_status lower_dropout(struct plan *p, int layer, int *y)
+{
+    if (p->model->spec.dropout <= 0 || p->config.mode < MODE_TRAIN)
+        return UNROLL_OK;
+    char name[32];
+    snprintf(name, sizeof name, "dropped.l%d", layer);
+    const struct buffer *b = &p->buffer[*y];
+    int dropped = plan_add_buffer(p, name, b->dtype, SEG_STEP, b->rank, b->axis, b->size);
+    if (dropped < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[dropped].wants_gradient = true;
+    struct op op = op_new(OP_DROPOUT, PART_FORWARD, layer + 2);     /* with the layer that reads it */
+    op.probability = p->model->spec.dropout;
+    op.stream = layer;
+    op.view[DROPOUT_X] = view_of(p, *y, READ);
+    op.view[DROPOUT_RUN] = read_named(p, "run");
+    op.view[DROPOUT_Y] = view_of(p, dropped, WRITE);
+    *y = dropped;
+    return push(p, &op);
+}
+
+static unroll_status lower_layer(struct plan *p, int layer, int *x)
+{
+    const struct plan_config *c = &p->config;
+    const struct unroll_spec *s = &p->model->spec;
+    bool last = layer + 1 == s->layers;
+    bool is_result = last && !s->output;
+    char name[32];
+    snprintf(name, sizeof name, "y.l%d", layer);
+    uint32_t width = (uint32_t)p->model->directions * p->model->width;
+    int y = add(p, name, c->real, is_result ? SEG_IO : SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+    if (y < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[y].wants_gradient = true;
+    for (int direction = 0; direction < p->model->directions; direction++) {
+        struct layer_buffers l;
+        TRY(add_layer_buffers(p, layer, direction, &l));
+        TRY(lower_input_product(p, layer, direction, *x, l.g));
+        TRY(lower_recurrence(p, layer, direction, y, &l));
+    }
+    if (!last)
+        TRY(lower_dropout(p, layer, &y));
+    *x = y;
+    return UNROLL_OK;
+}
+
+static unroll_status lower_head(struct plan *p, int x, int *z)
+{
+    const struct plan_config *c = &p->config;
+    const struct unroll_spec *s = &p->model->spec;
+    int depth = s->layers + 1;
+    int master = master_of(p, s->tied ? PARAM_EMBEDDING : PARAM_W_HEAD, 0, 0);
+    *z = add(p, "z", c->real, c->mode == MODE_INFER || c->mode == MODE_MODULE ? SEG_IO : SEG_STEP,
+             SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)s->output));
+    if (*z < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[*z].wants_gradient = true;
+    if (c->mode == MODE_TRAIN)
+        p->buffer[*z].gradient = *z;                    /* the loss turns z into dz */
+    struct op op = op_new(OP_GEMM, PART_FORWARD, depth);
+    op.view[GEMM_X] = view_of(p, x, READ);
+    op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
+    op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
+    op.view[GEMM_Y] = view_of(p, *z, WRITE);
+    return push(p, &op);
+}
+
+static unroll_status lower_loss(struct plan *p, int z)
+{
+    const struct plan_config *c = &p->config;
+    const struct unroll_spec *s = &p->model->spec;
+    if (c->mode == MODE_INFER || c->mode == MODE_MODULE)
+        return UNROLL_OK;
+    if (s->loss == UNROLL_LOSS_NONE || !s->output)
+        return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
+                    "evaluated; give it an output width and a loss");
+    int target = s->loss == UNROLL_LOSS_XENT
+        ? add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
+        : add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)s->output));
+    if (target < 0)
+        return UNROLL_RESOURCE;
+    struct op op = op_new(OP_LOSS, PART_FORWARD, s->layers + 1);
+    op.choice = (int)s->loss;
+    op.view[LOSS_Z] = view_of(p, z, UPDATE);
+    op.view[LOSS_TARGET] = view_of(p, target, READ);
+    op.view[LOSS_LENGTHS] = read_named(p, "lengths");
+    op.view[LOSS_SUM] = view_of(p, plan_find_buffer(p, "loss_sum"), ADD);
+    op.view[LOSS_WEIGHT] = view_of(p, plan_find_buffer(p, "weight_sum"), ADD);
+    return push(p, &op);
+}
+
+unroll_status pass_lower(struct plan *p)
+{
+    const struct unroll_spec *s = &p->model->spec;
+    int x, z;
+    TRY(lower_parameters(p));
+    TRY(lower_values(p));
+    TRY(lower_input(p, &x));
+    for (int layer = 0; layer < s->layers; layer++)
+        TRY(lower_layer(p, layer, &x));
+    if (!s->output)
+        return p->config.mode == MODE_EVAL || p->config.mode == MODE_TRAIN ? lower_loss(p, x) : UNROLL_OK;
+    TRY(lower_head(p, x, &z));
+    return lower_loss(p, z);
+}

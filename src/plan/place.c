@@ -1,0 +1,145 @@
+/* Memory: gives every buffer an offset in its segment. Only here are offsets written. Activations share
+ * memory when the waits prove that all users of one end before all users of the other begin; all
+ * other segments are laid out one after the other, in the order of declaration. */
+#include "base/memory.h"
+#include "plan/plan.h"
+#include <string.h>
+
+enum { ALIGNMENT = 64 };        /* bytes: a cache line, and the widest vector */
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint64_t buffer_bytes(const struct buffer *b)
+{
+    uint64_t n = dtype_size(b->dtype);
+    for (int i = 0; i < b->rank; i++) {
+        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
+        n *= lanes ? (b->size[i] + PANEL - 1) / PANEL * PANEL : b->size[i];
+    }
+    return n;
+}
+
+/* ---- who uses a buffer ----------------------------------------------------------------- */
+
+/* Per part and lane the first and last operation that touches a buffer: what order asks about. */
+struct users { int first[PART_N][LANES_MAX], last[PART_N][LANES_MAX]; bool any; };
+
+static void find_users(const struct plan *p, struct users *users)
+{
+    memset(users, 0xff, (size_t)p->buffers * sizeof *users);
+    for (int i = 0; i < p->buffers; i++)
+        users[i].any = false;
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        for (int k = 0; k < op->views; k++) {
+            if (op->view[k].buffer < 0)
+                continue;
+            struct users *u = &users[op->view[k].buffer];
+            if (u->first[op->part][op->lane] < 0)
+                u->first[op->part][op->lane] = i;
+            u->last[op->part][op->lane] = i;
+            u->any = true;
+        }
+    }
+}
+
+static bool all_before(const struct before *order, const struct users *a, const struct users *b)
+{
+    for (int part = 0; part < PART_N; part++)
+        for (int lane = 0; lane < LANES_MAX; lane++)
+            for (int other = 0; other < PART_N && a->last[part][lane] >= 0; other++)
+                for (int to = 0; to < LANES_MAX; to++)
+                    if (b->first[other][to] >= 0 && !before(order, a->last[part][lane], b->first[other][to]))
+                        return false;
+    return true;
+}
+
+/* ---- placing --------------------------------------------------------------------------- */
+
+static bool is_shared(const struct buffer *b)
+{
+    return b->segment == SEG_STEP || b->segment == SEG_SCRATCH;
+}
+
+static void place_in_order(struct plan *p, const struct users *users)
+{
+    for (int i = 0; i < p->buffers; i++) {
+        struct buffer *b = &p->buffer[i];
+        bool here = users[i].any || (b->parameter >= 0 && p->config.mesh[M_LAYER] == 1) ||
+                    b->segment == SEG_VALUES || b->segment == SEG_IO || b->segment == SEG_CARRY;
+        b->bytes = here ? buffer_bytes(b) : 0;
+        if (is_shared(b))
+            continue;
+        b->offset = p->segment_bytes[b->segment];
+        p->segment_bytes[b->segment] += aligned(b->bytes);
+    }
+}
+
+static void sort_by_offset(const struct plan *p, int *index, int count)
+{
+    for (int i = 1; i < count; i++)
+        for (int k = i; k > 0 && p->buffer[index[k - 1]].offset > p->buffer[index[k]].offset; k--) {
+            int swap = index[k];
+            index[k] = index[k - 1];
+            index[k - 1] = swap;
+        }
+}
+
+/* The lowest gap among the buffers that may be alive at the same time. */
+static uint64_t lowest_gap(const struct plan *p, int *rivals, int count, uint64_t bytes)
+{
+    uint64_t at = 0;
+    sort_by_offset(p, rivals, count);
+    for (int i = 0; i < count; i++) {
+        const struct buffer *r = &p->buffer[rivals[i]];
+        if (at + bytes <= r->offset)
+            break;
+        if (r->offset + aligned(r->bytes) > at)
+            at = r->offset + aligned(r->bytes);
+    }
+    return at;
+}
+
+static void place_shared(struct plan *p, const struct before *order, const struct users *users, int *placed,
+                         int *rivals)
+{
+    int done = 0;
+    for (int i = 0; i < p->buffers; i++) {
+        struct buffer *b = &p->buffer[i];
+        if (!is_shared(b) || !b->bytes)
+            continue;
+        int count = 0;
+        for (int k = 0; k < done; k++)
+            if (p->buffer[placed[k]].segment == b->segment && !all_before(order, &users[placed[k]], &users[i]) &&
+                !all_before(order, &users[i], &users[placed[k]]))
+                rivals[count++] = placed[k];
+        b->offset = lowest_gap(p, rivals, count, b->bytes);
+        uint64_t end = b->offset + aligned(b->bytes);
+        if (end > p->segment_bytes[b->segment])
+            p->segment_bytes[b->segment] = end;
+        placed[done++] = i;
+    }
+}
+
+unroll_status pass_place(struct plan *p)
+{
+    struct before *order;
+    TRY(before_new(p, &order));
+    struct users *users = allocate_zeroed((size_t)p->buffers, sizeof *users);
+    int *placed = allocate_zeroed((size_t)p->buffers * 2, sizeof *placed);
+    unroll_status status = UNROLL_OK;
+    if (users && placed) {
+        find_users(p, users);
+        place_in_order(p, users);
+        place_shared(p, order, users, placed, placed + p->buffers);
+    } else {
+        status = fail(UNROLL_RESOURCE, "no memory to place %d buffers", p->buffers);
+    }
+    release(placed);
+    release(users);
+    before_free(order);
+    return status;
+}

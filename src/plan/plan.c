@@ -1,0 +1,336 @@
+/* Building blocks of the passes: buffers, views, operations, groups; and the order of the passes. */
+#include "plan/plan.h"
+#include "base/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arrays that grow ------------------------------------------------------------------ */
+
+/* Makes room for one more; NULL (with the error set) when memory is out, the old array then stays. */
+static void *grown(void *array, int count, int *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    int more = *room ? *room * 2 : 64;
+    void *larger = allocate_zeroed((size_t)more, size);
+    if (!larger) {
+        keep_error("no memory for a plan of more than %d entries", count);
+        return NULL;
+    }
+    if (array)
+        memcpy(larger, array, (size_t)count * size);
+    release(array);
+    *room = more;
+    return larger;
+}
+
+int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum segment segment, int rank,
+                    const enum axis *axis, const uint32_t *size)
+{
+    /* Made apart: the arguments may lie in the array that moves. */
+    struct buffer b = { .dtype = dtype, .segment = segment, .rank = rank, .parameter = -1, .copy_of = -1,
+                        .gradient = -1 };
+    snprintf(b.name, sizeof b.name, "%s", name);
+    for (int i = 0; i < rank; i++) {
+        b.axis[i] = axis[i];
+        b.size[i] = b.whole[i] = size[i];
+    }
+    struct buffer *all = grown(p->buffer, p->buffers, &p->buffer_room, sizeof *all);
+    if (!all)
+        return -1;
+    p->buffer = all;
+    all[p->buffers] = b;
+    return p->buffers++;
+}
+
+int plan_gradient(struct plan *p, int buffer)
+{
+    struct buffer *b = &p->buffer[buffer];
+    if (b->gradient >= 0)
+        return b->gradient;
+    char name[sizeof b->name + 2];
+    snprintf(name, sizeof name, "d.%s", b->name);
+    enum segment segment = b->segment == SEG_IO ? SEG_IO : SEG_STEP;    /* the host wants to see it */
+    int made = plan_add_buffer(p, name, b->dtype, segment, b->rank, b->axis, b->size);
+    if (made < 0)
+        return -1;
+    b = &p->buffer[buffer];                             /* the array may have moved */
+    struct buffer *d = &p->buffer[made];
+    memcpy(d->origin, b->origin, sizeof d->origin);
+    memcpy(d->whole, b->whole, sizeof d->whole);
+    memcpy(d->state, b->state, sizeof d->state);
+    b->gradient = made;
+    return made;
+}
+
+int plan_add_op(struct plan *p, const struct op *op)
+{
+    struct op kept = *op;                               /* op may lie in the array that moves */
+    struct op *all = grown(p->op, p->ops, &p->op_room, sizeof *all);
+    if (!all)
+        return -1;
+    p->op = all;
+    all[p->ops] = kept;
+    return p->ops++;
+}
+
+int plan_find_buffer(const struct plan *p, const char *name)
+{
+    for (int i = 0; i < p->buffers; i++)
+        if (!strcmp(p->buffer[i].name, name))
+            return i;
+    return -1;
+}
+
+/* ---- the mesh -------------------------------------------------------------------------- */
+
+int plan_rank_at(const struct plan *p, const int at[M_N])
+{
+    int rank = 0;
+    for (int m = 0; m < M_N; m++)
+        rank = rank * p->config.mesh[m] + at[m];
+    return rank;
+}
+
+int plan_rank(const struct plan *p)
+{
+    return plan_rank_at(p, p->config.at);
+}
+
+int plan_ranks(const struct plan *p)
+{
+    int ranks = 1;
+    for (int m = 0; m < M_N; m++)
+        ranks *= p->config.mesh[m];
+    return ranks;
+}
+
+static void coordinate(const struct plan *p, int rank, int at[M_N])
+{
+    for (int m = M_N; m-- > 0;) {
+        at[m] = rank % p->config.mesh[m];
+        rank /= p->config.mesh[m];
+    }
+}
+
+int plan_group(struct plan *p, unsigned mesh_axes)
+{
+    struct group group = { .size = 0 };
+    for (int rank = 0; rank < plan_ranks(p); rank++) {
+        int at[M_N];
+        bool member = true;
+        coordinate(p, rank, at);
+        for (int m = 0; m < M_N; m++)
+            member &= (mesh_axes >> m & 1) || at[m] == p->config.at[m];
+        if (member)
+            group.rank[group.size++] = rank;
+    }
+    for (int i = 0; i < p->groups; i++)
+        if (!memcmp(&p->group[i], &group, sizeof group))
+            return i;
+    struct group *all = grown(p->group, p->groups, &p->group_room, sizeof *all);
+    if (!all)
+        return -1;
+    p->group = all;
+    all[p->groups] = group;
+    return p->groups++;
+}
+
+void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
+{
+    uint64_t grains = (size + grain - 1) / grain;
+    uint64_t begin = grains * (uint64_t)at / (uint64_t)n * grain;
+    uint64_t end = grains * (uint64_t)(at + 1) / (uint64_t)n * grain;
+    *first = (uint32_t)(begin < size ? begin : size);
+    *count = (uint32_t)(end < size ? end : size) - *first;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
+struct op op_new(enum op_kind kind, enum part part, int depth)
+{
+    struct op op = { .kind = kind, .part = part, .depth = depth, .group = -1, .peer = -1 };
+    for (int i = 0; i < OP_VIEWS; i++)
+        op.view[i] = view_none();
+    for (int i = 0; i < LANES_MAX; i++)
+        op.wait[i] = -1;
+    op.views = OP_VIEWS;
+    return op;
+}
+
+struct view view_none(void)
+{
+    return (struct view){ .buffer = -1, .access = NONE };
+}
+
+struct view view_of(const struct plan *p, int buffer, enum access access)
+{
+    if (buffer < 0)
+        return view_none();
+    struct view v = { .buffer = buffer, .access = access };
+    for (int i = 0; i < p->buffer[buffer].rank; i++)
+        v.count[i] = p->buffer[buffer].size[i];
+    return v;
+}
+
+int buffer_dim(const struct buffer *b, enum axis axis)
+{
+    for (int i = 0; i < b->rank; i++)
+        if (b->axis[i] == axis)
+            return i;
+    return -1;
+}
+
+void view_narrow(const struct plan *p, struct view *v, enum axis axis, uint32_t first, uint32_t count)
+{
+    if (v->buffer < 0)
+        return;
+    int dim = buffer_dim(&p->buffer[v->buffer], axis);
+    if (dim < 0)
+        return;
+    v->first[dim] += first;
+    v->count[dim] = count;
+}
+
+bool view_overlap(const struct view *a, const struct view *b)
+{
+    if (a->buffer != b->buffer || a->buffer < 0)
+        return false;
+    for (int i = 0; i < BUFFER_AXES; i++) {
+        if (!a->count[i] && !b->count[i])
+            continue;                                   /* an axis that the buffer does not have */
+        if (a->first[i] >= b->first[i] + b->count[i] || b->first[i] >= a->first[i] + a->count[i])
+            return false;
+    }
+    return true;
+}
+
+uint64_t view_elements(const struct plan *p, const struct view *v)
+{
+    if (v->buffer < 0)
+        return 0;
+    uint64_t n = 1;
+    for (int i = 0; i < p->buffer[v->buffer].rank; i++)
+        n *= v->count[i];
+    return n;
+}
+
+bool access_reads(enum access a)
+{
+    return a == READ || a == ADD || a == UPDATE;
+}
+
+bool access_writes(enum access a)
+{
+    return a == WRITE || a == ADD || a == UPDATE;
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+/* FNV-1a over the name and the numbers; the top bit is left to the backward of a message. */
+uint32_t plan_tag(const char *name, int chunk, int extra)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    hash = (hash ^ (uint32_t)chunk) * 16777619u;
+    hash = (hash ^ (uint32_t)extra) * 16777619u;
+    return hash & 0x7fffffffu;
+}
+
+/* The first view that the operation writes names it. */
+const char *op_label(const struct plan *p, const struct op *op, char *room, size_t size)
+{
+    const char *about = "";
+    for (int i = 0; i < op->views && !*about; i++)
+        if (op->view[i].buffer >= 0 && (access_writes(op->view[i].access) || op->views == 1))
+            about = p->buffer[op->view[i].buffer].name;
+    snprintf(room, size, "%s %s", kind_info(op->kind)->name, about);
+    if (p->config.chunks > 1) {
+        size_t used = strlen(room);
+        snprintf(room + used, size - used, " chunk %d", op->chunk);
+    }
+    return room;
+}
+
+/* ---- the whole way --------------------------------------------------------------------- */
+
+struct plan_config plan_config_default(void)
+{
+    return (struct plan_config){
+        .mode = MODE_TRAIN, .real = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
+        .chunks = 1, .lanes = 1, .shards = 1,
+    };
+}
+
+static unroll_status check_config(const struct plan_config *c)
+{
+    if (c->T < 1 || c->B < 1)
+        return fail(UNROLL_USAGE, "a plan needs at least one step and one row (T = %u, B = %u)", c->T, c->B);
+    if ((uint64_t)c->T * c->B > UINT32_MAX)
+        return fail(UNROLL_UNSUPPORTED, "T x B = %u x %u is more than 2^32 rows; use a smaller batch or "
+                    "shorter pieces of the sequence (--bptt)", c->T, c->B);
+    if (c->real != DTYPE_F32 && c->real != DTYPE_F64)
+        return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s", dtype_name(c->real));
+    if (c->lanes < 1 || c->lanes > LANES_MAX)
+        return fail(UNROLL_USAGE, "lanes = %d is outside 1..%d", c->lanes, LANES_MAX);
+    if (c->chunks < 1 || c->chunks > CHUNKS_MAX)
+        return fail(UNROLL_USAGE, "chunks = %d is outside 1..%d", c->chunks, CHUNKS_MAX);
+    if (c->shards < 1 || c->shards > c->B)
+        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows", c->shards, c->B);
+    long ranks = 1;
+    for (int m = 0; m < M_N; m++) {
+        if (c->mesh[m] < 1 || c->at[m] < 0 || c->at[m] >= c->mesh[m])
+            return fail(UNROLL_USAGE, "coordinate %d of a mesh axis of size %d", c->at[m], c->mesh[m]);
+        ranks *= c->mesh[m];
+        if (ranks > RANKS_MAX)
+            return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks", RANKS_MAX);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status run_passes(struct plan *p)
+{
+    TRY(pass_lower(p));
+    TRY(pass_balance(p));
+    TRY(pass_cut_axis(p, AX_B, M_BATCH));
+    TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
+    TRY(pass_cut_axis(p, AX_T, M_TIME));
+    TRY(pass_chunk(p));
+    TRY(pass_cut_layer(p));
+    TRY(pass_adjoint(p));
+    TRY(pass_sum(p));
+    TRY(pass_order(p));
+    TRY(pass_place(p));
+    return pass_check(p);
+}
+
+unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan)
+{
+    TRY(check_config(config));
+    struct plan *p = allocate_zeroed(1, sizeof *p);
+    if (!p)
+        return fail(UNROLL_RESOURCE, "no memory for a plan");
+    p->model = model;
+    p->config = *config;
+    /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
+     * in every allowed way without changing the order of any sum. */
+    p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    unroll_status status = run_passes(p);
+    if (status != UNROLL_OK) {
+        plan_free(p);
+        return status;
+    }
+    *plan = p;
+    return UNROLL_OK;
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    release(p->group);
+    release(p->op);
+    release(p->buffer);
+    release(p);
+}

@@ -1,0 +1,328 @@
+/* The plan: a flat list of coarse operations on views of buffers, made from a model by passes.
+ * It is the hub: devices execute or translate it, the cost model prices it, `unroll plan` prints it.
+ * It knows no device, no cell by name and no strategy; docs/plan.md describes every operation. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+#include "base/dtype.h"
+#include "base/status.h"
+#include "model/model.h"
+#include <stdbool.h>
+
+/* ---- what passes talk about ------------------------------------------------------------ */
+
+/* What an axis of a buffer counts. Only AX_T, AX_B, AX_U and AX_S are ever cut. */
+enum axis {
+    AX_T,       /* time steps */
+    AX_B,       /* rows of the batch */
+    AX_G,       /* gates, states or other fields of a unit */
+    AX_U,       /* units of a layer, when each rank may own some of them */
+    AX_K,       /* a width that is whole everywhere: operand of a product, classes, symbols */
+    AX_S,       /* shards of the batch whose gradients are summed apart, then in a tree */
+    AX_N
+};
+
+/* The axes of the mesh: every parallel strategy is a cut of one of them. */
+enum mesh { M_BATCH, M_TIME, M_LAYER, M_HIDDEN, M_N };
+
+/* What a buffer holds here, along one mesh axis. */
+enum state {
+    WHOLE,      /* everything, the same on all ranks of the axis */
+    SPLIT,      /* this rank's share */
+    PARTIAL     /* a summand: the sum over the ranks of the axis is meant */
+};
+
+enum access {
+    NONE,       /* the view is absent */
+    READ,
+    WRITE,
+    ADD,        /* to what is there */
+    UPDATE      /* read, then written */
+};
+
+/* What cutting an axis means to an operation. */
+enum role {
+    ABSENT,     /* the operation has no such axis */
+    FREE,       /* nothing happens */
+    SUMMED,     /* results without the axis become partial sums */
+    CARRIED,    /* each step needs the last: exchanged inside the operation */
+    ENTIRE      /* can't be cut */
+};
+
+/* Lifetime classes. A plan gives offsets; an instance gives each segment an address. */
+#define SEGMENTS(SEGMENT)                                                       \
+    SEGMENT(PARAM)      /* master weights: the same offsets in every plan of a model and mesh */ \
+    SEGMENT(COPY)       /* weights packed for kernels, likewise */              \
+    SEGMENT(OPT)        /* optimizer state, likewise */                         \
+    SEGMENT(GRAD)       /* sums of gradients, likewise */                       \
+    SEGMENT(CARRY)      /* recurrent state between runs */                      \
+    SEGMENT(STEP)       /* activations: memory is reused inside a step */       \
+    SEGMENT(SCRATCH)    /* used by one operation only */                        \
+    SEGMENT(IO)         /* inputs and results that the host sees */             \
+    SEGMENT(VALUES)     /* what changes from step to step, and sums of losses */
+
+enum segment {
+#define SEGMENT_ENUM(name) SEG_##name,
+    SEGMENTS(SEGMENT_ENUM)
+#undef SEGMENT_ENUM
+    SEG_N
+};
+
+/* Parts run one after the other; inside a part only waits order operations of different lanes. */
+#define PARTS(PART)                                                             \
+    PART(FORWARD,  forward)     /* outputs and the loss; dz in the place of z */ \
+    PART(BACKWARD, backward)    /* adds to the gradients */                     \
+    PART(SUM,      sum)         /* gradients and losses over shards and ranks, their norm */ \
+    PART(UPDATE,   update)      /* optimizer and packed copies; leaves the gradients zero */ \
+    PART(PACK,     pack)        /* packed copies alone: after weights were loaded */
+
+enum part {
+#define PART_ENUM(NAME, name) PART_##NAME,
+    PARTS(PART_ENUM)
+#undef PART_ENUM
+    PART_N
+};
+
+/* KIND, name, roles of T, B and U, mesh axes over which it exchanges inside. plan/kinds.c has the rest. */
+#define OP_KINDS(KIND)                                              \
+    KIND(EMBED,       embed,       FREE,    FREE,   ABSENT,  0)     \
+    KIND(EMBED_GRAD,  embed_grad,  SUMMED,  SUMMED, ABSENT,  0)     \
+    KIND(GEMM,        gemm,        FREE,    FREE,   FREE,    0)     \
+    KIND(GEMM_DX,     gemm_dx,     FREE,    FREE,   SUMMED,  0)     \
+    KIND(GEMM_DW,     gemm_dw,     SUMMED,  SUMMED, FREE,    0)     \
+    KIND(SUM_ROWS,    sum_rows,    SUMMED,  SUMMED, FREE,    0)     \
+    KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
+    KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
+    KIND(DROPOUT,     dropout,     FREE,    FREE,   FREE,    0)     \
+    KIND(LOSS,        loss,        SUMMED,  SUMMED, ABSENT,  0)     \
+    KIND(COPY,        copy,        FREE,    FREE,   FREE,    0)     \
+    KIND(FILL,        fill,        FREE,    FREE,   FREE,    0)     \
+    KIND(TREE,        tree,        ABSENT,  FREE,   FREE,    0)     \
+    KIND(NORM,        norm,        ABSENT,  ABSENT, SUMMED,  0)     \
+    KIND(UPDATE,      update,      ABSENT,  ABSENT, FREE,    0)     \
+    KIND(PACK,        pack,        ABSENT,  ABSENT, FREE,    0)     \
+    KIND(SEND,        send,        FREE,    FREE,   FREE,    0)     \
+    KIND(RECV,        recv,        FREE,    FREE,   FREE,    0)     \
+    KIND(ALL_REDUCE,  all_reduce,  FREE,    FREE,   FREE,    0)
+
+enum op_kind {
+#define KIND_ENUM(KIND, name, t, b, u, inside) OP_##KIND,
+    OP_KINDS(KIND_ENUM)
+#undef KIND_ENUM
+    OP_BUILT_IN,
+    OP_KIND_MAX = OP_BUILT_IN + 4      /* tests add kinds of their own */
+};
+
+/* Where each kind finds its views. Slots that an operation does without are absent (NONE). */
+enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
+enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
+enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y };                      /* W dense or in panels */
+enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };
+enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
+enum { SUM_ROWS_DY, SUM_ROWS_SUM };
+enum {                                                           /* rnn and rnn_back share these */
+    RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
+    RNN_W,              /* [G',U,K]     recurrent weights: in panels (rnn), dense (rnn_back) */
+    RNN_BIAS,           /* [G',U]       */
+    RNN_VECTOR,         /* [V,U]        weights per unit (peepholes) */
+    RNN_PROJ,           /* [P,U]        h = P m */
+    RNN_H0, RNN_S0,     /* [B,K], [S,B,U]   states entering: the output h; the others */
+    RNN_Y,              /* [T,B,K]      outputs; zero where a row has ended */
+    RNN_S,              /* [T,B,S,U]    the other states after each step */
+    RNN_LINK,           /* [T,B,L,U]    what the first phase hands to the second product */
+    RNN_M,              /* [T,B,U]      the output before projection */
+    RNN_LENGTHS,        /* [B]   i32    steps of each row */
+    RNN_RESET,          /* [T,B] u8     1: the row starts anew from zero states at this step */
+    RNN_SCRATCH,
+    RNN_HN, RNN_SN,     /* [B,K], [S,B,U]   states leaving */
+    RNN_VIEWS,
+    RNN_DY = RNN_VIEWS, /* [T,B,K]      gradient of the outputs */
+    RNN_DHN, RNN_DSN,   /* [B,U], [S,B,U]   of the states leaving */
+    RNN_DH0, RNN_DS0,   /* [B,U], [S,B,U]   of the states entering */
+    RNN_DV,             /* [T,B,V,U]    of the vectors, step by step */
+    RNN_DP,             /* [T,B,P]      whole gradient of h_t, for the projection's weights */
+    RNN_BACK_VIEWS
+};
+enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y };
+enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
+enum { COPY_FROM, COPY_TO };
+enum { FILL_TO };
+enum { TREE_X };                                                 /* shard 0 gets the tree's sum */
+enum { NORM_GRAD, NORM_OUT };
+enum { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1, UPDATE_RUN, UPDATE_NORM, UPDATE_WEIGHT };
+enum { PACK_FROM, PACK_TO };
+enum { COMM_X };
+enum { OP_VIEWS = RNN_BACK_VIEWS };
+
+/* ---- the list -------------------------------------------------------------------------- */
+
+enum { DEPTHS = MODEL_LAYERS_MAX + 2 };
+enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
+
+enum layout {
+    LAYOUT_DENSE,       /* row by row, the last axis contiguous */
+    LAYOUT_PANELS       /* of [.., U, K]: for each first index, panels of PANEL units: [K][PANEL], zeros at the end */
+};
+enum { PANEL = 32 };
+
+struct buffer {
+    char         name[56];
+    enum dtype   dtype;
+    enum segment segment;
+    enum layout  layout;
+    int          rank;                          /* axes in use; dense, the last is contiguous */
+    enum axis    axis[BUFFER_AXES];
+    uint32_t     size[BUFFER_AXES];             /* here */
+    uint32_t     origin[BUFFER_AXES];           /* of this rank's share in the global tensor */
+    uint32_t     whole[BUFFER_AXES];            /* size of the global tensor */
+    enum state   state[M_N];
+    int          parameter;                     /* index in the model, or -1 */
+    int          copy_of;                       /* packed copies: the buffer of the master, else -1 */
+    bool         wants_gradient;
+    int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
+    uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
+    uint64_t     offset, bytes;                 /* in its segment, after place */
+};
+
+struct view {
+    int         buffer;                         /* -1: absent */
+    enum access access;
+    uint32_t    first[BUFFER_AXES], count[BUFFER_AXES];
+};
+
+struct op {
+    enum op_kind kind;
+    enum part    part;
+    int          lane, chunk;
+    int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
+    int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
+    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
+    int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
+    int          stream;        /* dropout: which mask */
+    float        probability;   /* dropout */
+    int          group;         /* communication: index in plan->group, else -1 */
+    int          peer;          /* send, recv: rank */
+    uint32_t     tag;           /* the same on all ranks that take part */
+    struct view  view[OP_VIEWS];
+    int          views;
+    int          wait[LANES_MAX];               /* per lane: the last operation that must have ended, or -1 */
+    double       flops, bytes;                  /* by the standard count; each view once, twice if updated */
+};
+
+struct group { int size; int rank[RANKS_MAX]; };
+
+enum plan_mode {
+    MODE_INFER,     /* outputs */
+    MODE_EVAL,      /* outputs and loss */
+    MODE_TRAIN,     /* loss, gradients, update */
+    MODE_MODULE     /* forward and backward apart: the gradient of the outputs comes from outside */
+};
+
+struct plan_config {
+    enum plan_mode mode;
+    enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    uint32_t       T, B;            /* capacity of the whole batch */
+    int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
+    int            chunks, lanes;
+    uint32_t       shards;          /* virtual shards of the batch in the sum contract */
+    bool           packed;          /* the device's forward products read weights in panels */
+    bool           lengths, resets; /* rows may end early; rows may start anew */
+    bool           carry;           /* the states that leave are the next run's initial states */
+    bool           input_gradient;  /* of float inputs */
+    int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
+    int            optimizer;       /* index in the optimizer table */
+};
+
+struct plan {
+    struct plan_config config;
+    const struct unroll_model *model;
+    struct buffer *buffer;  int buffers, buffer_room;
+    struct op     *op;      int ops, op_room;
+    struct group  *group;   int groups, group_room;
+    struct { int first, end; } part[PART_N];    /* ranges of the list, after order */
+    uint64_t segment_bytes[SEG_N];
+    int stage_of[DEPTHS];   /* of a layer cut, by depth */
+    uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
+};
+
+/* A kind as data: what the passes and the printers know of it. */
+struct carried { int in, out; };               /* slots of a state entering, and leaving */
+
+struct op_kind_info {
+    const char *name;
+    enum role   role[3];        /* of T, B, U */
+    unsigned    inside;         /* mesh axes over which it exchanges inside: 1 << M_... */
+    unroll_status (*adjoint)(struct plan *, int op);    /* appends its backward; NULL: has none */
+    double      (*flops)(const struct plan *, const struct op *);
+    struct carried carried[2];  /* of a kind that carries states through time; {0, 0}: none */
+};
+
+/* ---- the whole way: every pass in its order -------------------------------------------- */
+
+/* Returns a checked, placed, immutable plan for one coordinate of the mesh. The model outlives it. */
+unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan);
+void plan_free(struct plan *plan);
+struct plan_config plan_config_default(void);
+
+/* ---- passes, in their order; each refuses with a sentence and then leaves the plan unusable --- */
+
+unroll_status pass_lower(struct plan *);                    /* forward list on whole tensors */
+unroll_status pass_balance(struct plan *);                  /* which stage does which depth */
+unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
+unroll_status pass_chunk(struct plan *);
+unroll_status pass_cut_layer(struct plan *);
+unroll_status pass_adjoint(struct plan *);
+unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
+unroll_status pass_order(struct plan *);                    /* lanes, waits, parts, prices */
+unroll_status pass_place(struct plan *);
+unroll_status pass_check(const struct plan *);
+
+/* All coordinates of one mesh: every message has its partner and no order of them can hang.
+ * The error names both ends. */
+unroll_status check_mesh(struct plan *const *plans, int ranks);
+
+/* ---- building blocks of passes --------------------------------------------------------- */
+
+const struct op_kind_info *kind_info(enum op_kind kind);
+/* For tests: a kind of one's own gets the next free number. */
+unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind);
+
+/* Both return an index or -1 when memory is out (the error is set). */
+int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, int rank,
+                    const enum axis *axis, const uint32_t *size);
+int plan_add_op(struct plan *, const struct op *op);
+/* The buffer of a gradient, made at first use; -1: memory is out. */
+int plan_gradient(struct plan *, int buffer);
+int plan_find_buffer(const struct plan *, const char *name);             /* or -1 */
+int plan_rank_at(const struct plan *, const int at[M_N]);
+int plan_rank(const struct plan *);
+int plan_ranks(const struct plan *);
+/* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
+int plan_group(struct plan *, unsigned mesh_axes);
+
+struct op   op_new(enum op_kind kind, enum part part, int depth);
+struct view view_of(const struct plan *, int buffer, enum access);       /* all of it */
+struct view view_none(void);
+int  buffer_dim(const struct buffer *, enum axis);                       /* position, or -1 */
+void view_narrow(const struct plan *, struct view *, enum axis, uint32_t first, uint32_t count);
+bool view_overlap(const struct view *, const struct view *);
+uint64_t view_elements(const struct plan *, const struct view *);
+bool access_reads(enum access);
+bool access_writes(enum access);
+/* n shares of size in multiples of grain: share number at is [first, first + count). */
+void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
+
+/* The same on every rank: what a message is about. */
+uint32_t plan_tag(const char *name, int chunk, int extra);
+const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn y.l0 chunk 2" */
+
+/* Does operation a always end before b begins? Made by order, used by place and check. */
+struct before;
+unroll_status before_new(const struct plan *, struct before **);
+bool before(const struct before *, int a, int b);
+void before_free(struct before *);
+
+/* ---- printing -------------------------------------------------------------------------- */
+
+void plan_print(FILE *, const struct plan *);               /* a table for people */
+
+#endif

@@ -1,0 +1,113 @@
+/* The plan for people and for programs: a table of its operations, or one JSON object. */
+#include "plan/print.h"
+#include <string.h>
+
+static const char *const access_marks[] = { [NONE] = "", [READ] = "", [WRITE] = "=", [ADD] = "+", [UPDATE] = "~" };
+static const char *const segment_names[] = {
+#define SEGMENT_NAME(name) #name,
+    SEGMENTS(SEGMENT_NAME)
+};
+static const char *const part_names[] = {
+#define PART_NAME(NAME, name) #name,
+    PARTS(PART_NAME)
+};
+
+static void print_size(FILE *file, double bytes)
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    int unit = 0;
+    for (; bytes >= 1000 && unit < 4; unit++)
+        bytes /= 1000;
+    fprintf(file, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+/* "g.l0[3:6,,,]": the ranges that are not whole. */
+static void print_view(FILE *file, const struct plan *p, const struct view *v)
+{
+    const struct buffer *b = &p->buffer[v->buffer];
+    bool whole = true;
+    for (int i = 0; i < b->rank; i++)
+        whole &= v->count[i] == b->size[i];
+    fprintf(file, " %s%s", access_marks[v->access], b->name);
+    for (int i = 0; i < b->rank && !whole; i++) {
+        fputs(i ? "," : "[", file);
+        if (v->count[i] != b->size[i])
+            fprintf(file, "%u:%u", v->first[i], v->first[i] + v->count[i]);
+    }
+    if (!whole)
+        fputc(']', file);
+}
+
+static void print_waits(FILE *file, const struct op *op)
+{
+    for (int lane = 0; lane < LANES_MAX; lane++)
+        if (op->wait[lane] >= 0)
+            fprintf(file, " wait %d", op->wait[lane]);
+    if (op->peer >= 0)
+        fprintf(file, " %s rank %d", op->kind == OP_SEND ? "to" : "from", op->peer);
+}
+
+static void print_op(FILE *file, const struct plan *p, int i)
+{
+    const struct op *op = &p->op[i];
+    fprintf(file, "%5d  lane %d  %-10s %9.3f MFLOP %10.1f kB ", i, op->lane, kind_info(op->kind)->name,
+            op->flops / 1e6, op->bytes / 1e3);
+    for (int k = 0; k < op->views; k++)
+        if (op->view[k].buffer >= 0 && p->buffer[op->view[k].buffer].segment != SEG_SCRATCH)
+            print_view(file, p, &op->view[k]);
+    print_waits(file, op);
+    fputc('\n', file);
+}
+
+void plan_print(FILE *file, const struct plan *p)
+{
+    fprintf(file, "T = %u, B = %u, chunks = %d, lanes = %d, rank %d of %d; = writes, + adds, ~ updates\n",
+            p->config.T, p->config.B, p->config.chunks, p->config.lanes, plan_rank(p), plan_ranks(p));
+    for (int part = 0; part < PART_N; part++) {
+        double flops = 0;
+        for (int i = p->part[part].first; i < p->part[part].end; i++)
+            flops += p->op[i].flops;
+        if (p->part[part].first < p->part[part].end)
+            fprintf(file, "%s: %d operations, %.3f MFLOP\n", part_names[part],
+                    p->part[part].end - p->part[part].first, flops / 1e6);
+        for (int i = p->part[part].first; i < p->part[part].end; i++)
+            print_op(file, p, i);
+    }
+    fputs("memory:", file);
+    for (int s = 0; s < SEG_N; s++) {
+        fprintf(file, "  %s ", segment_names[s]);
+        print_size(file, (double)p->segment_bytes[s]);
+    }
+    fputc('\n', file);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------ */
+
+static json_t *op_to_json(const struct plan *p, const struct op *op)
+{
+    json_t *views = json_array();
+    for (int k = 0; k < op->views; k++)
+        if (op->view[k].buffer >= 0)
+            json_array_append_new(views, json_string(p->buffer[op->view[k].buffer].name));
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:o}", "kind", kind_info(op->kind)->name, "part",
+                     part_names[op->part], "lane", op->lane, "chunk", op->chunk, "depth", op->depth, "flops",
+                     op->flops, "bytes", op->bytes, "buffers", views);
+}
+
+json_t *plan_to_json(const struct plan *p)
+{
+    json_t *ops = json_array(), *segments = json_object();
+    double flops = 0;
+    uint64_t total = 0;
+    for (int i = 0; i < p->ops; i++) {
+        json_array_append_new(ops, op_to_json(p, &p->op[i]));
+        flops += p->op[i].flops;
+    }
+    for (int s = 0; s < SEG_N; s++) {
+        json_object_set_new(segments, segment_names[s], json_integer((json_int_t)p->segment_bytes[s]));
+        total += p->segment_bytes[s];
+    }
+    return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i}", "operations", ops, "segments", segments, "flops",
+                     flops, "peak_bytes", (json_int_t)total, "steps", (int)p->config.T, "rows", (int)p->config.B,
+                     "lanes", p->config.lanes, "chunks", p->config.chunks);
+}

@@ -1,0 +1,285 @@
+/* What must be added up: gradients of activations that a cut left partial (before their reader),
+ * gradients of weights over shards and ranks, their norm; then the update, the packed copies and the
+ * states carried to the next run. The same rule serves every strategy: found partial, wanted whole. */
+#include "base/memory.h"
+#include "plan/plan.h"
+#include <stdio.h>
+#include <string.h>
+
+static unroll_status push(struct plan *p, const struct op *op)
+{
+    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+}
+
+/* ---- partial gradients of activations -------------------------------------------------- */
+
+/* Does this operation sum over a mesh axis that its operands are divided along? */
+static bool sums_over(const struct plan *p, const struct op *op, enum mesh m, int role)
+{
+    if (kind_info(op->kind)->role[role] != SUMMED)
+        return false;
+    for (int k = 0; k < op->views; k++) {
+        const struct view *v = &op->view[k];
+        if (access_reads(v->access) && v->access != ADD && p->buffer[v->buffer].state[m] == SPLIT)
+            return true;
+    }
+    return false;
+}
+
+static unroll_status mark(struct plan *p, enum mesh m, enum axis axis, int role)
+{
+    if (p->config.mesh[m] == 1)
+        return UNROLL_OK;
+    for (int i = 0; i < p->ops; i++) {
+        if (p->op[i].part != PART_BACKWARD)
+            continue;
+        bool sums = sums_over(p, &p->op[i], m, role);
+        for (int k = 0; k < p->op[i].views; k++) {
+            const struct view *v = &p->op[i].view[k];
+            if (!access_writes(v->access) || buffer_dim(&p->buffer[v->buffer], axis) >= 0)
+                continue;
+            struct buffer *b = &p->buffer[v->buffer];
+            if (v->access == ADD && b->segment != SEG_GRAD && sums != (b->state[m] == PARTIAL))
+                return fail(UNROLL_UNSUPPORTED, "'%s' gets both partial and whole sums", b->name);
+            if (sums)
+                b->state[m] = PARTIAL;
+        }
+    }
+    return UNROLL_OK;
+}
+
+static unsigned partial_axes(const struct buffer *b)
+{
+    unsigned axes = 0;
+    for (int m = 0; m < M_N; m++)
+        axes |= (unsigned)(b->state[m] == PARTIAL) << m;
+    return axes;
+}
+
+static unroll_status push_all_reduce(struct plan *p, enum part part, int group, struct view v, const struct op *about)
+{
+    if (group < 0)
+        return UNROLL_RESOURCE;
+    struct op op = op_new(OP_ALL_REDUCE, part, about ? about->depth : 0);
+    op.chunk = about ? about->chunk : 0;
+    op.group = group;
+    v.access = UPDATE;
+    op.view[COMM_X] = v;
+    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, (int)part + 1);
+    return push(p, &op);
+}
+
+static bool reduced_before(const struct plan *p, const struct view *v)
+{
+    for (int i = p->ops; i-- > 0;)
+        if (p->op[i].kind == OP_ALL_REDUCE && view_overlap(&p->op[i].view[COMM_X], v))
+            return true;
+    return false;
+}
+
+/* Before the first reader of a partial activation gradient the ranks add theirs. */
+static unroll_status settle(struct plan *p, const struct op *list, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < list[i].views; k++) {
+            const struct view *v = &list[i].view[k];
+            if (v->buffer < 0 || p->buffer[v->buffer].segment != SEG_STEP ||
+                (v->access != READ && v->access != UPDATE))
+                continue;
+            unsigned axes = partial_axes(&p->buffer[v->buffer]);
+            if (axes && !reduced_before(p, v))
+                TRY(push_all_reduce(p, list[i].part, plan_group(p, axes), *v, &list[i]));
+        }
+        TRY(push(p, &list[i]));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status settle_activations(struct plan *p)
+{
+    TRY(mark(p, M_BATCH, AX_B, 1));
+    TRY(mark(p, M_HIDDEN, AX_U, 2));
+    struct op *list = p->op;
+    int count = p->ops;
+    p->op = NULL;
+    p->ops = p->op_room = 0;
+    unroll_status status = settle(p, list, count);
+    release(list);
+    return status;
+}
+
+/* ---- gradients of weights -------------------------------------------------------------- */
+
+static bool lives_here(const struct plan *p, const struct buffer *master)
+{
+    return master->homes >> p->config.at[M_LAYER] & 1;
+}
+
+/* The ranks that hold a summand of this parameter's gradient: all along partial axes, but only the
+ * stages of a layer cut that use it. */
+static int gradient_group(struct plan *p, const struct buffer *master, unsigned axes)
+{
+    bool shared = master->homes & (master->homes - 1);
+    int whole = plan_group(p, axes | (shared ? 1u << M_LAYER : 0));
+    if (whole < 0 || !shared)
+        return whole;
+    struct group all = p->group[whole], homes = { .size = 0 };
+    int below = p->config.mesh[M_HIDDEN];               /* ranks count hidden fastest, then layer */
+    for (int i = 0; i < all.size; i++)
+        if (master->homes >> (all.rank[i] / below % p->config.mesh[M_LAYER]) & 1)
+            homes.rank[homes.size++] = all.rank[i];
+    p->group[whole] = homes;                            /* this group was made for this parameter alone */
+    return whole;
+}
+
+static unroll_status sum_parameter(struct plan *p, int master)
+{
+    struct view v = view_of(p, p->buffer[master].gradient, UPDATE);
+    struct buffer *gradient = &p->buffer[v.buffer];
+    unsigned axes = partial_axes(gradient);
+    bool shared = p->buffer[master].homes & (p->buffer[master].homes - 1);
+    if (gradient->size[0] > 1) {
+        struct op op = op_new(OP_TREE, PART_SUM, 0);
+        op.view[TREE_X] = v;
+        TRY(push(p, &op));
+    }
+    if (p->config.mesh[M_BATCH] > 1)
+        axes |= 1u << M_BATCH;
+    if (!axes && !shared)
+        return UNROLL_OK;
+    v.count[0] = 1;
+    return push_all_reduce(p, PART_SUM, gradient_group(p, &p->buffer[master], axes), v, NULL);
+}
+
+/* Every weight counts once in the norm: at its first home, and on one rank where all hold the same. */
+static bool owns_norm(const struct plan *p, const struct buffer *master)
+{
+    int first = __builtin_ctzll(master->homes);
+    return p->config.at[M_LAYER] == first &&
+           (master->state[M_HIDDEN] == SPLIT || p->config.at[M_HIDDEN] == 0);
+}
+
+static struct view gradient_sum(const struct plan *p, int master, enum access access)
+{
+    struct view v = view_of(p, p->buffer[master].gradient, access);
+    v.count[0] = 1;                                     /* after the tree, shard 0 holds the sum */
+    return v;
+}
+
+static unroll_status push_norms(struct plan *p)
+{
+    int norms = plan_find_buffer(p, "norms");
+    struct op fill = op_new(OP_FILL, PART_SUM, 0);
+    fill.view[FILL_TO] = view_of(p, norms, WRITE);
+    TRY(push(p, &fill));
+    for (int i = 0; i < p->buffers; i++) {
+        const struct buffer *b = &p->buffer[i];
+        if (b->segment != SEG_PARAM || !b->homes || !owns_norm(p, b))
+            continue;
+        struct op op = op_new(OP_NORM, PART_SUM, 0);
+        op.view[NORM_GRAD] = gradient_sum(p, i, READ);
+        op.view[NORM_OUT] = view_of(p, norms, ADD);
+        view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
+        TRY(push(p, &op));
+    }
+    unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
+                    (p->config.mesh[M_HIDDEN] > 1 ? 1u << M_HIDDEN : 0);
+    return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), view_of(p, norms, UPDATE), NULL) : UNROLL_OK;
+}
+
+static unroll_status push_loss_sums(struct plan *p)
+{
+    static const char *const names[] = { "loss_sum", "weight_sum" };
+    unsigned axes = (p->config.mesh[M_BATCH] > 1 ? 1u << M_BATCH : 0) |
+                    (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0);
+    for (int i = 0; axes && i < 2; i++)
+        TRY(push_all_reduce(p, PART_SUM, plan_group(p, axes), view_of(p, plan_find_buffer(p, names[i]), UPDATE),
+                            NULL));
+    return UNROLL_OK;
+}
+
+/* ---- the update ------------------------------------------------------------------------ */
+
+static struct view optimizer_state(const struct plan *p, int master, int state)
+{
+    char name[sizeof p->buffer->name + 16];
+    snprintf(name, sizeof name, "%s.opt%d", p->buffer[master].name, state);
+    return view_of(p, plan_find_buffer(p, name), UPDATE);
+}
+
+static unroll_status push_update(struct plan *p, int master)
+{
+    struct op op = op_new(OP_UPDATE, PART_UPDATE, 0);
+    op.choice = p->config.optimizer;
+    op.view[UPDATE_W] = view_of(p, master, UPDATE);
+    op.view[UPDATE_GRAD] = gradient_sum(p, master, UPDATE);
+    op.view[UPDATE_S0] = optimizer_state(p, master, 0);
+    op.view[UPDATE_S1] = optimizer_state(p, master, 1);
+    op.view[UPDATE_RUN] = view_of(p, plan_find_buffer(p, "rates"), READ);
+    op.view[UPDATE_NORM] = view_of(p, plan_find_buffer(p, "norms"), READ);
+    op.view[UPDATE_WEIGHT] = view_of(p, plan_find_buffer(p, "weight_sum"), READ);
+    TRY(push(p, &op));
+    if (p->buffer[p->buffer[master].gradient].size[0] == 1)
+        return UNROLL_OK;
+    struct op fill = op_new(OP_FILL, PART_UPDATE, 0);   /* the shards' sums, for the next step */
+    fill.view[FILL_TO] = view_of(p, p->buffer[master].gradient, WRITE);
+    return push(p, &fill);
+}
+
+static unroll_status push_packs(struct plan *p, enum part part)
+{
+    for (int i = 0; i < p->buffers; i++) {
+        int master = p->buffer[i].copy_of;
+        if (master < 0 || !lives_here(p, &p->buffer[master]))
+            continue;
+        struct op op = op_new(OP_PACK, part, 0);
+        op.view[PACK_FROM] = view_of(p, master, READ);
+        op.view[PACK_TO] = view_of(p, i, WRITE);
+        TRY(push(p, &op));
+    }
+    return UNROLL_OK;
+}
+
+/* The states that leave become the next run's, after everything that still reads the old ones.
+ * The backward direction starts anew in each piece of a sequence. */
+static unroll_status push_carry(struct plan *p)
+{
+    enum part part = p->config.mode == MODE_TRAIN ? PART_BACKWARD : PART_FORWARD;
+    for (int i = 0, forward = p->ops; i < forward && p->config.carry; i++) {
+        const struct op op = p->op[i];
+        static const struct { int out; const char *prefix; } states[] = { { RNN_HN, "h0" }, { RNN_SN, "s0" } };
+        if (op.kind != OP_RNN || op.direction)
+            continue;
+        for (int k = 0; k < 2; k++) {
+            int out = op.view[states[k].out].buffer;
+            if (out < 0 || p->buffer[out].segment != SEG_IO)
+                continue;
+            char name[32];
+            snprintf(name, sizeof name, "%s.l%d", states[k].prefix, op.depth - 1);
+            struct op copy = op_new(OP_COPY, part, op.depth);
+            copy.view[COPY_FROM] = view_of(p, out, READ);
+            copy.view[COPY_TO] = view_of(p, plan_find_buffer(p, name), WRITE);
+            TRY(push(p, &copy));
+        }
+    }
+    return UNROLL_OK;
+}
+
+unroll_status pass_sum(struct plan *p)
+{
+    TRY(settle_activations(p));
+    TRY(push_carry(p));
+    if (p->config.mode >= MODE_TRAIN)
+        for (int i = 0; i < p->buffers; i++)
+            if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
+                TRY(sum_parameter(p, i));
+    if (p->config.mode == MODE_TRAIN) {
+        TRY(push_norms(p));
+        TRY(push_loss_sums(p));
+        for (int i = 0; i < p->buffers; i++)
+            if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
+                TRY(push_update(p, i));
+        TRY(push_packs(p, PART_UPDATE));
+    }
+    return push_packs(p, PART_PACK);
+}

@@ -1,0 +1,77 @@
+/* What the library is and has: its version, its ISAs, the plan of a model as text. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "device/cpu/kernel.h"
+#include "optim/optim.h"
+#include "plan/print.h"
+#include <stdlib.h>
+
+#define QUOTE2(x) #x
+#define QUOTE(x)  QUOTE2(x)
+
+const char *unroll_version(void)
+{
+    return QUOTE(UNROLL_VERSION_MAJOR) "." QUOTE(UNROLL_VERSION_MINOR) "." QUOTE(UNROLL_VERSION_PATCH);
+}
+
+const char *unroll_isa_name(int index, int *available)
+{
+    if (index < 0 || index >= ISA_COUNT)
+        return NULL;
+    *available = cpu_isa_find((enum isa)index, DTYPE_F32) != NULL;
+    return isa_name((enum isa)index);
+}
+
+unroll_plan_config unroll_plan_default(void)
+{
+    return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,
+                                 .lanes = 1, .chunks = 1, .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
+                                 .optimizer = "adam" };
+}
+
+static unroll_status print_json(FILE *file, const struct plan *plan)
+{
+    json_t *json = plan_to_json(plan);
+    char *text = json ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+    json_decref(json);
+    if (!text)
+        return fail(UNROLL_RESOURCE, "no memory to print the plan");
+    int written = fprintf(file, "%s\n", text);
+    free(text);
+    return written < 0 ? fail(UNROLL_RESOURCE, "the plan could not be written") : UNROLL_OK;
+}
+
+unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
+{
+    static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
+                                            [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
+    struct plan_config p = plan_config_default();
+    struct plan *plan;
+    if (!c || c->size != sizeof *c)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
+    if (c->steps < 1 || c->rows < 1 || c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
+        return fail(UNROLL_USAGE, "steps = %d, rows = %d, mode = %d", c->steps, c->rows, (int)c->mode);
+    int optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
+    if (optimizer < 0)
+        return fail(UNROLL_USAGE, "there is no optimizer '%s'", c->optimizer ? c->optimizer : "");
+    p.mode = modes[c->mode];
+    p.T = (uint32_t)c->steps;
+    p.B = (uint32_t)c->rows;
+    p.lanes = c->lanes;
+    p.chunks = c->chunks;
+    p.carry = c->carry;
+    p.packed = true;
+    p.mesh[M_BATCH] = c->batch_ranks;
+    p.mesh[M_LAYER] = c->layer_ranks;
+    p.mesh[M_HIDDEN] = c->hidden_ranks;
+    p.optimizer = optimizer;
+    p.optimizer_states = optimizer_at(optimizer)->states;
+    TRY(plan_new(model, &p, &plan));
+    unroll_status status = UNROLL_OK;
+    if (json)
+        status = print_json(file, plan);
+    else
+        plan_print(file, plan);
+    plan_free(plan);
+    return status;
+}

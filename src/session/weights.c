@@ -1,0 +1,70 @@
+#include "session/weights.h"
+
+void reals_to_floats(const void *from, enum dtype dtype, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = dtype == DTYPE_F64 ? (float)((const double *)from)[i] : ((const float *)from)[i];
+}
+
+void floats_to_reals(const float *from, enum dtype dtype, void *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (dtype == DTYPE_F64)
+            ((double *)to)[i] = (double)from[i];
+        else
+            ((float *)to)[i] = from[i];
+}
+
+/* Visits the rows of this rank's share of a parameter: where a row lies in the whole, here, and its length. */
+typedef void row_visitor(size_t whole, size_t here, size_t count, void *arg);
+
+static void visit_rows(const struct buffer *b, row_visitor *visit, void *arg)
+{
+    uint32_t size[3] = { 1, 1, 1 }, origin[3] = { 0, 0, 0 }, whole[3] = { 1, 1, 1 };
+    for (int i = 0; i < b->rank; i++) {
+        size[3 - b->rank + i] = b->size[i];
+        origin[3 - b->rank + i] = b->origin[i];
+        whole[3 - b->rank + i] = b->whole[i];
+    }
+    for (uint32_t i = 0; i < size[0]; i++)
+        for (uint32_t j = 0; j < size[1]; j++) {
+            size_t row = (size_t)(origin[0] + i) * whole[1] + origin[1] + j;
+            visit(row * whole[2] + origin[2], ((size_t)i * size[1] + j) * size[2], size[2], arg);
+        }
+}
+
+struct transfer { char *device; float *host; enum dtype dtype; };
+
+static void push_row(size_t whole, size_t here, size_t count, void *arg)
+{
+    const struct transfer *t = arg;
+    floats_to_reals(t->host + whole, t->dtype, t->device + here * dtype_size(t->dtype), count);
+}
+
+static void pull_row(size_t whole, size_t here, size_t count, void *arg)
+{
+    const struct transfer *t = arg;
+    reals_to_floats(t->device + here * dtype_size(t->dtype), t->dtype, t->host + whole, count);
+}
+
+static void transfer(struct instance *instance, const struct plan *p, float *values, row_visitor *visit)
+{
+    for (int i = 0; i < p->buffers; i++) {
+        const struct buffer *b = &p->buffer[i];
+        if (b->segment != SEG_PARAM || !b->bytes)
+            continue;
+        struct transfer t = { instance_buffer(instance, b->name), values + p->model->parameter[b->parameter].first,
+                              b->dtype };
+        visit_rows(b, visit, &t);
+    }
+}
+
+void weights_push(struct instance *instance, const struct plan *p, const float *values)
+{
+    transfer(instance, p, (float *)values, push_row);       /* push only reads them */
+}
+
+void weights_pull(struct instance *instance, const struct plan *p, float *values)
+{
+    transfer(instance, p, values, pull_row);
+}

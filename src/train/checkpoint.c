@@ -1,0 +1,425 @@
+/* Checkpoints of a trainer: what must be the same when training goes on (the identity), what has changed
+ * since it began (the state), and the numbers that the session holds (optimizer and carried states).
+ * The weights are a model file like any other. A file is checked completely before anything changes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "file/safetensors.h"
+#include "train/checkpoint_directory.h"
+#include "train/trainer.h"
+
+/* ---- metadata: a list of keys and values ---- */
+
+enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 48 };
+
+struct fields {
+    int count;
+    char key[MOST_FIELDS][KEY_SIZE], value[MOST_FIELDS][VALUE_SIZE];
+};
+
+__attribute__((format(printf, 3, 4)))
+static void add_field(struct fields *fields, const char *key, const char *format, ...)
+{
+    va_list arguments;
+
+    snprintf(fields->key[fields->count], KEY_SIZE, "%s", key);
+    va_start(arguments, format);
+    vsnprintf(fields->value[fields->count], VALUE_SIZE, format, arguments);
+    va_end(arguments);
+    fields->count++;
+}
+
+static void describe_spec(const unroll_spec *spec, struct fields *fields)
+{
+    add_field(fields, "cell", "%s", spec->cell);
+    add_field(fields, "layers", "%d", spec->layers);
+    add_field(fields, "hidden", "%d", spec->hidden);
+    add_field(fields, "bidirectional", "%d", spec->bidirectional);
+    add_field(fields, "projection", "%d", spec->projection);
+    add_field(fields, "peephole", "%d", spec->peephole);
+    add_field(fields, "clip", "%.9g", (double)spec->clip);
+    add_field(fields, "bias", "%d", spec->bias);
+    add_field(fields, "dropout", "%.9g", (double)spec->dropout);
+    add_field(fields, "input", "%d", spec->input);
+    add_field(fields, "embed", "%d", spec->embed);
+    add_field(fields, "tied", "%d", spec->tied);
+}
+
+/* Without these the next step could not be the same. The schedule and its length may be changed. */
+static void describe_identity(const unroll_trainer *trainer, struct fields *fields)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    unroll_model_spec(trainer->model, &spec);
+    add_field(fields, "format", "unroll checkpoint 1");
+    describe_spec(&spec, fields);
+    add_field(fields, "batch", "%d", trainer->config.batch);
+    add_field(fields, "bptt", "%d", trainer->config.bptt);
+    add_field(fields, "optimizer", "%s", trainer->optimizer);
+    add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
+    add_field(fields, "training_characters", "%zu", trainer->batcher.count);
+    add_field(fields, "text_hash", "%016" PRIx64, trainer->text_hash);
+}
+
+/* All counters, of the trainer and of its session. */
+struct saved_state {
+    struct trainer_state trainer;
+    int64_t forwards, updates;
+};
+
+/* Its members, once for writing and reading. */
+#define STATE_INTEGERS(FIELD) \
+    FIELD("step", trainer.step) FIELD("characters", trainer.characters) FIELD("epoch", trainer.cursor.epoch) \
+    FIELD("window", trainer.cursor.window) FIELD("plateau_waited", trainer.plateau.waited) \
+    FIELD("forwards", forwards) FIELD("updates", updates)
+#define STATE_REALS(FIELD) \
+    FIELD("best_loss", trainer.plateau.best) FIELD("plateau_factor", trainer.plateau.factor)
+
+static void describe_state(const struct saved_state *state, struct fields *fields)
+{
+#define ADD_INTEGER(key, member) add_field(fields, key, "%" PRId64, state->member);
+#define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
+    STATE_INTEGERS(ADD_INTEGER)
+    STATE_REALS(ADD_REAL)
+}
+
+static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
+                                    const char *path)
+{
+    struct fields expected = {0};
+
+    describe_identity(trainer, &expected);
+    for (int i = 0; i < expected.count; i++) {
+        const char *value = safetensors_metadata(file, expected.key[i]);
+        if (value == NULL)
+            return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
+                        expected.key[i]);
+        if (strcmp(value, expected.value[i]) != 0)
+            return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with "
+                        "the same", path, expected.key[i], value, expected.value[i]);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status read_integer(const struct safetensors *file, const char *path, const char *key,
+                                  int64_t *value)
+{
+    const char *text = safetensors_metadata(file, key);
+    char *end;
+
+    errno = 0;
+    long long number = text ? strtoll(text, &end, 10) : -1;
+    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0)
+        return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
+                    text ? text : "");
+    *value = number;
+    return UNROLL_OK;
+}
+
+static unroll_status read_real(const struct safetensors *file, const char *path, const char *key,
+                               double *value)
+{
+    const char *text = safetensors_metadata(file, key);
+    char *end;
+    double number = text ? strtod(text, &end) : NAN;
+
+    if (text == NULL || end == text || *end != '\0' || isnan(number))
+        return fail(UNROLL_DATA, "'%s' has no sound '%s': a number was expected, not '%.40s'", path, key,
+                    text ? text : "");
+    *value = number;
+    return UNROLL_OK;
+}
+
+static unroll_status read_state(const unroll_trainer *trainer, const struct safetensors *file,
+                                const char *path, struct saved_state *state)
+{
+#define READ_INTEGER(key, member) TRY(read_integer(file, path, key, &state->member));
+#define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
+    STATE_INTEGERS(READ_INTEGER)
+    STATE_REALS(READ_REAL)
+    if (state->trainer.cursor.window >= trainer->batcher.windows)
+        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
+                    state->trainer.cursor.window, trainer->batcher.windows);
+    return UNROLL_OK;
+}
+
+/* ---- the session's numbers ---- */
+
+enum { BUFFER_NAME_SIZE = 80, STATES_OF_A_PARAMETER = 2, STATES_OF_A_LAYER = 2 };
+
+/* Everything that the session keeps from step to step beside the weights. */
+struct kept {
+    int count;
+    char (*name)[BUFFER_NAME_SIZE];     /* [count] */
+    size_t *size;                       /* [count] numbers */
+    size_t total;
+    float *numbers;                     /* [total] one buffer after the other */
+};
+
+static void kept_free(struct kept *kept)
+{
+    release(kept->numbers);
+    release(kept->size);
+    release(kept->name);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void list_buffer(struct kept *kept, const unroll_session *session, const char *format, ...)
+{
+    char *name = kept->name[kept->count];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(name, BUFFER_NAME_SIZE, format, arguments);
+    va_end(arguments);
+    size_t size = unroll_count(session, name);
+    if (size == 0)
+        return;     /* this optimizer, or this cell, has no such state */
+    kept->size[kept->count++] = size;
+    kept->total += size;
+}
+
+static unroll_status list_buffers(const unroll_trainer *trainer, int layers, struct kept *kept)
+{
+    unroll_parameter parameter;
+    int parameters = unroll_model_parameters(trainer->model);
+
+    for (int i = 0; i < parameters; i++) {
+        TRY(unroll_model_parameter(trainer->model, i, &parameter));
+        for (int state = 0; state < STATES_OF_A_PARAMETER; state++)
+            list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state);
+    }
+    for (int layer = 0; layer < layers; layer++) {
+        list_buffer(kept, trainer->session, "h0.l%d", layer);
+        list_buffer(kept, trainer->session, "s0.l%d", layer);
+    }
+    return UNROLL_OK;
+}
+
+/* The list with room for the numbers. The caller gives it to kept_free, also after a failure. */
+static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    unroll_model_spec(trainer->model, &spec);
+    size_t most = (size_t)unroll_model_parameters(trainer->model) * STATES_OF_A_PARAMETER
+                + (size_t)spec.layers * STATES_OF_A_LAYER;
+    *kept = (struct kept){
+        .name = allocate_zeroed(most + 1, sizeof *kept->name),      /* a name is tried before it counts */
+        .size = allocate_zeroed(most, sizeof *kept->size),
+    };
+    if (kept->name == NULL || kept->size == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
+    TRY(list_buffers(trainer, spec.layers, kept));
+    kept->numbers = allocate_zeroed(kept->total, sizeof *kept->numbers);
+    if (kept->numbers == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of a checkpoint", kept->total);
+    return UNROLL_OK;
+}
+
+static unroll_status read_session(unroll_session *session, struct kept *kept)
+{
+    float *at = kept->numbers;
+
+    for (int i = 0; i < kept->count; at += kept->size[i++])
+        TRY(unroll_read(session, kept->name[i], at, kept->size[i]));
+    return UNROLL_OK;
+}
+
+static unroll_status write_session(unroll_session *session, const struct kept *kept)
+{
+    const float *at = kept->numbers;
+
+    for (int i = 0; i < kept->count; at += kept->size[i++])
+        TRY(unroll_write(session, kept->name[i], at, kept->size[i]));
+    return UNROLL_OK;
+}
+
+/* ---- saving ---- */
+
+static unroll_status write_kept(const char *path, const struct kept *kept, const struct fields *fields)
+{
+    struct tensor_view *tensors = allocate_zeroed((size_t)kept->count, sizeof *tensors);
+    struct metadata metadata[MOST_FIELDS];
+    const float *at = kept->numbers;
+
+    if (tensors == NULL)
+        return fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
+    for (int i = 0; i < kept->count; at += kept->size[i++])
+        tensors[i] = (struct tensor_view){ .name = kept->name[i], .dtype = DTYPE_F32, .rank = 1,
+                                           .shape = {kept->size[i]}, .data = at,
+                                           .bytes = kept->size[i] * sizeof *at };
+    for (int i = 0; i < fields->count; i++)
+        metadata[i] = (struct metadata){fields->key[i], fields->value[i]};
+    unroll_status status = safetensors_write(path, tensors, kept->count, metadata, fields->count);
+    release(tensors);
+    return status;
+}
+
+static unroll_status write_optimizer_file(unroll_trainer *trainer, const char *path)
+{
+    struct saved_state state = {.trainer = trainer->state};
+    struct fields fields = {0};
+    struct kept kept;
+    unroll_status status = kept_new(trainer, &kept);
+
+    unroll_session_counters(trainer->session, &state.forwards, &state.updates);
+    describe_identity(trainer, &fields);
+    describe_state(&state, &fields);
+    if (status == UNROLL_OK)
+        status = read_session(trainer->session, &kept);
+    if (status == UNROLL_OK)
+        status = write_kept(path, &kept, &fields);
+    kept_free(&kept);
+    return status;
+}
+
+static unroll_status write_files(unroll_trainer *trainer, const char *directory)
+{
+    char path[PATH_MAX];
+
+    TRY(unroll_session_pull(trainer->session));
+    TRY(checkpoint_path(directory, MODEL_FILE, path));
+    TRY(unroll_model_save(trainer->model, path));
+    TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
+    return write_optimizer_file(trainer, path);
+}
+
+unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
+{
+    struct checkpoint_places places;
+
+    TRY(checkpoint_begin(directory, &places));
+    unroll_status status = write_files(trainer, places.unfinished);
+    if (status == UNROLL_OK)
+        status = checkpoint_commit(&places);
+    if (status != UNROLL_OK)
+        checkpoint_abandon(&places);
+    return status;
+}
+
+/* ---- loading ---- */
+
+/* A checkpoint that was read and checked, before it is applied. */
+struct loaded {
+    unroll_model *model;
+    struct kept kept;
+    struct saved_state state;
+};
+
+static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path,
+                                            const struct kept *kept)
+{
+    for (int i = 0; i < safetensors_count(file); i++) {
+        bool known = false;
+        for (int k = 0; k < kept->count && !known; k++)
+            known = strcmp(kept->name[k], safetensors_at(file, i)->name) == 0;
+        if (!known)
+            return fail(UNROLL_DATA, "'%s' holds the tensor '%.80s', which this training does not know", path,
+                        safetensors_at(file, i)->name);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
+{
+    float *at = kept->numbers;
+
+    for (int i = 0; i < kept->count; at += kept->size[i++]) {
+        const struct tensor_view *tensor = safetensors_find(file, kept->name[i]);
+        if (tensor == NULL)
+            return fail(UNROLL_DATA, "'%s' has no tensor '%s'", path, kept->name[i]);
+        if (tensor->dtype != DTYPE_F32 || tensor->bytes != kept->size[i] * sizeof *at)
+            return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers of F32", path, kept->name[i],
+                        kept->size[i]);
+        memcpy(at, tensor->data, tensor->bytes);
+    }
+    return refuse_unknown_tensors(file, path, kept);
+}
+
+static unroll_status read_optimizer_file(const unroll_trainer *trainer, const char *path,
+                                         struct loaded *loaded)
+{
+    struct safetensors *file;
+
+    TRY(safetensors_open(path, &file));
+    unroll_status status = check_identity(trainer, file, path);
+    if (status == UNROLL_OK)
+        status = read_state(trainer, file, path, &loaded->state);
+    if (status == UNROLL_OK)
+        status = kept_new(trainer, &loaded->kept);
+    if (status == UNROLL_OK)
+        status = take_tensors(file, path, &loaded->kept);
+    safetensors_close(file);
+    return status;
+}
+
+static size_t parameter_count(const unroll_parameter *parameter)
+{
+    return (size_t)parameter->shape[0] * (parameter->rank > 1 ? (size_t)parameter->shape[1] : 1);
+}
+
+/* Both models were checked against one specification, but the files may have been mixed by hand. */
+static unroll_status check_same_parameters(unroll_model *ours, unroll_model *theirs, const char *path)
+{
+    unroll_parameter to, from;
+
+    if (unroll_model_parameters(ours) != unroll_model_parameters(theirs))
+        return fail(UNROLL_DATA, "'%s' has %d parameters, not %d", path, unroll_model_parameters(theirs),
+                    unroll_model_parameters(ours));
+    for (int i = 0; i < unroll_model_parameters(ours); i++) {
+        TRY(unroll_model_parameter(ours, i, &to));
+        TRY(unroll_model_parameter(theirs, i, &from));
+        if (strcmp(to.name, from.name) != 0 || parameter_count(&to) != parameter_count(&from))
+            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: '%s' is of another size", path,
+                        from.name);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
+{
+    unroll_parameter to, from;
+
+    for (int i = 0; i < unroll_model_parameters(trainer->model); i++) {
+        TRY(unroll_model_parameter(trainer->model, i, &to));
+        TRY(unroll_model_parameter(loaded->model, i, &from));
+        memcpy(to.data, from.data, parameter_count(&to) * sizeof *to.data);
+    }
+    TRY(unroll_session_push(trainer->session));
+    TRY(write_session(trainer->session, &loaded->kept));
+    unroll_session_set_counters(trainer->session, loaded->state.forwards, loaded->state.updates);
+    trainer->state = loaded->state.trainer;
+    return UNROLL_OK;
+}
+
+static unroll_status load_from(unroll_trainer *trainer, const char *directory, struct loaded *loaded)
+{
+    char path[PATH_MAX];
+
+    TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
+    TRY(read_optimizer_file(trainer, path, loaded));
+    TRY(checkpoint_path(directory, MODEL_FILE, path));
+    TRY(unroll_model_load(path, &loaded->model));
+    TRY(check_same_parameters(trainer->model, loaded->model, path));
+    return apply(trainer, loaded);
+}
+
+unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)
+{
+    struct loaded loaded = {0};
+    char found[PATH_MAX];
+
+    TRY(checkpoint_find(directory, found));
+    unroll_status status = load_from(trainer, found, &loaded);
+    unroll_model_free(loaded.model);
+    kept_free(&loaded.kept);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* The exchange: DIR is renamed to DIR.old, the new directory to DIR, and DIR.old is removed. At every moment
+ * one of DIR and DIR.old is complete, because directories get these names only when they are.
+ * One writer a directory at a time. */
+#include "train/checkpoint_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static unroll_status cannot(const char *what, const char *path)
+{
+    return fail(UNROLL_RESOURCE, "cannot %s '%s': %s", what, path, strerror(errno));
+}
+
+unroll_status checkpoint_path(const char *directory, const char *file, char path[PATH_MAX])
+{
+    if (snprintf(path, PATH_MAX, "%s/%s", directory, file) >= PATH_MAX)
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+    return UNROLL_OK;
+}
+
+/* The name without slashes at its end, so that other endings can be put there. */
+static unroll_status trim(const char *directory, char name[PATH_MAX])
+{
+    size_t length = strlen(directory);
+
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    if (length == 0 || (length == 1 && directory[0] == '/'))
+        return fail(UNROLL_USAGE, "'%s' is no name for a checkpoint", directory);
+    if (length >= PATH_MAX)
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+    memcpy(name, directory, length);
+    name[length] = '\0';
+    return UNROLL_OK;
+}
+
+static unroll_status name_places(const char *directory, struct checkpoint_places *places)
+{
+    TRY(trim(directory, places->final));
+    if (snprintf(places->aside, PATH_MAX, "%s.old", places->final) >= PATH_MAX
+        || snprintf(places->unfinished, PATH_MAX, "%s.tmp.%ld", places->final, (long)getpid()) >= PATH_MAX)
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+    const char *slash = strrchr(places->final, '/');
+    int length = slash == NULL ? 1 : slash == places->final ? 1 : (int)(slash - places->final);
+    snprintf(places->parent, PATH_MAX, "%.*s", length, slash ? places->final : ".");
+    return UNROLL_OK;
+}
+
+/* ---- what is there already ---- */
+
+static bool belongs_to_checkpoint(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, MODEL_FILE) == 0
+        || strcmp(name, OPTIMIZER_FILE) == 0;
+}
+
+/* Nothing of that name, or a directory with the files of a checkpoint and no others. */
+static unroll_status check_replaceable(const char *path)
+{
+    struct stat info;
+    struct dirent *entry;
+    unroll_status status = UNROLL_OK;
+
+    if (lstat(path, &info) != 0)
+        return errno == ENOENT ? UNROLL_OK : cannot("look at", path);
+    if (!S_ISDIR(info.st_mode))
+        return fail(UNROLL_USAGE, "'%s' exists and is no directory; fix: choose another name for the "
+                    "checkpoint", path);
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return cannot("read", path);
+    while (status == UNROLL_OK && (entry = readdir(directory)) != NULL)
+        if (!belongs_to_checkpoint(entry->d_name))
+            status = fail(UNROLL_USAGE, "'%s' holds '%.80s', which is not of a checkpoint; fix: choose "
+                          "another directory", path, entry->d_name);
+    closedir(directory);
+    return status;
+}
+
+static bool remove_file(const char *directory, const char *file)
+{
+    char path[PATH_MAX];
+
+    return checkpoint_path(directory, file, path) == UNROLL_OK && (unlink(path) == 0 || errno == ENOENT);
+}
+
+static bool remove_checkpoint(const char *path)
+{
+    return remove_file(path, MODEL_FILE) && remove_file(path, OPTIMIZER_FILE)
+        && (rmdir(path) == 0 || errno == ENOENT);
+}
+
+/* ---- the exchange ---- */
+
+/* Names in a directory are on the disk when the directory is; some file systems cannot say (EINVAL). */
+static unroll_status sync_directory(const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return cannot("open", path);
+    bool good = fsync(descriptor) == 0 || errno == EINVAL;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return good ? UNROLL_OK : cannot("sync", path);
+}
+
+unroll_status checkpoint_begin(const char *directory, struct checkpoint_places *places)
+{
+    TRY(name_places(directory, places));
+    TRY(check_replaceable(places->final));
+    TRY(check_replaceable(places->aside));
+    return make_directories(places->unfinished);
+}
+
+void checkpoint_abandon(const struct checkpoint_places *places)
+{
+    remove_checkpoint(places->unfinished);
+}
+
+static unroll_status move_aside(const struct checkpoint_places *places)
+{
+    if (!file_exists(places->final))
+        return UNROLL_OK;       /* a commit may have been cut short: what is aside stays until the end */
+    if (!remove_checkpoint(places->aside))
+        return cannot("remove", places->aside);
+    return rename(places->final, places->aside) == 0 ? UNROLL_OK : cannot("rename", places->final);
+}
+
+unroll_status checkpoint_commit(const struct checkpoint_places *places)
+{
+    TRY(sync_directory(places->unfinished));
+    TRY(move_aside(places));
+    if (rename(places->unfinished, places->final) != 0)
+        return cannot("write", places->final);      /* checkpoint_find knows where the old one is */
+    TRY(sync_directory(places->parent));
+    return remove_checkpoint(places->aside) ? UNROLL_OK : cannot("remove", places->aside);
+}
+
+unroll_status checkpoint_find(const char *directory, char found[PATH_MAX])
+{
+    struct checkpoint_places places;
+
+    TRY(name_places(directory, &places));
+    if (file_exists(places.final))
+        strcpy(found, places.final);
+    else if (file_exists(places.aside))
+        strcpy(found, places.aside);
+    else
+        return fail(UNROLL_DATA, "there is no checkpoint '%s'; fix: name the directory that holds "
+                    OPTIMIZER_FILE, directory);
+    return UNROLL_OK;
+}

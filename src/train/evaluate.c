@@ -1,0 +1,177 @@
+/* Evaluation of a long text in one session: the text is cut into overlapping pieces that run side by side.
+ * Each piece but the first begins with CONTEXT characters that set the states and are not counted, so every
+ * character is counted once, and read after at least CONTEXT others or after all there are.
+ * The cut depends on the length of the text alone: the result is the same for every training batch. */
+#include "train/evaluate.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { STEPS = 64, MOST_ROWS = 32, CONTEXT = 256 };
+enum { CHARACTERS_OF_A_ROW = 8 * CONTEXT };     /* at least, so that few are read twice */
+
+struct evaluator {
+    unroll_session *session;
+    const int32_t *tokens;
+    size_t pairs;                   /* of a character and the next */
+    size_t rows, piece, context;    /* row r reads piece + context pairs from r * piece on */
+    int32_t *inputs, *targets;      /* [STEPS, rows] */
+};
+
+/* ---- does the model fit the text? ---- */
+
+static unroll_status check_same_symbols(const unroll_model *model, const unroll_text *text)
+{
+    const char *const *of_model = unroll_model_symbols(model);
+    int count;
+    const char *const *of_text = unroll_text_symbols(text, &count);
+
+    for (int i = 0; of_model && i < count; i++)
+        if (strcmp(of_model[i], of_text[i]) != 0)
+            return fail(UNROLL_DATA, "symbol %d is '%s' in the model and '%s' in the text; fix: open the "
+                        "text with the model's symbols", i, of_model[i], of_text[i]);
+    return UNROLL_OK;
+}
+
+unroll_status check_model_reads_text(const unroll_model *model, const unroll_text *text)
+{
+    unroll_spec spec = unroll_spec_default();
+    int count;
+
+    unroll_model_spec(model, &spec);
+    unroll_text_symbols(text, &count);
+    if (!spec.tokens || spec.loss != UNROLL_LOSS_XENT || spec.output != spec.input)
+        return fail(UNROLL_USAGE, "the model does not predict characters; fix: tokens = 1, output = input, "
+                    "loss = cross-entropy");
+    if (spec.input != count)
+        return fail(UNROLL_DATA, "the model has %d symbols and the text %d; fix: open the text with the "
+                    "model's symbols", spec.input, count);
+    return check_same_symbols(model, text);
+}
+
+/* ---- the evaluator ---- */
+
+static void cut_into_pieces(struct evaluator *evaluator)
+{
+    size_t rows = evaluator->pairs / CHARACTERS_OF_A_ROW;
+
+    rows = rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : rows;
+    evaluator->rows = rows;
+    evaluator->context = rows > 1 ? CONTEXT : 0;
+    evaluator->piece = (evaluator->pairs - evaluator->context + rows - 1) / rows;
+}
+
+static unroll_status open_session(struct evaluator *evaluator, unroll_model *model,
+                                  const unroll_session_config *machine)
+{
+    unroll_session_config config = unroll_session_default();
+
+    config.mode = UNROLL_EVAL;
+    config.steps = STEPS;
+    config.rows = (int)evaluator->rows;
+    config.carry = 1;
+    config.threads = machine->threads;
+    config.lanes = machine->lanes;
+    config.chunks = machine->chunks;
+    config.isa = machine->isa;
+    return unroll_session_new(model, &config, &evaluator->session);
+}
+
+unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
+                            const unroll_session_config *machine, struct evaluator **evaluator)
+{
+    struct evaluator *made = allocate_zeroed(1, sizeof *made);
+    unroll_status status;
+
+    if (made == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for an evaluation");
+    made->tokens = tokens;
+    made->pairs = count - 1;
+    cut_into_pieces(made);
+    made->inputs = allocate_zeroed(STEPS * made->rows, sizeof *made->inputs);
+    made->targets = allocate_zeroed(STEPS * made->rows, sizeof *made->targets);
+    if (made->inputs && made->targets)
+        status = open_session(made, model, machine);
+    else
+        status = fail(UNROLL_RESOURCE, "no memory for the batches of an evaluation");
+    if (status != UNROLL_OK) {
+        evaluator_free(made);
+        return status;
+    }
+    *evaluator = made;
+    return UNROLL_OK;
+}
+
+void evaluator_free(struct evaluator *evaluator)
+{
+    if (evaluator == NULL)
+        return;
+    unroll_session_free(evaluator->session);
+    release(evaluator->targets);
+    release(evaluator->inputs);
+    release(evaluator);
+}
+
+/* The steps first .. first + STEPS - 1 of every row; what is not counted has the target -1. */
+static void fill_window(struct evaluator *evaluator, size_t first)
+{
+    enum { NOT_COUNTED = -1, ANY_SYMBOL = 0 };
+    size_t length = evaluator->piece + evaluator->context;
+
+    for (size_t row = 0; row < evaluator->rows; row++) {
+        size_t counted_from = row == 0 ? 0 : evaluator->context;
+        for (size_t t = 0; t < STEPS; t++) {
+            size_t step = first + t, pair = row * evaluator->piece + step;
+            bool read = step < length && pair < evaluator->pairs;
+            bool counted = read && step >= counted_from;
+            size_t at = t * evaluator->rows + row;
+            evaluator->inputs[at] = read ? evaluator->tokens[pair] : ANY_SYMBOL;
+            evaluator->targets[at] = counted ? evaluator->tokens[pair + 1] : NOT_COUNTED;
+        }
+    }
+}
+
+unroll_status evaluator_run(struct evaluator *evaluator, double *nats)
+{
+    unroll_batch batch = {.tokens = evaluator->inputs, .classes = evaluator->targets};
+    unroll_result result;
+
+    TRY(unroll_clear_states(evaluator->session));
+    for (size_t first = 0; first < evaluator->piece + evaluator->context; first += STEPS) {
+        fill_window(evaluator, first);
+        TRY(unroll_forward(evaluator->session, &batch));
+    }
+    TRY(unroll_loss_result(evaluator->session, &result));
+    *nats = result.loss;
+    return UNROLL_OK;
+}
+
+uint64_t evaluator_forecast(const struct evaluator *evaluator)
+{
+    return unroll_session_forecast(evaluator->session);
+}
+
+/* ---- the public function ---- */
+
+unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
+                              int64_t *characters)
+{
+    unroll_session_config machine = unroll_session_default();
+    struct evaluator *evaluator;
+    size_t count;
+    const int32_t *tokens = unroll_text_tokens(text, &count);
+
+    TRY(check_model_reads_text(model, text));
+    if (count < 2)
+        return fail(UNROLL_DATA, "a text of %zu character has nothing to predict; fix: give at least 2",
+                    count);
+    machine.threads = threads;
+    TRY(evaluator_new(model, tokens, count, &machine, &evaluator));
+    unroll_status status = evaluator_run(evaluator, nats);
+    if (status == UNROLL_OK)
+        *characters = (int64_t)(count - 1);
+    evaluator_free(evaluator);
+    return status;
+}

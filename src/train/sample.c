@@ -1,0 +1,205 @@
+/* Writing text with a model, a character at a time: softmax of the outputs over the temperature, in double,
+ * drawn with a seeded generator. The same seed, model, build and machine kind write the same text. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "data/text.h"
+#include "unroll.h"
+
+enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
+
+struct candidate {
+    int symbol;
+    double logit, weight;               /* weight: not yet divided by the sum */
+};
+
+struct sampler {
+    unroll_session *session;
+    int symbols;
+    int kept;                           /* of the candidates, the likeliest; all: in the order of symbols */
+    float *logits;                      /* [symbols] */
+    struct candidate *candidates;       /* [symbols] */
+    double temperature;
+    struct rng rng;
+};
+
+unroll_sample_config unroll_sample_default(void)
+{
+    return (unroll_sample_config){
+        .size = sizeof(unroll_sample_config), .length = 500, .temperature = 0.8, .seed = 1,
+    };
+}
+
+static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    unroll_model_spec(model, &spec);
+    if (config->size != sizeof *config)
+        return fail(UNROLL_USAGE, "the sample configuration has size %zu, not %zu; fix: begin with "
+                    "unroll_sample_default()", config->size, sizeof *config);
+    if (config->length < 0 || config->top_k < 0)
+        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length,
+                    config->top_k);
+    if (!(config->temperature >= 0 && config->temperature <= 1e6))
+        return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
+    if (!spec.tokens || spec.output != spec.input || unroll_model_symbols(model) == NULL)
+        return fail(UNROLL_USAGE, "the model does not write text: it has no symbols, or outputs of another "
+                    "number");
+    if (spec.bidirectional)
+        return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
+                    "fix: train one with a single direction");
+    return UNROLL_OK;
+}
+
+/* ---- drawing ---- */
+
+/* The likeliest first; of equals the smaller symbol. */
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+
+    if (a->logit != b->logit)
+        return a->logit > b->logit ? -1 : 1;
+    return a->symbol < b->symbol ? -1 : 1;
+}
+
+static unroll_status list_candidates(struct sampler *sampler)
+{
+    TRY(unroll_read(sampler->session, "z", sampler->logits, (size_t)sampler->symbols));
+    for (int i = 0; i < sampler->symbols; i++) {
+        if (!isfinite(sampler->logits[i]))
+            return fail(UNROLL_DIVERGED, "the model's output for symbol %d is %f: its weights are of no use",
+                        i, (double)sampler->logits[i]);
+        sampler->candidates[i] = (struct candidate){i, (double)sampler->logits[i], 0};
+    }
+    if (sampler->kept < sampler->symbols)
+        qsort(sampler->candidates, (size_t)sampler->symbols, sizeof *sampler->candidates, compare_candidates);
+    return UNROLL_OK;
+}
+
+static int likeliest(const struct sampler *sampler)
+{
+    int best = 0;
+
+    for (int i = 1; i < sampler->kept; i++)
+        if (sampler->candidates[i].logit > sampler->candidates[best].logit)
+            best = i;
+    return best;
+}
+
+/* Uniform in [0, 1) with 53 bits. */
+static double uniform(struct rng *rng)
+{
+    uint64_t high = rng_next_u32(rng);
+
+    return (double)((high << 32 | rng_next_u32(rng)) >> 11) * 0x1p-53;
+}
+
+static int draw(struct sampler *sampler)
+{
+    int best = likeliest(sampler);
+    double most = sampler->candidates[best].logit, sum = 0;
+
+    if (sampler->temperature == 0)
+        return sampler->candidates[best].symbol;
+    for (int i = 0; i < sampler->kept; i++) {
+        struct candidate *candidate = &sampler->candidates[i];
+        candidate->weight = exp((candidate->logit - most) / sampler->temperature);
+        sum += candidate->weight;
+    }
+    double left = uniform(&sampler->rng) * sum;
+    for (int i = 0; i < sampler->kept; i++) {
+        left -= sampler->candidates[i].weight;
+        if (left < 0)
+            return sampler->candidates[i].symbol;
+    }
+    return sampler->candidates[best].symbol;    /* rounding can leave a trace of the sum */
+}
+
+/* ---- reading and writing ---- */
+
+static unroll_status feed(struct sampler *sampler, int32_t symbol)
+{
+    unroll_batch batch = {.tokens = &symbol};
+
+    return unroll_forward(sampler->session, &batch);
+}
+
+static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *model, const char *prompt)
+{
+    unroll_text *text;
+    unroll_status status = UNROLL_OK;
+
+    if (prompt == NULL || *prompt == '\0')
+        return feed(sampler, 0);
+    TRY(text_parse(prompt, strlen(prompt), "the prompt", unroll_model_symbols(model), sampler->symbols,
+                   &text));
+    for (size_t i = 0; i < text->count && status == UNROLL_OK; i++)
+        status = feed(sampler, text->tokens[i]);
+    unroll_text_free(text);
+    return status;
+}
+
+static unroll_status write_text(struct sampler *sampler, const unroll_model *model, int length,
+                                int (*write)(void *arg, const char *symbol), void *arg)
+{
+    const char *const *symbols = unroll_model_symbols(model);
+
+    for (int i = 0; i < length; i++) {
+        TRY(list_candidates(sampler));
+        int symbol = draw(sampler);
+        if (write(arg, symbols[symbol]) != 0)
+            return UNROLL_OK;
+        if (i + 1 < length)
+            TRY(feed(sampler, symbol));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
+                                  const unroll_sample_config *config)
+{
+    unroll_session_config session = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+
+    unroll_model_spec(model, &spec);
+    *sampler = (struct sampler){
+        .symbols = spec.input, .temperature = config->temperature,
+        .rng = rng_new(config->seed, SAMPLE_STREAM),
+        .kept = config->top_k > 0 && config->top_k < spec.input ? config->top_k : spec.input,
+        .logits = allocate_zeroed((size_t)spec.input, sizeof *sampler->logits),
+        .candidates = allocate_zeroed((size_t)spec.input, sizeof *sampler->candidates),
+    };
+    if (sampler->logits == NULL || sampler->candidates == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for %d candidates", spec.input);
+    session.mode = UNROLL_INFER;
+    session.carry = 1;
+    session.threads = 1;        /* a step of one row is too small to share */
+    return unroll_session_new(model, &session, &sampler->session);
+}
+
+static void sampler_end(struct sampler *sampler)
+{
+    unroll_session_free(sampler->session);
+    release(sampler->candidates);
+    release(sampler->logits);
+}
+
+unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
+                            int (*write)(void *arg, const char *symbol), void *arg)
+{
+    struct sampler sampler;
+
+    TRY(check_request(model, config));
+    unroll_status status = sampler_init(&sampler, model, config);
+    if (status == UNROLL_OK)
+        status = feed_prompt(&sampler, model, config->prompt);
+    if (status == UNROLL_OK)
+        status = write_text(&sampler, model, config->length, write, arg);
+    sampler_end(&sampler);
+    return status;
+}

@@ -1,0 +1,231 @@
+/* Training on a text by truncated backpropagation: a batch, its gradients, an update; and the validation
+ * beside it. When to validate, save, print or stop is the caller's business. */
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
+
+unroll_train_config unroll_train_default(void)
+{
+    unroll_train_config config = {
+        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .optimizer = "adam",
+        .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
+        .seed = 1, .lanes = 1, .chunks = 1,
+    };
+
+    config.rates.learning_rate = 2e-3;
+    config.rates.clip = 1;
+    return config;
+}
+
+/* ---- making a trainer ---- */
+
+static unroll_status check_config(const unroll_train_config *config)
+{
+    enum { MOST = 1 << 20 };
+
+    if (config->size != sizeof *config)
+        return fail(UNROLL_USAGE, "the training configuration has size %zu, not %zu; fix: begin with "
+                    "unroll_train_default()", config->size, sizeof *config);
+    if (config->batch < 1 || config->batch > MOST || config->bptt < 1 || config->bptt > MOST)
+        return fail(UNROLL_USAGE, "batch = %d and bptt = %d: both must be 1 .. %d", config->batch,
+                    config->bptt, MOST);
+    if (!(config->validation >= 0 && config->validation <= 0.5))
+        return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
+    if (config->warmup < 0 || config->total_steps < 0)
+        return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
+                    "be negative", config->warmup, config->total_steps);
+    if (config->optimizer == NULL || strlen(config->optimizer) >= OPTIMIZER_NAME_SIZE)
+        return fail(UNROLL_USAGE, "the training configuration names no optimizer");
+    if (config->schedule == NULL || schedule_find(config->schedule) == NULL)
+        return fail(UNROLL_USAGE, "there is no schedule '%.40s'; choose one of constant, cosine, step, "
+                    "plateau",
+                    config->schedule ? config->schedule : "");
+    return UNROLL_OK;
+}
+
+/* FNV-1a, a token at a time. */
+static uint64_t hash_tokens(const int32_t *tokens, size_t count)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ (uint32_t)tokens[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The last part of the text is for validation: its characters are predicted but for the first. */
+static unroll_status divide_text(unroll_trainer *trainer, size_t *training, size_t *validation)
+{
+    size_t count;
+    const int32_t *tokens = unroll_text_tokens(trainer->text, &count);
+
+    *validation = (size_t)((double)count * trainer->config.validation);
+    *training = count - *validation;
+    if (trainer->config.validation > 0 && *validation < 2)
+        return fail(UNROLL_DATA, "%g of %zu characters is too little to validate on; fix: a longer text, or "
+                    "validation 0", trainer->config.validation, count);
+    trainer->text_hash = hash_tokens(tokens, count);
+    return batcher_init(&trainer->batcher, tokens, *training, trainer->config.batch, trainer->config.bptt,
+                        trainer->config.seed);
+}
+
+static unroll_status open_sessions(unroll_trainer *trainer, size_t training, size_t validation)
+{
+    unroll_session_config config = unroll_session_default();
+
+    config.mode = UNROLL_TRAIN;
+    config.steps = trainer->config.bptt;
+    config.rows = trainer->config.batch;
+    config.carry = 1;
+    config.optimizer = trainer->config.optimizer;
+    config.seed = trainer->config.seed;
+    config.threads = trainer->config.threads;
+    config.lanes = trainer->config.lanes;
+    config.chunks = trainer->config.chunks;
+    config.isa = trainer->config.isa;
+    TRY(unroll_session_new(trainer->model, &config, &trainer->session));
+    if (validation == 0)
+        return UNROLL_OK;
+    return evaluator_new(trainer->model, trainer->batcher.tokens + training, validation, &config,
+                         &trainer->evaluator);
+}
+
+/* A model made without symbols takes the text's, so that its file can be used without the text. */
+static unroll_status give_symbols(unroll_model *model, const unroll_text *text)
+{
+    int count;
+    const char *const *symbols = unroll_text_symbols(text, &count);
+
+    return unroll_model_symbols(model) ? UNROLL_OK : unroll_model_set_symbols(model, symbols, count);
+}
+
+static unroll_status set_up(unroll_trainer *trainer)
+{
+    const unroll_train_config *config = &trainer->config;
+    size_t training, validation, batch_size = (size_t)config->batch * (size_t)config->bptt;
+
+    TRY(divide_text(trainer, &training, &validation));
+    strcpy(trainer->optimizer, config->optimizer);
+    trainer->schedule = schedule_find(config->schedule);
+    trainer->total_steps = config->total_steps;
+    if (trainer->total_steps == 0)
+        trainer->total_steps = DEFAULT_EPOCHS * trainer->batcher.windows;
+    trainer->state.plateau = plateau_new();
+    trainer->inputs = allocate_zeroed(batch_size, sizeof *trainer->inputs);
+    trainer->targets = allocate_zeroed(batch_size, sizeof *trainer->targets);
+    if (trainer->inputs == NULL || trainer->targets == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for batches of %d x %d characters", config->batch,
+                    config->bptt);
+    TRY(give_symbols(trainer->model, trainer->text));
+    return open_sessions(trainer, training, validation);
+}
+
+unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
+                                 const unroll_train_config *config, unroll_trainer **trainer)
+{
+    TRY(check_config(config));
+    TRY(check_model_reads_text(model, text));
+    unroll_trainer *made = allocate_zeroed(1, sizeof *made);
+    if (made == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a trainer");
+    made->model = model;
+    made->text = text;
+    made->config = *config;
+    unroll_status status = set_up(made);
+    if (status != UNROLL_OK) {
+        unroll_trainer_free(made);
+        return status;
+    }
+    *trainer = made;
+    return UNROLL_OK;
+}
+
+void unroll_trainer_free(unroll_trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    evaluator_free(trainer->evaluator);
+    unroll_session_free(trainer->session);
+    release(trainer->targets);
+    release(trainer->inputs);
+    release(trainer);
+}
+
+/* ---- stepping ---- */
+
+static unroll_rates rates_now(const unroll_trainer *trainer)
+{
+    unroll_rates rates = trainer->config.rates;
+    struct schedule_moment moment = {trainer->state.step, trainer->config.warmup, trainer->total_steps,
+                                     &trainer->state.plateau};
+
+    rates.learning_rate *= schedule_factor(trainer->schedule, &moment);
+    return rates;
+}
+
+/* An epoch begins with zero states: its first window does not follow on the last one. */
+static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_rates *rates, unroll_result *result)
+{
+    unroll_batch batch = {.tokens = trainer->inputs, .classes = trainer->targets};
+
+    batcher_fill(&trainer->batcher, trainer->state.cursor, trainer->inputs, trainer->targets);
+    if (trainer->state.cursor.window == 0)
+        TRY(unroll_clear_states(trainer->session));
+    TRY(unroll_forward(trainer->session, &batch));
+    TRY(unroll_backward(trainer->session));
+    return unroll_update(trainer->session, rates, result);
+}
+
+static void report(const unroll_trainer *trainer, const unroll_rates *rates, const unroll_result *result,
+                   unroll_progress *progress)
+{
+    const struct trainer_state *state = &trainer->state;
+
+    *progress = (unroll_progress){
+        .step = state->step,
+        .epoch = (double)state->cursor.epoch
+               + (double)state->cursor.window / (double)trainer->batcher.windows,
+        .loss = result->loss, .norm = result->norm, .learning_rate = rates->learning_rate,
+        .characters = state->characters, .steps_per_epoch = trainer->batcher.windows,
+    };
+}
+
+unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
+{
+    struct trainer_state *state = &trainer->state;
+    unroll_rates rates = rates_now(trainer);
+    unroll_result result;
+    unroll_status status = train_on_batch(trainer, &rates, &result);
+
+    if (status != UNROLL_OK)
+        return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
+    state->step++;
+    state->characters += (int64_t)trainer->batcher.rows * trainer->batcher.steps;
+    state->cursor = batcher_next(&trainer->batcher, state->cursor);
+    report(trainer, &rates, &result, progress);
+    return UNROLL_OK;
+}
+
+unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats)
+{
+    double found;
+
+    if (trainer->evaluator == NULL)
+        return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
+    TRY(evaluator_run(trainer->evaluator, &found));
+    plateau_report(&trainer->state.plateau, found);
+    *nats = found;
+    return UNROLL_OK;
+}
+
+uint64_t unroll_trainer_forecast(const unroll_trainer *trainer)
+{
+    uint64_t bytes = unroll_session_forecast(trainer->session);
+
+    return trainer->evaluator ? bytes + evaluator_forecast(trainer->evaluator) : bytes;
+}

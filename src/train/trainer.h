@@ -1,0 +1,36 @@
+/* What a trainer is made of, for trainer.c, which steps it, and checkpoint.c, which keeps it.
+ * Not the public interface: that is unroll.h. */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+#include <stdint.h>
+
+#include "train/batcher.h"
+#include "train/evaluate.h"
+#include "train/schedule.h"
+
+/* All that changes from step to step outside the session. */
+struct trainer_state {
+    int64_t step;               /* updates done */
+    int64_t characters;         /* trained on so far */
+    struct cursor cursor;       /* the next batch */
+    struct plateau plateau;
+};
+
+enum { OPTIMIZER_NAME_SIZE = 32 };
+
+struct unroll_trainer {
+    unroll_model *model;
+    const unroll_text *text;
+    unroll_train_config config;             /* its strings belong to the caller and are not used after new */
+    char optimizer[OPTIMIZER_NAME_SIZE];
+    const struct schedule *schedule;
+    int64_t total_steps;
+    uint64_t text_hash;                     /* of all tokens: a checkpoint's cursor is of one text */
+    struct batcher batcher;
+    int32_t *inputs, *targets;              /* [bptt, batch] */
+    unroll_session *session;
+    struct evaluator *evaluator;            /* NULL: there is no validation part */
+    struct trainer_state state;
+};
+
+#endif

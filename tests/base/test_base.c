@@ -1,0 +1,446 @@
+/* Tests of src/base without threads: errors, types, memory, random numbers, processors, files, JSON.
+ * Published vectors where there are some, hand-made cases of the formats elsewhere.
+ * Not here: teams and barriers (test_team.c). */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/dtype.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "base/status.h"
+#include "check.h"
+
+static char folder[] = "/tmp/unroll_test_XXXXXX";
+
+/* A path inside the folder of this run; valid until the fourth call after. */
+static const char *inside(const char *name)
+{
+    static char paths[4][PATH_MAX];
+    static int next;
+    char *path = paths[next++ % 4];
+
+    snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    return path;
+}
+
+static bool says(const char *part)
+{
+    return strstr(unroll_last_error(), part) != NULL;
+}
+
+/* The call must give this status and say `part`. */
+#define CHECK_REFUSED(call, status, part) \
+    CHECK((call) == (status) && says(part), "'%s'", unroll_last_error())
+
+/* ---- status, dtype, memory ---- */
+
+static unroll_status fails_inside(int *reached)
+{
+    TRY(fail(UNROLL_DIVERGED, "value %d", 7));
+    *reached = 1;
+    return UNROLL_OK;
+}
+
+static void test_status(void)
+{
+    int reached = 0;
+    char long_text[5000];
+
+    CHECK(fails_inside(&reached) == UNROLL_DIVERGED && !reached, "TRY went on");
+    CHECK(strcmp(unroll_last_error(), "value 7") == 0, "'%s'", unroll_last_error());
+    (void)fail(UNROLL_DATA, "outer: %s", unroll_last_error());
+    CHECK(strcmp(unroll_last_error(), "outer: value 7") == 0, "'%s'", unroll_last_error());
+    (void)fail(UNROLL_DATA, "a\033[2Jb\x7f\nc\xc3\xa9");
+    CHECK(strcmp(unroll_last_error(), "a?[2Jb?\nc\xc3\xa9") == 0, "'%s'", unroll_last_error());
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    (void)fail(UNROLL_DATA, "%s", long_text);
+    CHECK(strlen(unroll_last_error()) == 2047, "%zu", strlen(unroll_last_error()));
+}
+
+static void test_dtype(void)
+{
+    static const struct { const char *name; enum dtype dtype; size_t size; } known[] = {
+        {"F64", DTYPE_F64, 8}, {"F32", DTYPE_F32, 4}, {"F16", DTYPE_F16, 2}, {"BF16", DTYPE_BF16, 2},
+        {"I64", DTYPE_I64, 8}, {"I32", DTYPE_I32, 4}, {"I16", DTYPE_I16, 2}, {"I8", DTYPE_I8, 1},
+        {"U64", DTYPE_U64, 8}, {"U32", DTYPE_U32, 4}, {"U16", DTYPE_U16, 2}, {"U8", DTYPE_U8, 1},
+        {"BOOL", DTYPE_BOOL, 1},
+    };
+    enum dtype dtype = DTYPE_COUNT;
+
+    CHECK(sizeof known / sizeof *known == DTYPE_COUNT, "a type without a test");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        CHECK(dtype_parse(known[i].name, &dtype) && dtype == known[i].dtype, "%s", known[i].name);
+        CHECK(dtype_size(dtype) == known[i].size, "%s", known[i].name);
+        CHECK(strcmp(dtype_name(dtype), known[i].name) == 0, "%s", known[i].name);
+    }
+    CHECK(!dtype_parse("f32", &dtype) && !dtype_parse("", &dtype), "taken for a type");
+}
+
+/* Every finite half against sign * fraction * 2^exponent in double. */
+static void test_f16(void)
+{
+    int wrong = 0;
+
+    for (unsigned bits = 0; bits < 0x10000; bits++) {
+        int exponent = bits >> 10 & 31, fraction = bits & 1023;
+        float got = f16_to_f32((uint16_t)bits);
+        double expected = exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
+        if (exponent == 31)
+            wrong += fraction ? !isnan(got) : !isinf(got);
+        else
+            wrong += (double)got != (bits >> 15 ? -expected : expected);
+        wrong += !signbit(got) != !(bits >> 15);
+    }
+    CHECK(wrong == 0, "%d of 65536 halves", wrong);
+    CHECK(bf16_to_f32(0x3f80) == 1.0f && bf16_to_f32(0xc049) == -3.140625f, "bf16 values");
+    CHECK(isinf(bf16_to_f32(0x7f80)) && isnan(bf16_to_f32(0x7f81)), "bf16 infinity and NaN");
+}
+
+static void test_memory(void)
+{
+    uint64_t before = memory_allocations(), live = memory_live();
+    unsigned char *block = allocate_zeroed(3, 37), *empty = allocate_zeroed(0, 8);
+    int sum = 0;
+
+    CHECK(block && empty && (uintptr_t)block % 64 == 0 && (uintptr_t)empty % 64 == 0, "alignment");
+    for (int i = 0; block && i < 111; i++)
+        sum += block[i];
+    CHECK(sum == 0, "not zeroed");
+    CHECK(memory_allocations() == before + 2 && memory_live() == live + 2, "counts");
+    CHECK(allocate_zeroed(SIZE_MAX / 2, 3) == NULL, "a product that overflows");
+    CHECK(allocate_zeroed(SIZE_MAX - 7, 1) == NULL, "a rounding that overflows");
+    release(block);
+    release(empty);
+    release(NULL);
+    CHECK(memory_allocations() == before + 2 && memory_live() == live, "counts after release");
+
+    memory_fail_after(1);
+    void *first = allocate_zeroed(1, 1), *second = allocate_zeroed(1, 1);
+    memory_fail_after(-1);
+    void *third = allocate_zeroed(1, 1);
+    CHECK(first && !second && third, "fault injection: %p %p %p", first, second, third);
+    release(first);
+    release(third);
+}
+
+/* ---- random numbers ---- */
+
+/* The known answers that the authors of Philox publish with Random123 1.14 for philox4x32, 10 rounds. */
+static void test_philox(void)
+{
+    static const struct { uint32_t counter[4], key[2], out[4]; } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    uint32_t out[4];
+
+    for (int i = 0; i < 3; i++) {
+        philox(known[i].key, known[i].counter, out);
+        CHECK(memcmp(out, known[i].out, sizeof out) == 0, "vector %d: %08x %08x %08x %08x", i, out[0], out[1],
+              out[2], out[3]);
+    }
+    CHECK(philox_unit(0) == 0 && philox_unit(0xffffffff) == 1 - 0x1p-24f, "ends of the unit interval");
+}
+
+static void test_rng(void)
+{
+    struct rng rng = rng_new(0, 0), copy;
+    int counts[7] = {0}, resumed_wrong = 0;
+    double sum = 0;
+
+    CHECK(rng_next_u32(&rng) == 0x6627e8d5 && rng_next_u32(&rng) == 0xe169c58d, "first words of seed 0");
+    for (int drawn = 2; drawn < 40; drawn++) {
+        copy = rng_at(0, 0, rng.position);
+        resumed_wrong += rng_next_u32(&rng) != rng_next_u32(&copy);
+    }
+    CHECK(resumed_wrong == 0, "%d words differ after rng_at", resumed_wrong);
+    copy = rng_new(0, 1);
+    CHECK(rng_next_u32(&copy) != 0x6627e8d5, "streams are equal");
+
+    enum { DRAWS = 70000 };
+    for (int i = 0; i < DRAWS; i++) {
+        sum += rng_uniform(&rng);
+        counts[rng_below(&rng, 7)]++;
+    }
+    CHECK(fabs(sum / DRAWS - 0.5) < 5 * 0.2887 / sqrt(DRAWS), "mean %g", sum / DRAWS);
+    for (int i = 0; i < 7; i++)     /* five standard deviations of a count */
+        CHECK(abs(counts[i] - DRAWS / 7) < 5 * 93, "%d drawn %d times", i, counts[i]);
+    CHECK(rng_below(&rng, 1) == 0, "below 1");
+    int above = 0;                  /* 2^63 + 1: almost half of all draws must be rejected */
+    for (int i = 0; i < 1000; i++)
+        above += rng_below(&rng, (1ull << 63) + 1) > 1ull << 63;
+    CHECK(above == 0, "%d beyond the bound", above);
+}
+
+/* ---- processors ---- */
+
+static void write_text(const char *path, const char *text)
+{
+    struct piece piece = {text, strlen(text)};
+
+    CHECK(write_file_atomically(path, &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
+}
+
+static int quota_of(const char *membership)
+{
+    write_text(inside("membership"), membership);
+    return cpu_quota(inside("cg"), inside("membership"));
+}
+
+static void test_quota(void)
+{
+    make_directories(inside("cg/a/b"));
+    make_directories(inside("cg/cpu,cpuacct/c"));
+    CHECK(quota_of("0::/a/b\n") == INT_MAX, "no limit anywhere");
+    write_text(inside("cg/a/b/cpu.max"), "max 100000\n");
+    write_text(inside("cg/a/cpu.max"), "350000 100000\n");
+    CHECK(quota_of("0::/a/b\n") == 3, "the limit of an ancestor, rounded down");
+    CHECK(quota_of("0::/not/visible\n") == INT_MAX, "a path that is not there");
+    write_text(inside("cg/cpu.max"), "50000 100000\n");
+    CHECK(quota_of("0::/not/visible\n") == 1, "half a processor, at the mount");
+    write_text(inside("cg/cpu,cpuacct/c/cpu.cfs_quota_us"), "200000\n");
+    write_text(inside("cg/cpu,cpuacct/c/cpu.cfs_period_us"), "100000\n");
+    CHECK(quota_of("9:memory:/a\n4:cpu,cpuacct:/c\n") == 2, "version 1");
+    CHECK(quota_of("4:cpuset:/c\n\nnonsense\n") == INT_MAX, "other controllers");
+    write_text(inside("cg/cpu,cpuacct/c/cpu.cfs_quota_us"), "-1\n");
+    CHECK(quota_of("4:cpu,cpuacct:/c\n") == INT_MAX, "version 1 without a limit");
+    CHECK(cpu_quota("/nowhere", "/nowhere/at/all") == INT_MAX, "no control groups");
+}
+
+static void test_cpu(void)
+{
+    enum isa isa = ISA_COUNT;
+
+    for (int i = 0; i < ISA_COUNT; i++)
+        CHECK(isa_parse(isa_name((enum isa)i), &isa) && isa == (enum isa)i, "%s", isa_name((enum isa)i));
+    CHECK(!isa_parse("avx9", &isa), "avx9 was found");
+    CHECK(isa_available(ISA_SCALAR) && isa_available(isa_best()), "best is not available");
+    CHECK(!(isa_available(ISA_NEON) && isa_available(ISA_AVX2)), "two architectures at once");
+    CHECK(cpu_count() >= 1 && cpu_count() <= sysconf(_SC_NPROCESSORS_CONF), "%d processors", cpu_count());
+
+    volatile float tiny = 0x1p-126f, half = 0.5f;
+    uint64_t mode = cpu_float_mode();
+    cpu_flush_denormals();
+    float flushed = tiny * half;
+    cpu_restore_float_mode(mode);
+    float kept = tiny * half;
+#if defined(__x86_64__) || defined(__aarch64__)
+    CHECK(flushed == 0, "%g was not flushed", (double)flushed);
+#else
+    (void)flushed;
+#endif
+    CHECK(kept == 0x1p-127f, "the mode was not restored: %g", (double)kept);
+}
+
+/* ---- files ---- */
+
+static void test_read(void)
+{
+    void *data;
+    size_t size;
+
+    write_text(inside("hello"), "hello");
+    CHECK(read_whole_file(inside("hello"), 5, &data, &size) == UNROLL_OK && size == 5
+          && strcmp(data, "hello") == 0, "a small file");
+    release(data);
+    data = NULL;
+    CHECK(read_whole_file(inside("hello"), 4, &data, &size) == UNROLL_DATA && says("larger than the 4 bytes")
+          && data == NULL, "'%s'", unroll_last_error());
+    CHECK(read_whole_file("/dev/zero", 100000, &data, &size) == UNROLL_DATA && says("/dev/zero"),
+          "an endless file");
+    CHECK(read_whole_file("/dev/null", 0, &data, &size) == UNROLL_OK && size == 0, "an empty file");
+    release(data);
+    CHECK(read_whole_file("/proc/self/status", 1 << 20, &data, &size) == UNROLL_OK && size > 100,
+          "a file whose size the system states as 0");
+    release(data);
+    CHECK(read_whole_file(inside("absent"), 9, &data, &size) == UNROLL_DATA
+          && says("absent") && says("No such file"), "'%s'", unroll_last_error());
+    CHECK_REFUSED(read_whole_file(folder, 9, &data, &size), UNROLL_DATA, "Is a directory");
+}
+
+/* Names in the folder that are temporary files. */
+static int temporaries(void)
+{
+    char command[PATH_MAX + 32];
+    int count = -1;
+
+    snprintf(command, sizeof command, "ls -A %s | grep -c tmp", folder);
+    FILE *pipe = popen(command, "r");
+    if (pipe == NULL || fscanf(pipe, "%d", &count) != 1)
+        count = -1;
+    if (pipe != NULL)
+        pclose(pipe);
+    return count;
+}
+
+static void test_write(void)
+{
+    struct piece pieces[] = {{"ab", 2}, {NULL, 0}, {"cde", 3}};
+    void *data;
+    size_t size;
+
+    CHECK(write_file_atomically(inside("new"), pieces, 3) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(read_whole_file(inside("new"), 99, &data, &size) == UNROLL_OK && size == 5
+          && memcmp(data, "abcde", 5) == 0, "read back");
+    release(data);
+    CHECK(write_file_atomically("/dev/full", pieces, 3) == UNROLL_RESOURCE && says("/dev/full")
+          && says("No space left"), "'%s'", unroll_last_error());
+    struct stat info;
+    CHECK(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode), "the device was replaced");
+    CHECK(write_file_atomically(inside("no/such/file"), pieces, 3) == UNROLL_RESOURCE
+          && says("no/such/file") && says("No such file"), "'%s'", unroll_last_error());
+    CHECK_REFUSED(write_file_atomically(folder, pieces, 3), UNROLL_RESOURCE, "Is a directory");
+    CHECK(write_file_atomically(inside(""), pieces, 3) == UNROLL_RESOURCE, "a name that ends in /");
+    CHECK(write_file_atomically("/proc/unroll", pieces, 3) == UNROLL_RESOURCE && says("/proc/unroll"),
+          "a directory in which nobody may write");
+    CHECK(temporaries() == 0, "%d temporary files are left", temporaries());
+}
+
+/* A disk that fills up in the middle: a limit on the size of files has the same effect on write(). */
+static void test_write_interrupted(void)
+{
+    static char block[100000];
+    struct piece piece = {block, sizeof block};
+    struct rlimit before, small;
+    void *data;
+    size_t size;
+
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 5000;
+    setrlimit(RLIMIT_FSIZE, &small);
+    unroll_status status = write_file_atomically(inside("new"), &piece, 1);
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(status == UNROLL_RESOURCE && says("new") && says(strerror(EFBIG)), "'%s'", unroll_last_error());
+    CHECK(temporaries() == 0, "%d temporary files are left", temporaries());
+    CHECK(read_whole_file(inside("new"), 99, &data, &size) == UNROLL_OK && size == 5, "the old file is gone");
+    release(data);
+}
+
+static void test_directories(void)
+{
+    CHECK(make_directories(inside("x/y//z/")) == UNROLL_OK && file_exists(inside("x/y/z")), "%s",
+          unroll_last_error());
+    CHECK(make_directories(inside("x/y/z")) == UNROLL_OK, "they exist already: %s", unroll_last_error());
+    CHECK_REFUSED(make_directories(inside("new/sub")), UNROLL_RESOURCE, "/new");
+    CHECK(make_directories("") == UNROLL_RESOURCE, "no name");
+    CHECK(!file_exists(inside("absent")), "it is not there");
+}
+
+/* ---- JSON ---- */
+
+static void test_json_errors(void)
+{
+    static const struct { const char *text, *message; } bad[] = {
+        {"{\"a\": 1, \"a\": 2}", "duplicate"}, {"{\"a\": \n  tru}", "line 2"}, {"", "line 1"},
+        {"{} x", "end of file expected"}, {"[1, 2", "']' expected"},
+        {"{\"a\": 99999999999999999999}", "too big"}, {"{\"a\": 1e999}", "overflow"},
+        {"{\"a\": \"\\u0000\"}", "u0000"}, {"{\"a\": \"\xff\"}", "unable to decode"},
+        {"7", "'[' or '{' expected"}, {"{\"a\": NaN}", "line 1"}, {"{'a': 1}", "line 1"},
+        {"{\"a\": \"\\\"{[\", \"b\" 1}", "':' expected"},
+    };
+    char deep[200];
+    json_t *json = NULL;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(parse_json(bad[i].text, strlen(bad[i].text), "x.json", &json) == UNROLL_DATA
+              && says("'x.json', line") && says(bad[i].message) && json == NULL, "%s: '%s'", bad[i].text,
+              unroll_last_error());
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    CHECK(parse_json(deep, 130, "deep", &json) == UNROLL_DATA && says("column 65") && says("64 levels"),
+          "'%s'", unroll_last_error());
+    CHECK(parse_json(deep + 1, 128, "deep", &json) == UNROLL_OK, "64 levels: %s", unroll_last_error());
+    json_decref(json);
+    CHECK(parse_json("[\"\\\\[[[\"]", 9, "string", &json) == UNROLL_OK, "%s", unroll_last_error());
+    json_decref(json);
+}
+
+static void test_json_fields(void)
+{
+    const char *text = "{\"s\": \"t\", \"i\": 5, \"r\": 2.5, \"b\": true, \"a\": [], \"o\": {}}", *string;
+    static const char *const all[] = {"s", "i", "r", "b", "a", "o", NULL}, *const some[] = {"s", "i", NULL};
+    json_t *json, *part;
+    int64_t integer;
+    double real;
+    bool boolean;
+
+    write_text(inside("fields.json"), text);
+    if (!CHECK(read_json_file(inside("fields.json"), 1000, &json) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    CHECK(json_field_string(json, "f", "s", &string) == UNROLL_OK && strcmp(string, "t") == 0, "string");
+    CHECK(json_field_integer(json, "f", "i", 5, 5, &integer) == UNROLL_OK && integer == 5, "integer");
+    CHECK(json_field_real(json, "f", "r", &real) == UNROLL_OK && real == 2.5, "real");
+    CHECK(json_field_real(json, "f", "i", &real) == UNROLL_OK && real == 5, "an integer is a number, too");
+    CHECK(json_field_boolean(json, "f", "b", &boolean) == UNROLL_OK && boolean, "boolean");
+    CHECK(json_field_array(json, "f", "a", &part) == UNROLL_OK, "array");
+    CHECK(json_field_object(json, "f", "o", &part) == UNROLL_OK, "object");
+    CHECK_REFUSED(json_field_integer(json, "f", "i", 6, 9, &integer), UNROLL_DATA,
+                  "'i' is 5, but must be in 6 .. 9");
+    CHECK_REFUSED(json_field_string(json, "f", "i", &string), UNROLL_DATA,
+                  "f: 'i' must be a string, but is an integer");
+    CHECK(json_field_integer(json, "f", "r", 0, 9, &integer) == UNROLL_DATA && says("is a number"), "real");
+    CHECK_REFUSED(json_field_object(json, "f", "zz", &part), UNROLL_DATA, "the key 'zz' is missing");
+    CHECK(json_field_object(json_object_get(json, "a"), "f", "k", &part) == UNROLL_DATA, "not an object");
+    CHECK(json_fields_known(json, "f", all) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK_REFUSED(json_fields_known(json, "f", some), UNROLL_DATA, "'r' is unknown");
+    json_decref(json);
+}
+
+static void test_json_text(void)
+{
+    json_t *json = json_pack("{s:i, s:[f], s:s}", "z", 1, "a", 0.1, "m", "\xc3\xa9");
+    char *text;
+
+    if (CHECK(format_json(json, &text) == UNROLL_OK, "%s", unroll_last_error())) {
+        const char *expected = "{\n  \"a\": [\n    0.10000000000000001\n  ],\n"
+                               "  \"m\": \"\xc3\xa9\",\n  \"z\": 1\n}\n";
+        CHECK(strcmp(text, expected) == 0, "%s", text);
+        release(text);
+    }
+    json_decref(json);
+    CHECK(format_json(NULL, &text) == UNROLL_FAILURE, "nothing was written as JSON");
+}
+
+int main(void)
+{
+    if (mkdtemp(folder) == NULL) {
+        perror(folder);
+        return 1;
+    }
+    test_status();
+    test_dtype();
+    test_f16();
+    test_memory();
+    test_philox();
+    test_rng();
+    test_quota();
+    test_cpu();
+    test_read();
+    test_write();
+    test_write_interrupted();
+    test_directories();
+    test_json_errors();
+    test_json_fields();
+    test_json_text();
+    CHECK(memory_live() == 0, "%d allocations were not released", (int)memory_live());
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0, "%s", command);
+    return check_finish("test_base");
+}

@@ -1,0 +1,149 @@
+#include "cases/case.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* splitmix64: enough for test data, and a function of (seed, i) alone. */
+double case_random(uint64_t seed, uint64_t i)
+{
+    uint64_t z = seed * 0x9e3779b97f4a7c15u + (i + 1) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return (double)(z >> 11) / (double)(1ull << 52) - 1;
+}
+
+/* ---- the list -------------------------------------------------------------------------- */
+
+static void refuse(const char *line, const char *word)
+{
+    fprintf(stderr, "cases: '%s' is not understood in '%s'\n", word, line);
+    exit(2);
+}
+
+static void set_word(struct test_case *c, const char *line, char *word)
+{
+    char *value = strchr(word, '=');
+    if (!value)
+        refuse(line, word);
+    *value++ = 0;
+    struct { const char *key; int *at; } integers[] = {
+        { "layers", &c->spec.layers },       { "H", &c->spec.hidden },          { "I", &c->spec.input },
+        { "head", &c->spec.output },         { "proj", &c->spec.projection },   { "peephole", &c->spec.peephole },
+        { "bias", &c->spec.bias },           { "embed", &c->spec.embed },       { "tied", &c->spec.tied },
+        { "T", &c->session.steps },          { "B", &c->session.rows },         { "lengths", &c->session.lengths },
+        { "resets", &c->session.resets },    { "carry", &c->session.carry },    { "threads", &c->session.threads },
+    };
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (!strcmp(word, integers[i].key)) {
+            *integers[i].at = atoi(value);
+            return;
+        }
+    if (!strcmp(word, "cell"))
+        c->spec.cell = strdup(value);
+    else if (!strcmp(word, "dir"))
+        c->spec.bidirectional = !strcmp(value, "bi");
+    else if (!strcmp(word, "clip"))
+        c->spec.clip = (float)atof(value);
+    else if (!strcmp(word, "dropout"))
+        c->spec.dropout = (float)atof(value);
+    else if (!strcmp(word, "loss"))
+        c->spec.loss = !strcmp(value, "xent") ? UNROLL_LOSS_XENT : UNROLL_LOSS_MSE;
+    else if (!strcmp(word, "tokens"))
+        c->spec.tokens = 1, c->spec.input = c->spec.output = atoi(value);
+    else
+        refuse(line, word);
+}
+
+static void read_case(const char *line, struct test_case *c)
+{
+    char words[256], *rest = NULL;
+    memset(c, 0, sizeof *c);
+    snprintf(c->line, sizeof c->line, "%s", line);
+    snprintf(words, sizeof words, "%s", line);
+    c->spec = unroll_spec_default();
+    c->spec.layers = 1, c->spec.hidden = 5, c->spec.input = 4, c->spec.output = 3;
+    c->spec.loss = UNROLL_LOSS_MSE;
+    c->session = unroll_session_default();
+    c->session.steps = 6, c->session.rows = 3;
+    c->session.seed = 7;
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        set_word(c, line, word);
+}
+
+int cases_read(const char *path, const char *filter, struct test_case **cases)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    int count = 0;
+    if (!file) {
+        fprintf(stderr, "cases: can't read '%s'\n", path);
+        exit(2);
+    }
+    *cases = NULL;
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!*line || *line == '#' || (filter && !strstr(line, filter)))
+            continue;
+        *cases = realloc(*cases, (size_t)(count + 1) * sizeof **cases);
+        read_case(line, &(*cases)[count++]);
+    }
+    fclose(file);
+    return count;
+}
+
+/* ---- batches --------------------------------------------------------------------------- */
+
+static int random_below(uint64_t seed, uint64_t i, int n)
+{
+    return (int)((case_random(seed, i) + 1) / 2 * n);
+}
+
+static float *random_floats(uint64_t seed, size_t count)
+{
+    float *x = malloc(count * sizeof *x);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (float)case_random(seed, i);
+    return x;
+}
+
+static int32_t *random_integers(uint64_t seed, size_t count, int least, int most)
+{
+    int32_t *x = malloc(count * sizeof *x);
+    for (size_t i = 0; i < count; i++)
+        x[i] = least + random_below(seed, i, most - least + 1);
+    return x;
+}
+
+struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
+{
+    const unroll_spec *s = &c->spec;
+    size_t steps = (size_t)c->session.steps * (size_t)c->session.rows;
+    struct case_batch *b = calloc(1, sizeof *b);
+    if (s->tokens)
+        b->tokens = random_integers(seed, steps, 0, s->input - 1);
+    else
+        b->inputs = random_floats(seed, steps * (size_t)s->input);
+    if (s->loss == UNROLL_LOSS_XENT)
+        b->classes = random_integers(seed + 1, steps, -1, s->output - 1);
+    else
+        b->values = random_floats(seed + 1, steps * (size_t)s->output);
+    if (c->session.lengths)                             /* the first two: nothing, and all */
+        b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
+    if (c->session.lengths && c->session.rows > 1)
+        b->lengths[0] = 0, b->lengths[1] = c->session.steps;
+    if (c->session.resets) {
+        b->reset = calloc(steps, 1);
+        for (size_t i = 0; i < steps; i++)
+            b->reset[i] = random_below(seed + 3, i, 4) == 0;
+    }
+    b->batch = (unroll_batch){ b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset };
+    return b;
+}
+
+void case_batch_free(struct case_batch *b)
+{
+    void *owned[] = { b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset, b };
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}

@@ -1,0 +1,29 @@
+/* One line of cases.txt as a model, a session's configuration and random batches. */
+#ifndef CASES_CASE_H
+#define CASES_CASE_H
+#include "unroll.h"
+
+struct test_case {
+    char line[256];
+    unroll_spec spec;
+    unroll_session_config session;      /* mode, threads, chunks, .. are the user's to set */
+};
+
+/* The arrays of a batch, made of a seed alone. */
+struct case_batch {
+    unroll_batch batch;                 /* points into the arrays below */
+    int32_t *tokens, *classes, *lengths;
+    float *inputs, *values;
+    uint8_t *reset;
+};
+
+/* Reads the list; ends the process with a sentence on a line that makes no sense. Returns how many. */
+int cases_read(const char *path, const char *filter, struct test_case **cases);
+
+struct case_batch *case_batch_new(const struct test_case *, uint64_t seed);
+void case_batch_free(struct case_batch *);
+
+/* Uniform in [-1, 1): number i of a stream. */
+double case_random(uint64_t seed, uint64_t i);
+
+#endif

@@ -1,0 +1,307 @@
+/* The one program over the list of cases:
+ *     test      every ISA, and threads x lanes x chunks, against the reference: the same bits
+ *     grad      gradients of weights, inputs and initial states against finite differences, in double
+ *     perf      milliseconds and GFLOP/s of a training step on the best ISA
+ *     support   which ISA runs which case, or what refuses it
+ * Usage: test_cases MODE cases.txt [part of a line] */
+#include "cases/case.h"
+#include "check.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- test ------------------------------------------------------------------------------ */
+
+enum { STEPS = 3 };
+
+/* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */
+static float *train(const struct test_case *c, const char *isa, int threads, int lanes, int chunks, size_t *count)
+{
+    unroll_model *model;
+    unroll_session *session;
+    unroll_session_config config = c->session;
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result = { 0 };
+    rates.learning_rate = 0.05;
+    rates.clip = 0.5;
+    config.mode = UNROLL_TRAIN;
+    config.isa = isa;
+    config.threads = threads;
+    config.lanes = lanes;
+    config.chunks = chunks;
+    if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
+        return NULL;
+    if (unroll_session_new(model, &config, &session) != UNROLL_OK) {
+        unroll_model_free(model);
+        return NULL;
+    }
+    for (int i = 0; i < STEPS; i++) {
+        struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
+        CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+              unroll_update(session, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line, isa,
+              unroll_last_error());
+        case_batch_free(b);
+    }
+    unroll_session_free(session);
+    *count = 2;
+    float *all = NULL;
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
+        all = realloc(all, (*count + n) * sizeof *all);
+        memcpy(all + *count, p.data, n * sizeof *all);
+        *count += n;
+    }
+    all[0] = (float)result.loss;
+    all[1] = (float)result.norm;
+    unroll_model_free(model);
+    return all;
+}
+
+static void same_bits(const struct test_case *c, const float *reference, size_t count, const char *isa, int threads,
+                      int lanes, int chunks)
+{
+    size_t n = 0, different = 0;
+    float *got = train(c, isa, threads, lanes, chunks, &n);
+    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa, unroll_last_error()))
+        return;
+    for (size_t i = 0; i < count && n == count; i++)
+        different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
+    CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks: %zu of %zu numbers differ", c->line,
+          isa, threads, lanes, chunks, different, count);
+    free(got);
+}
+
+static void test_case_bits(const struct test_case *c)
+{
+    static const int ways[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 3, 1, 3 }, { 7, 3, 6 }, { 2, 2, 3 } };
+    size_t count = 0;
+    float *reference = train(c, "scalar", 1, 1, 1, &count);
+    if (!CHECK(reference != NULL, "%s: %s", c->line, unroll_last_error()))
+        return;
+    bool moved = false;
+    for (size_t i = 0; i < count; i++)
+        moved |= !(reference[i] - reference[i] == 0);
+    CHECK(!moved, "%s: the weights are finite", c->line);
+    const char *isa;
+    int available;
+    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+        for (size_t w = 0; available && w < sizeof ways / sizeof *ways; w++) {
+            int chunks = ways[w][2] < c->session.steps ? ways[w][2] : c->session.steps;
+            if (strcmp(isa, "scalar") || w)
+                same_bits(c, reference, count, isa, ways[w][0], ways[w][1], chunks);
+        }
+    free(reference);
+}
+
+/* ---- grad ------------------------------------------------------------------------------ */
+
+/* Everything the loss depends on, by the name of its buffer. */
+struct quantity { char name[64]; float *value, *gradient; size_t count; };
+
+/* Four points, h = 2^-12: the error of the quotient is of order h^4. Values are multiples of h, so that
+ * value +- 2h is exact in the floats that the interface takes; sessions compute in double. */
+static const double h = 1.0 / 4096;
+
+static double loss_at(unroll_session *session, const struct case_batch *b, struct quantity *q, size_t i, double step)
+{
+    unroll_result result = { 0 };
+    float kept = q->value[i];
+    q->value[i] = (float)(kept + step);
+    unroll_session_set_counters(session, 0, 0);         /* the same dropout masks each time */
+    bool good = unroll_write(session, q->name, q->value, q->count) == UNROLL_OK &&
+                unroll_forward(session, &b->batch) == UNROLL_OK &&
+                unroll_loss_result(session, &result) == UNROLL_OK;
+    q->value[i] = kept;
+    return good ? result.loss * result.weight : NAN;
+}
+
+static double slope_of(unroll_session *session, const struct case_batch *b, struct quantity *q, size_t i)
+{
+    double near = loss_at(session, b, q, i, h) - loss_at(session, b, q, i, -h);
+    double far = loss_at(session, b, q, i, 2 * h) - loss_at(session, b, q, i, -2 * h);
+    unroll_write(session, q->name, q->value, q->count);
+    return (8 * near - far) / (12 * h);
+}
+
+/* Random multiples of h become the value of a quantity; false: the session has no such buffer. */
+static bool add_quantity(unroll_session *session, struct quantity *q, const char *name, uint64_t seed, double spread)
+{
+    snprintf(q->name, sizeof q->name, "%s", name);
+    q->count = unroll_count(session, name);
+    if (!q->count)
+        return false;
+    q->value = calloc(q->count, sizeof *q->value);
+    q->gradient = calloc(q->count, sizeof *q->gradient);
+    for (size_t i = 0; i < q->count; i++)
+        q->value[i] = (float)(round(case_random(seed, i) * spread / h) * h);
+    CHECK(unroll_write(session, name, q->value, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
+    return true;
+}
+
+static int list_quantities(const struct test_case *c, unroll_model *model, unroll_session *session,
+                           struct quantity *q)
+{
+    static const char *const states[] = { "h0.l%d", "s0.l%d", "h0.l%d.reverse", "s0.l%d.reverse" };
+    int n = 0;
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        n += add_quantity(session, &q[n], p.name, 50 + (uint64_t)i, 0.5);
+    }
+    for (int layer = 0; layer < c->spec.layers; layer++)
+        for (int k = 0; k < 4; k++) {
+            char name[32];
+            snprintf(name, sizeof name, states[k], layer);
+            n += add_quantity(session, &q[n], name, 90 + (uint64_t)(4 * layer + k), 0.8);
+        }
+    return n;
+}
+
+static void read_gradients(unroll_session *session, struct quantity *q, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "d.%.64s", q[i].name);
+        CHECK(unroll_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name,
+              unroll_last_error());
+    }
+}
+
+/* All numbers of small quantities, 6 of large ones, spread evenly: the reference is slow in double. */
+static void compare_slopes(const struct test_case *c, unroll_session *session, const struct case_batch *b,
+                           struct quantity *q)
+{
+    double worst = 0;
+    size_t every = q->count > 60 ? q->count / 6 : 1, at = 0;
+    for (size_t i = 0; i < q->count; i += every) {
+        double slope = slope_of(session, b, q, i), error = fabs(slope - (double)q->gradient[i]) / (1 + fabs(slope));
+        if (!(error <= worst)) {                        /* keeps NaN */
+            worst = error;
+            at = i;
+        }
+    }
+    CHECK(worst <= 1e-6, "%s: gradient of %s[%zu] is off by %.2e (is %g)", c->line, q->name, at, worst,
+          (double)q->gradient[at]);
+}
+
+static void test_case_gradients(const struct test_case *c)
+{
+    unroll_model *model;
+    unroll_session *session;
+    unroll_session_config config = c->session;
+    config.mode = UNROLL_TRAIN;
+    config.double_precision = 1;
+    config.input_gradient = !c->spec.tokens;
+    config.threads = 1;
+    config.chunks = c->session.steps > 2 ? 2 : 1;
+    if (!CHECK(unroll_model_new(&c->spec, 5, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
+        return;
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
+        return unroll_model_free(model);
+    struct quantity q[256] = { 0 };
+    int n = list_quantities(c, model, session, q);
+    struct case_batch *b = case_batch_new(c, 100);
+    unroll_session_set_counters(session, 0, 0);
+    CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK, "%s: %s",
+          c->line, unroll_last_error());
+    read_gradients(session, q, n);
+    unroll_result result;
+    unroll_loss_result(session, &result);
+    for (int i = 0; i < n; i++) {                       /* carried states moved on: back to the start */
+        unroll_write(session, q[i].name, q[i].value, q[i].count);
+    }
+    for (int i = 0; i < n; i++) {
+        compare_slopes(c, session, b, &q[i]);
+        free(q[i].value);
+        free(q[i].gradient);
+    }
+    case_batch_free(b);
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+/* ---- perf and support ------------------------------------------------------------------ */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static unroll_session *open_training(const struct test_case *c, const char *isa, unroll_model **model)
+{
+    unroll_session *session;
+    unroll_session_config config = c->session;
+    config.mode = UNROLL_TRAIN;
+    config.isa = isa;
+    if (unroll_model_new(&c->spec, 3, model) != UNROLL_OK)
+        return NULL;
+    if (unroll_session_new(*model, &config, &session) == UNROLL_OK)
+        return session;
+    unroll_model_free(*model);
+    return NULL;
+}
+
+static void time_case(const struct test_case *c)
+{
+    unroll_model *model;
+    unroll_session *session = open_training(c, NULL, &model);
+    if (!CHECK(session != NULL, "%s: %s", c->line, unroll_last_error()))
+        return;
+    struct case_batch *b = case_batch_new(c, 100);
+    double best = 1e9;
+    for (double begin = seconds(); seconds() - begin < 0.5;) {
+        double before = seconds();
+        unroll_forward(session, &b->batch);
+        unroll_backward(session);
+        double took = seconds() - before;
+        best = took < best ? took : best;
+    }
+    printf("%9.3f ms  %s, %d threads  %s\n", best * 1e3, unroll_session_isa(session), unroll_session_threads(session),
+           c->line);
+    case_batch_free(b);
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+static void say_support(const struct test_case *c)
+{
+    const char *isa;
+    int available;
+    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
+        unroll_model *model;
+        unroll_session *session = open_training(c, isa, &model);
+        printf("%-8s %-60s %s\n", isa, c->line, session ? "runs" : unroll_last_error());
+        CHECK(session || !available, "%s on %s: %s", c->line, isa, unroll_last_error());
+        if (session) {
+            unroll_session_free(session);
+            unroll_model_free(model);
+        }
+    }
+}
+
+/* ---- the program ----------------------------------------------------------------------- */
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(const struct test_case *); } modes[] = {
+        { "test", test_case_bits }, { "grad", test_case_gradients }, { "perf", time_case }, { "support", say_support },
+    };
+    struct test_case *cases;
+    if (argc < 3) {
+        fprintf(stderr, "usage: test_cases test|grad|perf|support cases.txt [part of a line]\n");
+        return 2;
+    }
+    int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &cases);
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
+        for (int i = 0; i < count && !strcmp(argv[1], modes[m].name); i++)
+            modes[m].run(&cases[i]);
+    free(cases);
+    char name[32];
+    snprintf(name, sizeof name, "cases %s", argv[1]);
+    return check_finish(name);
+}

@@ -1,0 +1,79 @@
+/* A NaN in any number that a kernel reads must reach every number that depends on it, and no other
+ * unit. What depends on what is asked of the records. */
+#include "isa.h"
+#include "unit.h"
+#include "worst.h"
+
+enum { SICK = 21 };         /* the unit that gets the NaN */
+
+static void fill(struct unit *unit)
+{
+    uint64_t seed = 13;
+    for (float *p = unit->value.in[0]; p < &unit->option_clip; p++)
+        *p = (float)random_number(&seed);
+    unit->option_clip = 0.5f;
+}
+
+static int wrong_numbers(struct unit *unit, const struct cell_declaration *cell,
+                         const struct record *record, const char *input)
+{
+    int wrong = 0;
+    for (int i = 0; i < record->results; i++) {
+        const float *number = unit_named(unit, cell, record->result[i].name);
+        bool depends = record_depends(record->result[i].node, input);
+        for (int u = 0; u < UNITS; u++)
+            wrong += !isnan(number[u]) != !(depends && u == SICK);
+        if (depends && !isnan(number[SICK]))
+            printf("%s: a NaN in %s does not reach %s\n", record->name, input, record->result[i].name);
+    }
+    return wrong;
+}
+
+static int wrong_with_nan(cell_kernel *kernel, const struct cell_declaration *cell,
+                          const struct record *record)
+{
+    int wrong = 0;
+    for (int i = 0; i < record->nodes; i++) {
+        static struct unit unit;
+        const char *input = record->node[i].input;
+        if (record->node[i].kind != NODE_INPUT || !strcmp(input, "option_clip"))
+            continue;
+        fill(&unit);
+        unit_named(&unit, cell, input)[SICK] = NAN;
+        struct cell_step step = unit_step(&unit, UNITS);
+        kernel(&step);
+        wrong += wrong_numbers(&unit, cell, record, input);
+    }
+    return wrong;
+}
+
+static void check_table(const char *isa, const struct cell_kernels *const *table,
+                        const struct cell_recorder *recorders)
+{
+    static struct cell_record record;
+    for (; *table; table++) {
+        const struct cell_declaration *cell = (*table)->declaration;
+        int wrong = 0;
+        if (!CHECK(cell_record_named(recorders, cell->name, &record), "%s has no record", cell->name))
+            continue;
+        for (int phase = 0; phase < cell->phases; phase++) {
+            wrong += wrong_with_nan((*table)->forward[phase],  cell, &record.forward[phase]);
+            wrong += wrong_with_nan((*table)->backward[phase], cell, &record.backward[phase]);
+        }
+        CHECK(wrong == 0, "%s, %s: %d numbers are or are not NaN against what they depend on", isa,
+              cell->name, wrong);
+    }
+}
+
+int main(void)
+{
+    struct isa isa[4];
+    find_isas(isa);
+    check_table("scalar", cells_scalar, cell_recorders);
+    check_table("scalar", toys_scalar, toy_recorders);
+    for (int i = 0; isa[i].name; i++) {
+        check_table(isa[i].name, isa[i].cells, cell_recorders);
+        check_table(isa[i].name, isa[i].toys, toy_recorders);
+    }
+    return check_finish("check_nan");
+}

@@ -1,0 +1,158 @@
+/* Every cell's kernels on every instruction set of this machine against the scalar ones, for widths
+ * with and without a tail and for all layouts: the same bits in every array, nothing written beside
+ * the units, nothing read past the end of an array. Prints a hash of all scalar results, so that
+ * machines can be compared. */
+#include "isa.h"
+#include "worst.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { ROWS = 2, WIDEST = 70, TILES = 5, FIELDS = 12, PER_ARRAY = ROWS * TILES * CELL_TILE * FIELDS };
+enum layout { PLANES, SIDE_BY_SIDE, INTERLEAVED, IN_PLACE, LAYOUTS };
+
+/* The arrays of one step: values, then gradients, in the order of struct cell_arrays. */
+struct numbers { float array[12][PER_ARRAY]; };
+
+static struct fields fields_of(float *array, enum layout layout, size_t width)
+{
+    switch (layout) {
+    case PLANES:
+        return (struct fields){ array, ROWS * width, width, CELL_TILE };
+    case SIDE_BY_SIDE:
+        return (struct fields){ array, width, FIELDS * width, CELL_TILE };
+    default:            /* tiles of 16 units of all fields; [tiles, rows, fields, 16] */
+        return (struct fields){ array, CELL_TILE, FIELDS * CELL_TILE, ROWS * FIELDS * CELL_TILE };
+    }
+}
+
+static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layout, size_t width)
+{
+    struct cell_arrays a;
+    struct fields *view[6] = { &a.in, &a.state, &a.next, &a.saved, &a.link, &a.vector };
+    for (int i = 0; i < 6; i++)
+        *view[i] = fields_of(array[i], layout, width);
+    a.vector.row = 0;
+    return a;
+}
+
+static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size_t width)
+{
+    static struct numbers random_numbers;
+    static bool is_filled;
+    uint64_t seed = 7;
+    for (int i = 0; !is_filled && i < 12 * PER_ARRAY; i++)
+        random_numbers.array[i / PER_ARRAY][i % PER_ARRAY] = (float)(4 * random_number(&seed));
+    is_filled = true;
+    *n = random_numbers;
+
+    struct cell_step step = { ROWS, width, arrays_of(n->array, layout, width),
+                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f } };
+    step.gradient.vector.row = step.gradient.in.row;
+    if (layout == IN_PLACE)
+        step.value.saved = step.gradient.in = step.value.in;
+    kernel(&step);
+}
+
+/* FNV-1a over everything that a scalar kernel ever wrote. */
+static uint64_t hash = 0xcbf29ce484222325u;
+
+static void add_to_hash(const struct numbers *n)
+{
+    uint32_t bits[12 * PER_ARRAY];
+    memcpy(bits, n, sizeof bits);
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        hash = (hash ^ bits[i]) * 0x100000001b3u;
+}
+
+/* How many of the instruction sets' results differ from the scalar ones, over widths and layouts. */
+static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int others, int *differ)
+{
+    static struct numbers expected, got;
+    for (size_t width = 1; width <= WIDEST; width++)
+        for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+            run(scalar, &expected, layout, width);
+            if (width == 37)
+                add_to_hash(&expected);
+            for (int i = 0; i < others; i++) {
+                run(other[i], &got, layout, width);
+                differ[i] += memcmp(&got, &expected, sizeof got) != 0;
+            }
+        }
+}
+
+static void check_cell(const struct cell_kernels *scalar, const struct isa *isa, bool is_toy, int place)
+{
+    int differ[4] = { 0 }, others = 0;
+    for (int phase = 0; phase < scalar->declaration->phases; phase++) {
+        cell_kernel *forward[4], *backward[4];
+        for (others = 0; isa[others].name; others++) {
+            const struct cell_kernels *const *table = is_toy ? isa[others].toys : isa[others].cells;
+            forward[others]  = table[place]->forward[phase];
+            backward[others] = table[place]->backward[phase];
+        }
+        check_kernel(scalar->forward[phase],  forward,  others, differ);
+        check_kernel(scalar->backward[phase], backward, others, differ);
+    }
+    for (int i = 0; i < others; i++)
+        check_worst(isa[i].name, scalar->declaration->name, differ[i], 0);
+}
+
+/* ---- the ends of arrays ------------------------------------------------------------------ */
+
+/* The end of a readable page that is followed by one that is not. */
+static char *last_readable(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0)
+        return NULL;
+    return pages + page;
+}
+
+/* All arrays end where memory ends; a kernel that reads or writes further is killed. */
+static void run_at_the_end(const struct cell_kernels *cell, char *const end[12], size_t width)
+{
+    const struct cell_declaration *c = cell->declaration;
+    const int fields[6] = { c->inputs, c->states, c->states, c->saved, c->links, c->vectors };
+    struct cell_step step = { .rows = 1, .width = width, .options = { .clip = 1 } };
+    for (int half = 0; half < 2; half++) {
+        struct cell_arrays *a = half ? &step.gradient : &step.value;
+        struct fields *view[6] = { &a->in, &a->state, &a->next, &a->saved, &a->link, &a->vector };
+        for (int i = 0; i < 6; i++)
+            *view[i] = (struct fields){ .at = end[6 * half + i] - fields[i] * width * sizeof(float),
+                                        .field = width, .tile = CELL_TILE };
+    }
+    for (int phase = 0; phase < c->phases; phase++) {
+        cell->forward[phase](&step);
+        cell->backward[phase](&step);
+    }
+}
+
+static void check_ends(const struct isa *isa)
+{
+    char *end[12];
+    for (int i = 0; i < 12; i++)
+        if (!CHECK((end[i] = last_readable()) != NULL, "no memory"))
+            return;
+    for (; isa->name; isa++)
+        for (int i = 0; isa->cells[i]; i++)
+            for (size_t width = 1; width <= WIDEST; width++)
+                run_at_the_end(isa->cells[i], end, width);
+    CHECK(true, "reached");
+}
+
+int main(void)
+{
+    struct isa isa[4];
+    find_isas(isa);
+    if (!isa[0].name)
+        check_skip("this processor has no instruction set that the cells have kernels for");
+    for (int i = 0; cells_scalar[i]; i++)
+        check_cell(cells_scalar[i], isa, false, i);
+    for (int i = 0; toys_scalar[i]; i++)
+        check_cell(toys_scalar[i], isa, true, i);
+    check_ends(isa);
+    printf("bits of the scalar cells: %016llx\n", (unsigned long long)hash);
+    return check_finish("check_simd");
+}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Breaks one operation of one cell at a time; the check of gradients must notice every time. Then
+# breaks a declaration; the compiler must refuse it. Takes minutes and is no part of the usual tests.
+# Usage: tests/cells/mutate.sh [CC], from the top folder.
+cc=${1:-gcc}
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+flags="-std=c11 -O1 -ffp-contract=off -D_GNU_SOURCE -I$work/src"
+mutants=0 survivors=0
+
+# change FILE LINE EDIT: false where the edit changes nothing
+change() {
+    rm -rf "$work"/* && mkdir -p "$work/src" "$work/tests" || exit 1
+    cp -r src/cells "$work/src" && cp -r tests/cells tests/check.h "$work/tests" || exit 1
+    sed -i "$2$3" "$work/$1"
+    ! cmp -s "$1" "$work/$1"
+}
+
+survives() {
+    survivors=$((survivors + 1))
+    echo "survives: $*"
+}
+
+# try CELL_FILE LINE EDIT
+try() {
+    change "$@" || return
+    (cd "$work/tests/cells" && $cc $flags ../../src/cells/cell.c ../../src/cells/cells_f64.c toys_f64.c \
+        check_gradient.c -o "$work/check" -lm) || exit 1
+    mutants=$((mutants + 1))
+    ! "$work/check" >/dev/null || survives "$@"
+}
+
+# refuse CELL_FILE EDIT
+refuse() {
+    change "$1" '' "$2" || { echo "$1: '$2' changes nothing"; exit 1; }
+    mutants=$((mutants + 1))
+    ! $cc $flags -fsyntax-only "$work/src/cells/cells_f64.c" 2>/dev/null || survives "$@"
+}
+
+for cell in lstm gru gru_before rnn rnn_relu mingru; do
+    file=src/cells/$cell.h
+    for line in $(grep -nE '    .*(v_|CLIP\(|SLOPE\(|PEEP\().*;' $file | cut -d: -f1); do
+        for edit in s/v_mul/v_add/ s/v_sub/v_add/ s/v_fma/v_mix/ s/v_mix/v_fma/ s/CLIP// s/d_c,/d_h,/ \
+                    s/v_tanh_slope/v_sigmoid_slope/ s/v_sigmoid_slope/v_tanh_slope/ \
+                    s/TANH_SLOPE/v_tanh_slope/ s/SIGMOID_SLOPE/v_sigmoid_slope/; do
+            try $file $line $edit
+        done
+    done
+done
+
+# A saved value too many, and an input without x before one with x.
+refuse src/cells/rnn.h 's/define SAVED(VALUE).*/define SAVED(VALUE) VALUE(a) VALUE(b)/'
+refuse src/cells/gru_before.h 's/define SAVED(VALUE).*/define SAVED(VALUE) VALUE(r) VALUE(s)/'
+refuse src/cells/gru.h 's/INPUT(r, FROM_X | FROM_H)/INPUT(r, FROM_H)/'
+
+echo "mutate: $mutants broken cells, $survivors not noticed"
+test $survivors = 0

@@ -1,0 +1,16 @@
+/* The tables of the tests' cells, in the order of toy_table.h. */
+#ifndef TESTS_CELLS_TOYS_H
+#define TESTS_CELLS_TOYS_H
+#include "cells/cell.h"
+#include "cells/record.h"
+
+extern const struct cell_kernels *const toys_scalar[];
+extern const struct cell_kernels *const toys_f64[];
+extern const struct cell_kernels *const toys_avx2[];
+extern const struct cell_kernels *const toys_avx512[];
+extern const struct cell_kernels *const toys_one_register[];     /* AVX-512, V of 16 floats */
+extern const struct cell_kernels *const cells_one_register[];    /* and the library's cells with it */
+extern const struct cell_kernels *const toys_neon[];
+extern const struct cell_recorder toy_recorders[];
+
+#endif

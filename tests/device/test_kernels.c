@@ -1,0 +1,384 @@
+/* Products, sums over rows and look-ups of the CPU: overlays against the reference, the reference against
+ * plain formulas, and the sum contract: chunks of time do not change a bit. */
+#include "kernel_check.h"
+
+/* ---- the product itself ---------------------------------------------------------------- */
+
+struct product_case { struct product p; float *a, *b, *c; size_t c_size; };
+
+static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
+{
+    size_t m = 1 + rng_below(rng, 120), n = 1 + rng_below(rng, 100), depth = rng_below(rng, 20) ? rng_below(rng, 600) : 0;
+    size_t a_row = transposed ? 1 : depth + rng_below(rng, 3), a_col = transposed ? m + rng_below(rng, 3) : 1;
+    size_t b_row = packed ? PANEL : n + rng_below(rng, 3), b_panel = packed ? (depth + 1) * PANEL : PANEL;
+    size_t c_row = n + rng_below(rng, 3), a_size = m * a_row + depth * a_col + 1;
+    size_t b_size = packed ? panels(n) * b_panel : depth * b_row + 1;
+    *k = (struct product_case){ .c_size = m * c_row };
+    k->a = malloc(a_size * sizeof(float));
+    k->b = malloc(b_size * sizeof(float));
+    k->c = malloc(k->c_size * sizeof(float));
+    for (size_t i = 0; i < a_size; i++) k->a[i] = 2 * rng_uniform(rng) - 1;
+    for (size_t i = 0; i < b_size; i++) k->b[i] = 2 * rng_uniform(rng) - 1;
+    for (size_t i = 0; i < k->c_size; i++) k->c[i] = 2 * rng_uniform(rng) - 1;
+    k->p = (struct product){ m, n, depth, k->a, a_row, a_col, k->b, b_row, b_panel, k->c, c_row, rng_below(rng, 2) };
+}
+
+static void check_products(const struct cpu_isa *isa)
+{
+    struct rng rng = rng_new(7, 7);
+    for (int i = 0; i < 60; i++) {
+        struct product_case k;
+        product_new(&k, &rng, i % 2, i / 2 % 2);
+        float *found = malloc(k.c_size * sizeof(float));
+        memcpy(found, k.c, k.c_size * sizeof(float));
+        struct product p = k.p;
+        p.c = found;
+        isa->product(&p);
+        cpu_isa_find(ISA_SCALAR, DTYPE_F32)->product(&k.p);
+        CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name, p.m, p.n, p.k);
+        free(k.a); free(k.b); free(k.c); free(found);
+    }
+}
+
+/* ---- gemm and gemm_dx ------------------------------------------------------------------ */
+
+static struct fixture *build_gemm(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_GEMM, seed, real);
+    uint32_t T = random_size(f, 1, 5), B = random_size(f, 1, 9), G = random_size(f, 1, 4);
+    uint32_t U = seed % 3 ? random_size(f, 1, 70) : 32 * random_size(f, 1, 2), K = random_size(f, 1, 50);
+    bool gated = random_size(f, 0, 3) != 0;
+    G = gated ? G : 1;
+    make(f, GEMM_X, real, READ, 3, SIZES(T, B, K));
+    make_panels(f, GEMM_W, READ, G, U, K);
+    if (random_size(f, 0, 2))
+        make(f, GEMM_BIAS, real, READ, gated ? 2 : 1, gated ? SIZES(G, U) : SIZES(U));
+    make(f, GEMM_Y, real, WRITE, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
+    f->flops = 2.0 * T * B * G * U * K;
+    return f;
+}
+
+/* Index (t, b, n) of a tensor [T, B, (G), U] where n runs over gates and units. */
+static size_t at_unit(const struct fixture *f, int slot, size_t t, size_t b, size_t n)
+{
+    const struct tensor *x = &f->call.view[slot];
+    uint32_t units = x->count[x->rank - 1];
+    return x->rank == 4 ? at4(f, slot, t, b, n / units, n % units) : at4(f, slot, t, b, n, 0);
+}
+
+static void plain_gemm(struct fixture *f)
+{
+    const struct tensor *w = &f->call.view[GEMM_W], *y = &f->call.view[GEMM_Y];
+    size_t U = w->count[1], K = w->count[2], N = w->count[0] * U;
+    for (size_t t = 0; t < y->count[0]; t++)
+        for (size_t b = 0; b < y->count[1]; b++)
+            for (size_t n = 0; n < N; n++) {
+                double sum = 0;
+                if (f->call.view[GEMM_BIAS].at)
+                    sum = f->call.view[GEMM_BIAS].rank == 2 ? value(f, GEMM_BIAS, n / U, n % U, 0, 0)
+                                                            : value(f, GEMM_BIAS, n, 0, 0, 0);
+                for (size_t k = 0; k < K; k++)
+                    sum += value(f, GEMM_X, t, b, k, 0) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
+                set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), sum);
+            }
+}
+
+static struct fixture *build_gemm_dx(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_GEMM_DX, seed, real);
+    uint32_t T = random_size(f, 1, 5), B = random_size(f, 1, 20), G = random_size(f, 1, 4);
+    uint32_t U = random_size(f, 1, 40), K = random_size(f, 1, 80);
+    bool gated = random_size(f, 0, 3) != 0;
+    G = gated ? G : 1;
+    make(f, GEMM_DX_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
+    make(f, GEMM_DX_W, real, READ, gated ? 3 : 2, gated ? SIZES(G, U, K) : SIZES(U, K));
+    make(f, GEMM_DX_DX, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
+    f->flops = 2.0 * T * B * G * U * K;
+    return f;
+}
+
+static void plain_gemm_dx(struct fixture *f)
+{
+    const struct tensor *w = &f->call.view[GEMM_DX_W], *dx = &f->call.view[GEMM_DX_DX];
+    size_t U = w->count[w->rank - 2], N = w->rank == 3 ? w->count[0] * U : U;
+    bool adds = f->op.view[GEMM_DX_DX].access == ADD;
+    for (size_t t = 0; t < dx->count[0]; t++)
+        for (size_t b = 0; b < dx->count[1]; b++)
+            for (size_t k = 0; k < dx->count[2]; k++) {
+                double sum = adds ? value(f, GEMM_DX_DX, t, b, k, 0) : 0;
+                for (size_t n = 0; n < N; n++)
+                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) *
+                           (w->rank == 3 ? value(f, GEMM_DX_W, n / U, n % U, k, 0) : value(f, GEMM_DX_W, n, k, 0, 0));
+                set(f, GEMM_DX_DX, at4(f, GEMM_DX_DX, t, b, k, 0), sum);
+            }
+}
+
+/* ---- gradients over rows --------------------------------------------------------------- */
+
+/* The batch is cut in shards; a rank may hold only some of them. */
+static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *B)
+{
+    static const uint32_t shards[] = { 1, 2, 4 };
+    struct plan_config *c = &f->plan.config;
+    uint32_t first, count, all = shards[random_size(f, 0, 2)], mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
+    c->shards = all;
+    c->B = random_size(f, 1, 12);
+    c->T = T;
+    f->plan.quantum = random_size(f, 1, 4);
+    share(c->B, (int)(all / mine), (int)(all / mine) - 1, 1, &first, &count);   /* the last rank's rows */
+    *S = mine;
+    *B = count;
+}
+
+static void set_origins(struct fixture *f, int dy, int sum, uint32_t S, uint32_t B)
+{
+    f->call.view[dy].origin[1] = f->plan.config.B - B;
+    f->call.view[sum].origin[0] = f->plan.config.shards - S;
+}
+
+static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_GEMM_DW, seed, real);
+    uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 3), S, B;
+    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, 100);
+    choose_shards(f, T, &S, &B);
+    bool gated = random_size(f, 0, 3) != 0;
+    G = gated ? G : 1;
+    f->op.direction = (int)random_size(f, 0, 1);
+    f->op.shift = (int)random_size(f, 0, 2) > 0;
+    make(f, GEMM_DW_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
+    make(f, GEMM_DW_X, real, READ, 3, SIZES(T, B, K));
+    make(f, GEMM_DW_DW, real, ADD, gated ? 4 : 3, gated ? SIZES(S, G, U, K) : SIZES(S, U, K));
+    set_origins(f, GEMM_DW_DY, GEMM_DW_DW, S, B);
+    f->flops = 2.0 * T * B * G * U * K;
+    if (!f->op.shift)
+        return f;
+    make(f, GEMM_DW_INIT, real, READ, 2, SIZES(B, K));
+    if (random_size(f, 0, 1)) {
+        make(f, GEMM_DW_RESET, DTYPE_U8, READ, 2, SIZES(T, B));
+        EACH(f, GEMM_DW_RESET)
+            set(f, GEMM_DW_RESET, at4(f, GEMM_DW_RESET, i, j, k, l), random_size(f, 0, 4) == 0);
+    }
+    if (random_size(f, 0, 1)) {
+        make_integers(f, GEMM_DW_LENGTHS, 1, SIZES(B), T + 1, false);
+        EACH(f, GEMM_DW_DY)                         /* rows that have ended have no gradient */
+            if ((double)i >= value(f, GEMM_DW_LENGTHS, j, 0, 0, 0))
+                set(f, GEMM_DW_DY, at4(f, GEMM_DW_DY, i, j, k, l), 0);
+    }
+    return f;
+}
+
+/* The operand of dW at step t of row b. */
+static double plain_x(const struct fixture *f, size_t t, size_t b, size_t k)
+{
+    size_t T = f->call.view[GEMM_DW_X].count[0];
+    bool has_lengths = f->call.view[GEMM_DW_LENGTHS].at, has_reset = f->call.view[GEMM_DW_RESET].at;
+    if (!f->op.shift)
+        return value(f, GEMM_DW_X, t, b, k, 0);
+    if (has_reset && value(f, GEMM_DW_RESET, t, b, 0, 0) != 0)
+        return 0;
+    if (f->op.direction == 0)
+        return t == 0 ? value(f, GEMM_DW_INIT, b, k, 0, 0) : value(f, GEMM_DW_X, t - 1, b, k, 0);
+    bool starts = t == T - 1 || (has_lengths && (double)t == value(f, GEMM_DW_LENGTHS, b, 0, 0, 0) - 1);
+    return starts ? value(f, GEMM_DW_INIT, b, k, 0, 0) : value(f, GEMM_DW_X, t + 1, b, k, 0);
+}
+
+/* The shard of a row, as an index of the view. */
+static size_t shard_of(const struct fixture *f, int dy, int sum, size_t b)
+{
+    const struct plan_config *c = &f->plan.config;
+    for (uint32_t s = 0; s < c->shards; s++) {
+        uint32_t first, count;
+        share(c->B, (int)c->shards, (int)s, 1, &first, &count);
+        size_t global = f->call.view[dy].origin[1] + b;
+        if (global >= first && global < first + count)
+            return s - f->call.view[sum].origin[0];
+    }
+    abort();
+}
+
+static void plain_gemm_dw(struct fixture *f)
+{
+    const struct tensor *dy = &f->call.view[GEMM_DW_DY];
+    EACH(f, GEMM_DW_DW) {
+        size_t n = dy->rank == 4 ? j * dy->count[3] + k : j, column = dy->rank == 4 ? l : k;
+        double sum = value(f, GEMM_DW_DW, i, j, k, l);
+        for (size_t t = 0; t < dy->count[0]; t++)
+            for (size_t b = 0; b < dy->count[1]; b++)
+                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == i)
+                    sum += get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)) * plain_x(f, t, b, column);
+        set(f, GEMM_DW_DW, at4(f, GEMM_DW_DW, i, j, k, l), sum);
+    }
+}
+
+static struct fixture *build_sum_rows(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_SUM_ROWS, seed, real);
+    uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 4), U = random_size(f, 1, 150), S, B;
+    choose_shards(f, T, &S, &B);
+    f->op.direction = (int)random_size(f, 0, 1);
+    bool gated = random_size(f, 0, 1);
+    make(f, SUM_ROWS_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
+    make(f, SUM_ROWS_SUM, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
+    set_origins(f, SUM_ROWS_DY, SUM_ROWS_SUM, S, B);
+    return f;
+}
+
+static void plain_sum_rows(struct fixture *f)
+{
+    EACH(f, SUM_ROWS_DY) {
+        size_t s = shard_of(f, SUM_ROWS_DY, SUM_ROWS_SUM, j), at = at4(f, SUM_ROWS_SUM, s, k, l, 0);
+        set(f, SUM_ROWS_SUM, at, get(f, SUM_ROWS_SUM, at) + value(f, SUM_ROWS_DY, i, j, k, l));
+    }
+}
+
+/* ---- embed ----------------------------------------------------------------------------- */
+
+static struct fixture *build_embed(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_EMBED, seed, real);
+    uint32_t T = random_size(f, 1, 6), B = random_size(f, 1, 7), E = random_size(f, 1, 50);
+    bool one_hot = random_size(f, 0, 1);
+    uint32_t symbols = one_hot ? E : random_size(f, 1, 20);
+    make_integers(f, EMBED_TOKENS, 2, SIZES(T, B), symbols, true);
+    if (!one_hot)
+        make(f, EMBED_TABLE, real, READ, 2, SIZES(symbols, E));
+    make(f, EMBED_OUT, real, WRITE, 3, SIZES(T, B, E));
+    return f;
+}
+
+static void plain_embed(struct fixture *f)
+{
+    EACH(f, EMBED_OUT) {
+        double token = value(f, EMBED_TOKENS, i, j, 0, 0);
+        double v = token < 0 ? 0 : f->call.view[EMBED_TABLE].at ? value(f, EMBED_TABLE, (size_t)token, k, 0, 0)
+                                                                  : (double)k == token;
+        set(f, EMBED_OUT, at4(f, EMBED_OUT, i, j, k, l), v);
+    }
+}
+
+static struct fixture *build_embed_grad(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_EMBED_GRAD, seed, real);
+    uint32_t T = random_size(f, 1, 6), E = random_size(f, 1, 70), symbols = random_size(f, 1, 9), S, B;
+    choose_shards(f, T, &S, &B);
+    make_integers(f, EMBED_GRAD_TOKENS, 2, SIZES(T, B), symbols, true);
+    make(f, EMBED_GRAD_DY, real, READ, 3, SIZES(T, B, E));
+    make(f, EMBED_GRAD_DTABLE, real, ADD, 3, SIZES(S, symbols, E));
+    set_origins(f, EMBED_GRAD_DY, EMBED_GRAD_DTABLE, S, B);
+    return f;
+}
+
+static void plain_embed_grad(struct fixture *f)
+{
+    EACH(f, EMBED_GRAD_DY) {
+        double token = value(f, EMBED_GRAD_TOKENS, i, j, 0, 0);
+        if (token < 0)
+            continue;
+        size_t s = shard_of(f, EMBED_GRAD_DY, EMBED_GRAD_DTABLE, j);
+        size_t at = at4(f, EMBED_GRAD_DTABLE, s, (size_t)token, k, 0);
+        set(f, EMBED_GRAD_DTABLE, at, get(f, EMBED_GRAD_DTABLE, at) + value(f, EMBED_GRAD_DY, i, j, k, l));
+    }
+}
+
+/* ---- chunks of time -------------------------------------------------------------------- */
+
+static void narrow_time(struct tensor *x, uint32_t first, uint32_t count)
+{
+    if (!x->at)
+        return;
+    x->at = (char *)x->at + first * x->stride[0] * dtype_size(x->dtype);
+    x->count[0] = count;
+    x->origin[0] += first;
+}
+
+/* The state that enters a chunk, as the recurrence hands it over: of a row that starts in or after it,
+ * the whole sequence's. */
+static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end, double *init)
+{
+    const struct call chunk = f->call;
+    const int32_t *lengths = whole->view[GEMM_DW_LENGTHS].at;
+    f->call = *whole;
+    uint32_t T = whole->view[GEMM_DW_X].count[0], K = whole->view[GEMM_DW_INIT].count[1];
+    for (uint32_t b = 0; b < whole->view[GEMM_DW_INIT].count[0]; b++)
+        for (uint32_t k = 0; k < K; k++) {
+            bool starts = f->op.direction ? end == T || (lengths && lengths[b] <= (int32_t)end) : first == 0;
+            double v = starts ? init[b * K + k]
+                              : value(f, GEMM_DW_X, f->op.direction ? end : first - 1, b, k, 0);
+            set(f, GEMM_DW_INIT, at4(f, GEMM_DW_INIT, b, k, 0, 0), v);
+        }
+    f->call = chunk;
+}
+
+/* Runs an operation chunk by chunk, in the order in which backward reaches them. */
+static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chunks, const int *timed, int n)
+{
+    const struct call whole = f->call;
+    double init[2000];
+    uint32_t T = whole.view[timed[0]].count[0];
+    bool shifts = f->op.kind == OP_GEMM_DW && f->op.shift;
+    for (uint32_t i = 0; shifts && i < whole.view[GEMM_DW_INIT].count[0] * whole.view[GEMM_DW_INIT].count[1]; i++) {
+        uint32_t K = whole.view[GEMM_DW_INIT].count[1];
+        init[i] = value(f, GEMM_DW_INIT, i / K, i % K, 0, 0);
+    }
+    for (int i = 0; i < chunks; i++) {
+        uint32_t first, count;
+        share(T, chunks, f->op.direction ? i : chunks - 1 - i, f->plan.quantum, &first, &count);
+        f->call = whole;
+        if (count == 0)
+            continue;
+        for (int k = 0; k < n; k++)
+            narrow_time(&f->call.view[timed[k]], first, count);
+        if (shifts)
+            enter_chunk(f, &whole, first, first + count, init);
+        run_on(f, isa, 1);
+    }
+    f->call = whole;
+}
+
+static void check_chunks(const struct kind_case *c, int result, const int *timed, int n, const struct cpu_isa *isa)
+{
+    static const int chunks[] = { 2, 3, 5 };
+    for (int seed = 1; seed <= c->cases; seed++) {
+        struct fixture *whole = c->build((uint64_t)seed, DTYPE_F32);
+        run_on(whole, isa, 1);
+        for (int i = 0; i < 3; i++) {
+            struct fixture *cut = c->build((uint64_t)seed, DTYPE_F32);
+            run_in_chunks(cut, isa, chunks[i], timed, n);
+            bool same = memcmp(cut->memory[result].data, whole->memory[result].data,
+                               whole->memory[result].elements * sizeof(float)) == 0;
+            CHECK(same, "%s seed %d: %s, %d chunks", c->name, seed, isa->name, chunks[i]);
+            fixture_free(cut);
+        }
+        fixture_free(whole);
+    }
+}
+
+int main(void)
+{
+    static const struct kind_case
+        gemm       = { "gemm",       build_gemm,       plain_gemm,       40, 2e-6, 1e-14 },
+        gemm_dx    = { "gemm_dx",    build_gemm_dx,    plain_gemm_dx,    40, 2e-6, 1e-14 },
+        gemm_dw    = { "gemm_dw",    build_gemm_dw,    plain_gemm_dw,    60, 2e-6, 1e-14 },
+        sum_rows   = { "sum_rows",   build_sum_rows,   plain_sum_rows,   40, 2e-6, 1e-14 },
+        embed      = { "embed",      build_embed,      plain_embed,      40, 1e-7, 0 },
+        embed_grad = { "embed_grad", build_embed_grad, plain_embed_grad, 40, 2e-6, 1e-14 };
+    static const int dw_timed[] = { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_RESET }, sum_timed[] = { SUM_ROWS_DY };
+    static const int embed_timed[] = { EMBED_GRAD_DY, EMBED_GRAD_TOKENS };
+    const struct cpu_isa *scalar = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
+    for (int i = 0; i < SIMD_ISAS; i++)
+        if (cpu_isa_find(simd_isas[i], DTYPE_F32))
+            check_products(cpu_isa_find(simd_isas[i], DTYPE_F32));
+        else
+            check_skip("an instruction set of the list is not this machine's");
+    check_kind(&gemm);
+    check_kind(&gemm_dx);
+    check_kind(&gemm_dw);
+    check_kind(&sum_rows);
+    check_kind(&embed);
+    check_kind(&embed_grad);
+    check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, scalar);
+    check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, scalar);
+    check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, scalar);
+    return check_finish("test_kernels");
+}

@@ -1,0 +1,433 @@
+/* Losses, the update and elementwise kernels of the CPU: overlays against the reference, the reference
+ * against plain formulas, optimizers against PyTorch's numbers. */
+#include "kernel_check.h"
+#include "optim/optim.h"
+
+/* ---- dropout, copy, fill, tree, norm, pack --------------------------------------------- */
+
+static struct fixture *build_dropout(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_DROPOUT, seed, real);
+    uint32_t T = random_size(f, 1, 4), B = random_size(f, 1, 6), K = random_size(f, 1, 40);
+    f->op.probability = seed % 5 ? (float)random_size(f, 1, 9) / 10 : 0;
+    f->op.stream = (int)random_size(f, 0, 3);
+    make(f, DROPOUT_X, real, READ, 3, SIZES(T, B, K));
+    make(f, DROPOUT_RUN, DTYPE_I64, READ, 1, SIZES(8));
+    ((int64_t *)f->call.view[DROPOUT_RUN].at)[0] = INT64_C(0x123456789abcdef) * (int64_t)seed;
+    ((int64_t *)f->call.view[DROPOUT_RUN].at)[1] = (int64_t)seed * 3;
+    make(f, DROPOUT_Y, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
+    for (int axis = 0; axis < 3; axis++)
+        f->call.view[DROPOUT_X].origin[axis] = random_size(f, 0, 9);
+    return f;
+}
+
+static void plain_dropout(struct fixture *f)
+{
+    const int64_t *run = f->call.view[DROPOUT_RUN].at;
+    const uint32_t *origin = f->call.view[DROPOUT_X].origin;
+    const uint64_t seed = (uint64_t)run[0];
+    const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)f->op.stream };
+    EACH(f, DROPOUT_X) {
+        uint32_t unit = origin[2] + (uint32_t)k, word[4];
+        philox(key, (uint32_t[]){ unit / 4, origin[1] + (uint32_t)j, origin[0] + (uint32_t)i, (uint32_t)run[1] }, word);
+        bool kept = philox_unit(word[unit % 4]) >= f->op.probability;
+        double y = kept ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
+        size_t at = at4(f, DROPOUT_Y, i, j, k, l);
+        set(f, DROPOUT_Y, at, f->op.view[DROPOUT_Y].access == ADD ? get(f, DROPOUT_Y, at) + y : y);
+    }
+}
+
+/* A mask depends on global indices: a quarter of a tensor gets the quarter of its mask. */
+static void check_mask_of_part(void)
+{
+    struct fixture *whole = build_dropout(2, DTYPE_F32), *part = build_dropout(2, DTYPE_F32);
+    struct tensor *x = &part->call.view[DROPOUT_X], *y = &part->call.view[DROPOUT_Y];
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t first = x->count[axis] / 2;
+        x->at = (float *)x->at + first * x->stride[axis];
+        y->at = (float *)y->at + first * y->stride[axis];
+        x->count[axis] -= first;
+        y->count[axis] -= first;
+        x->origin[axis] += first;
+    }
+    run_on(whole, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
+    run_on(part, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
+    EACH(part, DROPOUT_Y) {
+        size_t at = at4(part, DROPOUT_Y, i, j, k, l);
+        CHECK(same_number(get(part, DROPOUT_Y, at), get(whole, DROPOUT_Y, at)), "the mask of a part is another");
+    }
+    fixture_free(whole);
+    fixture_free(part);
+}
+
+static struct fixture *build_copy(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_COPY, seed, real);
+    uint32_t a = random_size(f, 1, 4), b = random_size(f, 1, 6), c = random_size(f, 1, 40);
+    bool integers = random_size(f, 0, 3) == 0;
+    make(f, COPY_FROM, integers ? DTYPE_I32 : real, READ, 3, SIZES(a, b, c));
+    make(f, COPY_TO, integers ? DTYPE_I32 : real, integers || random_size(f, 0, 1) ? WRITE : ADD, 3, SIZES(a, b, c));
+    return f;
+}
+
+static void plain_copy(struct fixture *f)
+{
+    EACH(f, COPY_TO) {
+        size_t at = at4(f, COPY_TO, i, j, k, l);
+        double before = f->op.view[COPY_TO].access == ADD ? get(f, COPY_TO, at) : 0;
+        set(f, COPY_TO, at, before + value(f, COPY_FROM, i, j, k, l));
+    }
+}
+
+static struct fixture *build_fill(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_FILL, seed, real);
+    make(f, FILL_TO, real, WRITE, 3, SIZES(random_size(f, 1, 4), random_size(f, 1, 4), random_size(f, 1, 40)));
+    return f;
+}
+
+static void plain_fill(struct fixture *f)
+{
+    EACH(f, FILL_TO)
+        set(f, FILL_TO, at4(f, FILL_TO, i, j, k, l), 0);
+}
+
+static struct fixture *build_tree(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_TREE, seed, real);
+    make(f, TREE_X, real, UPDATE, 4, SIZES(random_size(f, 1, 9), random_size(f, 1, 3), random_size(f, 1, 4),
+                                           random_size(f, 1, 40)));
+    return f;
+}
+
+static void plain_tree(struct fixture *f)
+{
+    uint32_t shards = f->call.view[TREE_X].count[0];
+    for (uint32_t distance = 1; distance < shards; distance *= 2)
+        EACH(f, TREE_X) {
+            if (i % (2 * distance) || i + distance >= shards)
+                continue;
+            size_t at = at4(f, TREE_X, i, j, k, l);
+            set(f, TREE_X, at, get(f, TREE_X, at) + value(f, TREE_X, i + distance, j, k, l));
+        }
+}
+
+static struct fixture *build_norm(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_NORM, seed, real);
+    make(f, NORM_GRAD, real, READ, 3, SIZES(1, random_size(f, 1, 30), random_size(f, 1, 60)));
+    make(f, NORM_OUT, DTYPE_F64, ADD, 1, SIZES(1));
+    return f;
+}
+
+static void plain_norm(struct fixture *f)
+{
+    size_t at = at4(f, NORM_OUT, 0, 0, 0, 0);
+    EACH(f, NORM_GRAD)
+        set(f, NORM_OUT, at, get(f, NORM_OUT, at) + pow(value(f, NORM_GRAD, i, j, k, l), 2));
+}
+
+static struct fixture *build_pack(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_PACK, seed, real);
+    bool gated = random_size(f, 0, 1);
+    uint32_t G = gated ? random_size(f, 1, 4) : 1, U = random_size(f, 1, 100), K = random_size(f, 1, 40);
+    make(f, PACK_FROM, real, READ, gated ? 3 : 2, gated ? SIZES(G, U, K) : SIZES(U, K));
+    make_panels(f, PACK_TO, WRITE, G, U, K);
+    for (size_t i = 0; i < f->memory[PACK_TO].elements; i++)
+        set(f, PACK_TO, i, NAN);
+    return f;
+}
+
+static void plain_pack(struct fixture *f)
+{
+    const struct tensor *w = &f->call.view[PACK_TO];
+    memset(f->memory[PACK_TO].data, 0, f->memory[PACK_TO].elements * sizeof(double));
+    for (size_t g = 0; g < w->count[0]; g++)
+        for (size_t u = 0; u < w->count[1]; u++)
+            for (size_t k = 0; k < w->count[2]; k++)
+                set(f, PACK_TO, panel_at(g, u, k, w->count[1], w->count[2]),
+                    f->call.view[PACK_FROM].rank == 3 ? value(f, PACK_FROM, g, u, k, 0)
+                                                      : value(f, PACK_FROM, u, k, 0, 0));
+}
+
+/* ---- losses ---------------------------------------------------------------------------- */
+
+static struct fixture *build_loss(uint64_t seed, enum dtype real, int loss)
+{
+    struct fixture *f = fixture_new(OP_LOSS, seed, real);
+    uint32_t T = random_size(f, 1, 6), B = random_size(f, 1, 7), N = random_size(f, 1, 70);
+    f->op.choice = loss;
+    make(f, LOSS_Z, real, UPDATE, 3, SIZES(T, B, N));
+    double scale = pow(10, random_size(f, 0, 2)) / 2;
+    EACH(f, LOSS_Z)
+        set(f, LOSS_Z, at4(f, LOSS_Z, i, j, k, l), (double)(float)(scale * value(f, LOSS_Z, i, j, k, l)));
+    if (loss == UNROLL_LOSS_XENT)
+        make_integers(f, LOSS_TARGET, 2, SIZES(T, B), N, true);
+    else
+        make(f, LOSS_TARGET, real, READ, 3, SIZES(T, B, N));
+    f->call.view[LOSS_Z].origin[0] = random_size(f, 0, 2);
+    if (random_size(f, 0, 1))
+        make_integers(f, LOSS_LENGTHS, 1, SIZES(B), T + 3, false);
+    make(f, LOSS_SUM, DTYPE_F64, ADD, 1, SIZES(1));
+    make(f, LOSS_WEIGHT, DTYPE_F64, ADD, 1, SIZES(1));
+    return f;
+}
+
+static struct fixture *build_xent(uint64_t seed, enum dtype real) { return build_loss(seed, real, UNROLL_LOSS_XENT); }
+static struct fixture *build_mse(uint64_t seed, enum dtype real)  { return build_loss(seed, real, UNROLL_LOSS_MSE); }
+
+static bool counts(const struct fixture *f, size_t t, size_t b)
+{
+    return !f->call.view[LOSS_LENGTHS].at ||
+           (double)(f->call.view[LOSS_Z].origin[0] + t) < value(f, LOSS_LENGTHS, b, 0, 0, 0);
+}
+
+static void add_to(struct fixture *f, int slot, double number)
+{
+    size_t at = at4(f, slot, 0, 0, 0, 0);
+    set(f, slot, at, get(f, slot, at) + number);
+}
+
+/* For each row of z: the loss, and z becomes its gradient. */
+static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t t, size_t b, uint32_t n))
+{
+    const struct tensor *z = &f->call.view[LOSS_Z];
+    for (size_t t = 0; t < z->count[0]; t++)
+        for (size_t b = 0; b < z->count[1]; b++) {
+            bool counted = counts(f, t, b) && (f->op.choice != UNROLL_LOSS_XENT || value(f, LOSS_TARGET, t, b, 0, 0) >= 0);
+            if (counted) {
+                add_to(f, LOSS_SUM, row(f, t, b, z->count[2]));
+                add_to(f, LOSS_WEIGHT, 1);
+                continue;
+            }
+            for (size_t n = 0; n < z->count[2]; n++)
+                set(f, LOSS_Z, at4(f, LOSS_Z, t, b, n, 0), 0);
+        }
+}
+
+static double plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
+{
+    double sum = 0, class = value(f, LOSS_TARGET, t, b, 0, 0), of_class = value(f, LOSS_Z, t, b, (size_t)class, 0);
+    for (uint32_t i = 0; i < n; i++)
+        sum += exp(value(f, LOSS_Z, t, b, i, 0));
+    for (uint32_t i = 0; i < n; i++)
+        set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), exp(value(f, LOSS_Z, t, b, i, 0)) / sum - (i == class));
+    return log(sum) - of_class;
+}
+
+static double plain_mse_row(struct fixture *f, size_t t, size_t b, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double error = value(f, LOSS_Z, t, b, i, 0) - value(f, LOSS_TARGET, t, b, i, 0);
+        sum += error * error / n;
+        set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), 2 * error / n);
+    }
+    return sum;
+}
+
+static void plain_xent(struct fixture *f) { plain_loss(f, plain_xent_row); }
+static void plain_mse(struct fixture *f)  { plain_loss(f, plain_mse_row); }
+
+/* A NaN or an infinity among the numbers must reach the sum, whatever its column. */
+static void check_loss_keeps_nan(int loss, const struct cpu_isa *isa)
+{
+    for (uint32_t column = 0; column < 20; column++) {
+        struct fixture *f = build_loss(100 + column, isa->real, loss);
+        f->call.view[LOSS_LENGTHS].at = NULL;
+        uint32_t n = f->call.view[LOSS_Z].count[2];
+        set(f, LOSS_Z, at4(f, LOSS_Z, 0, 0, column % n, 0), column % 2 ? NAN : INFINITY);
+        if (loss == UNROLL_LOSS_XENT)
+            set(f, LOSS_TARGET, at4(f, LOSS_TARGET, 0, 0, 0, 0), 0);
+        run_on(f, isa, 2);
+        CHECK(!isfinite(value(f, LOSS_SUM, 0, 0, 0, 0)), "%s: column %u", isa->name, column);
+        fixture_free(f);
+    }
+}
+
+/* ---- the update ------------------------------------------------------------------------ */
+
+static struct fixture *build_update(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(OP_UPDATE, seed, real);
+    uint32_t a = random_size(f, 1, 3), b = random_size(f, 1, 20), c = random_size(f, 1, 50);
+    f->op.choice = (int)(seed % 5);
+    int rank = 1 + (int)random_size(f, 0, 2), states = optimizer_at(f->op.choice)->states;
+    const uint32_t size[] = { 1, a, b, c }, *shape = size + 4 - rank;
+    uint32_t sums[4] = { 1 };
+    memcpy(sums + 1, shape, (size_t)rank * sizeof *shape);
+    make(f, UPDATE_W, real, UPDATE, rank, shape);
+    make(f, UPDATE_GRAD, real, UPDATE, rank + 1, sums);
+    if (states > 0)
+        make(f, UPDATE_S0, real, UPDATE, rank, shape);
+    if (states > 1)
+        make(f, UPDATE_S1, real, UPDATE, rank, shape);
+    int squares = states > 1 ? UPDATE_S1 : f->op.choice == optimizer_find("rmsprop") ? UPDATE_S0 : -1;
+    if (squares >= 0)
+        EACH(f, squares) {
+            size_t at = at4(f, squares, i, j, k, l);
+            set(f, squares, at, 0.1 + fabs(get(f, squares, at)));
+        }
+    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATE_N));
+    static const double rates[RATE_N] = { 0.1, 0.9, 0.9, 0.99, 1e-8, 0.01, 0, 3 };
+    for (size_t i = 0; i < RATE_N; i++)
+        set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
+    set(f, UPDATE_RUN, at4(f, UPDATE_RUN, RATE_CLIP, 0, 0, 0), random_size(f, 0, 2) * 0.1);
+    make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(3));
+    make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
+    for (size_t i = 0; i < 3; i++)
+        set(f, UPDATE_NORM, at4(f, UPDATE_NORM, i, 0, 0, 0), random_size(f, 1, 9));
+    set(f, UPDATE_WEIGHT, at4(f, UPDATE_WEIGHT, 0, 0, 0, 0), seed % 7 ? random_size(f, 1, 20) : 0);
+    if (seed % 11 == 0)
+        set(f, UPDATE_NORM, at4(f, UPDATE_NORM, 1, 0, 0, 0), NAN);
+    return f;
+}
+
+struct plain_weight { double w, s0, s1; };
+
+/* PyTorch's formulas as its documentation writes them. */
+static void plain_step(const char *name, const double *r, double g, struct plain_weight *p)
+{
+    bool adam = strncmp(name, "adam", 4) == 0, decoupled = strcmp(name, "adamw") == 0;
+    if (decoupled)
+        p->w -= r[RATE_LR] * r[RATE_DECAY] * p->w;
+    else
+        g += r[RATE_DECAY] * p->w;
+    if (strcmp(name, "sgd") == 0) {
+        p->w -= r[RATE_LR] * g;
+    } else if (strcmp(name, "momentum") == 0) {
+        p->s0 = r[RATE_MOMENTUM] * p->s0 + g;
+        p->w -= r[RATE_LR] * p->s0;
+    } else if (strcmp(name, "rmsprop") == 0) {
+        p->s0 = r[RATE_BETA2] * p->s0 + (1 - r[RATE_BETA2]) * g * g;
+        p->w -= r[RATE_LR] * g / (sqrt(p->s0) + r[RATE_EPS]);
+    } else if (adam) {
+        p->s0 = r[RATE_BETA1] * p->s0 + (1 - r[RATE_BETA1]) * g;
+        p->s1 = r[RATE_BETA2] * p->s1 + (1 - r[RATE_BETA2]) * g * g;
+        double mean = p->s0 / (1 - pow(r[RATE_BETA1], r[RATE_STEP]));
+        double square = p->s1 / (1 - pow(r[RATE_BETA2], r[RATE_STEP]));
+        p->w -= r[RATE_LR] * mean / (sqrt(square) + r[RATE_EPS]);
+    }
+}
+
+static double plain_scale(const struct fixture *f)
+{
+    double weight = value(f, UPDATE_WEIGHT, 0, 0, 0, 0), norm = 0;
+    double clip = value(f, UPDATE_RUN, RATE_CLIP, 0, 0, 0);
+    for (size_t i = 0; i < 3; i++)
+        norm += value(f, UPDATE_NORM, i, 0, 0, 0);
+    norm = sqrt(norm) / weight;
+    return weight == 0 || !isfinite(norm) ? 0 : (clip > 0 && clip < norm ? clip / norm : 1) / weight;
+}
+
+static void plain_update(struct fixture *f)
+{
+    const char *name = optimizer_at(f->op.choice)->name;
+    double rate[RATE_N], scale = plain_scale(f);
+    for (size_t i = 0; i < RATE_N; i++)
+        rate[i] = value(f, UPDATE_RUN, i, 0, 0, 0);
+    EACH(f, UPDATE_W) {
+        bool has0 = f->call.view[UPDATE_S0].at, has1 = f->call.view[UPDATE_S1].at;
+        size_t w = at4(f, UPDATE_W, i, j, k, l), g = at4(f, UPDATE_GRAD, 0, i, j, k);
+        size_t s0 = has0 ? at4(f, UPDATE_S0, i, j, k, l) : 0, s1 = has1 ? at4(f, UPDATE_S1, i, j, k, l) : 0;
+        struct plain_weight p = { get(f, UPDATE_W, w), has0 ? get(f, UPDATE_S0, s0) : 0, has1 ? get(f, UPDATE_S1, s1) : 0 };
+        if (scale != 0) {
+            plain_step(name, rate, scale * get(f, UPDATE_GRAD, g), &p);
+            set(f, UPDATE_W, w, p.w);
+            if (has0)
+                set(f, UPDATE_S0, s0, p.s0);
+            if (has1)
+                set(f, UPDATE_S1, s1, p.s1);
+        }
+        set(f, UPDATE_GRAD, g, 0);
+    }
+}
+
+/* Three steps of PyTorch 2's optimizers in double: lr 0.1, weight decay 0.01, else the defaults here. */
+static const struct torch_case { const char *name; double clip, w[5]; } torch_cases[] = {
+    { "sgd",      0, { 0.3785514695, -0.16945062975, 0.932102994, -2.103756198, 0.254505444875 } },
+    { "sgd",      1, { 0.422654423478, -0.222548231208, 0.966000737262, -2.03397570821, 0.197380495341 } },
+    { "momentum", 0, { 0.3350013695, 0.00018542025, 0.839953794, -2.305179798, 0.355753419875 } },
+    { "rmsprop",  0, { -1.12542749667, 0.424201218769, -0.671334556652, -2.61275001256, 1.5726803847 } },
+    { "adam",     0, { 0.2878237609, -0.0787013333681, 0.782925423371, -2.12808102015, 0.338610700444 } },
+    { "adam",     1, { 0.297891548395, -0.0952742595882, 0.78874139192, -2.10554409432, 0.32867696124 } },
+    { "adamw",    0, { 0.288486022082, -0.0785318045064, 0.782232455298, -2.12436330222, 0.338487113605 } },
+};
+
+static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, double allowed)
+{
+    static const double first[5] = { 0.5, -0.25, 1.0, -2.0, 0.125 };
+    static const double g[3][5] = { { 0.3, -1.2, 0.05, 2.0, -0.7 }, { -0.1, 0.4, 0.9, -1.5, 0.2 },
+                                    { 1.0, 0.0, -0.3, 0.6, -0.8 } };
+    const double weight = 4;            /* the gradient arrives as a sum of this weight */
+    struct fixture *f = fixture_new(OP_UPDATE, 1, isa->real);
+    f->op.choice = optimizer_find(c->name);
+    for (int slot = UPDATE_W; slot <= UPDATE_S1; slot++) {
+        make(f, slot, isa->real, UPDATE, slot == UPDATE_GRAD ? 2 : 1, slot == UPDATE_GRAD ? SIZES(1, 5) : SIZES(5));
+        for (size_t i = 0; i < 5; i++)
+            set(f, slot, at4(f, slot, slot == UPDATE_GRAD ? 0 : i, slot == UPDATE_GRAD ? i : 0, 0, 0),
+                slot == UPDATE_W ? first[i] : 0);
+    }
+    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATE_N));
+    make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(1));
+    make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
+    set(f, UPDATE_WEIGHT, at4(f, UPDATE_WEIGHT, 0, 0, 0, 0), weight);
+    for (size_t step = 0; step < 3; step++) {
+        double rate[RATE_N], norm = 0;
+        memcpy(rate, optimizer_at(f->op.choice)->rate, sizeof rate);
+        rate[RATE_LR] = 0.1;
+        rate[RATE_DECAY] = 0.01;
+        rate[RATE_CLIP] = c->clip;
+        rate[RATE_STEP] = (double)step + 1;
+        memcpy(f->call.view[UPDATE_RUN].at, rate, sizeof rate);
+        for (size_t i = 0; i < 5; i++) {
+            set(f, UPDATE_GRAD, at4(f, UPDATE_GRAD, 0, i, 0, 0), weight * g[step][i]);
+            norm += weight * g[step][i] * weight * g[step][i];
+        }
+        set(f, UPDATE_NORM, at4(f, UPDATE_NORM, 0, 0, 0, 0), norm);
+        run_on(f, isa, 1);
+    }
+    for (size_t i = 0; i < 5; i++)
+        CHECK(fabs(value(f, UPDATE_W, i, 0, 0, 0) - c->w[i]) <= allowed, "%s, clip %g, weight %zu: %.12g, PyTorch %.12g",
+              c->name, c->clip, i, value(f, UPDATE_W, i, 0, 0, 0), c->w[i]);
+    fixture_free(f);
+}
+
+static void check_optimizers(void)
+{
+    for (size_t i = 0; i < sizeof torch_cases / sizeof *torch_cases; i++) {
+        check_torch(&torch_cases[i], cpu_isa_find(ISA_SCALAR, DTYPE_F64), 1e-11);
+        check_torch(&torch_cases[i], cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1e-6);
+    }
+    CHECK(optimizer_find("no such optimizer") == -1, "a name of nothing was found");
+    CHECK(optimizer_at(-1) == NULL && optimizer_at(5) == NULL, "there are five optimizers");
+    CHECK(optimizer_find("adamw") == 4 && optimizer_at(4)->states == 2, "adamw is the last");
+}
+
+int main(void)
+{
+    static const struct kind_case cases[] = {
+        { "dropout", build_dropout, plain_dropout, 40, 1e-6, 1e-15 },
+        { "copy",    build_copy,    plain_copy,    30, 1e-6, 0 },
+        { "fill",    build_fill,    plain_fill,    5,  0, 0 },
+        { "tree",    build_tree,    plain_tree,    30, 1e-6, 0 },
+        { "norm",    build_norm,    plain_norm,    30, 1e-13, 1e-13 },
+        { "pack",    build_pack,    plain_pack,    30, 1e-7, 0 },
+        { "xent",    build_xent,    plain_xent,    60, 1e-5, 1e-13 },
+        { "mse",     build_mse,     plain_mse,     40, 1e-6, 1e-14 },
+        { "update",  build_update,  plain_update,  80, 1e-6, 1e-14 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_kind(&cases[i]);
+    check_mask_of_part();
+    for (int i = 0; i < ISA_COUNT; i++) {
+        const struct cpu_isa *isa = cpu_isa_find((enum isa)i, DTYPE_F32);
+        if (!isa)
+            continue;
+        check_loss_keeps_nan(UNROLL_LOSS_XENT, isa);
+        check_loss_keeps_nan(UNROLL_LOSS_MSE, isa);
+    }
+    check_optimizers();
+    return check_finish("test_kernels_training");
+}

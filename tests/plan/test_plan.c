@@ -1,0 +1,262 @@
+/* The passes without arithmetic: every mesh up to 8 lowers, matches and cannot hang; what cannot be cut
+ * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c. */
+#include "check.h"
+#include "plan/plan.h"
+#include <string.h>
+
+static unroll_model *new_model(const char *cell, int layers, int bidirectional, int tied, int projection)
+{
+    unroll_spec s = unroll_spec_default();
+    unroll_model *m = NULL;
+    s.cell = cell;
+    s.layers = layers;
+    s.hidden = 8;
+    s.bidirectional = bidirectional;
+    s.projection = projection;
+    s.tokens = 1;
+    s.input = s.output = 11;
+    s.embed = tied ? (bidirectional ? 16 : 8) : 6;
+    s.tied = tied;
+    s.loss = UNROLL_LOSS_XENT;
+    s.dropout = 0.25f;
+    CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
+    return m;
+}
+
+static struct plan_config config_of(int batch, int layer, int hidden, int chunks)
+{
+    struct plan_config c = plan_config_default();
+    c.T = 12;
+    c.B = 4;
+    c.mesh[M_BATCH] = batch;
+    c.mesh[M_LAYER] = layer;
+    c.mesh[M_HIDDEN] = hidden;
+    c.chunks = chunks;
+    c.packed = true;
+    c.lengths = true;
+    c.carry = true;
+    c.optimizer_states = 2;
+    return c;
+}
+
+static int lower_all(const unroll_model *m, struct plan_config c, struct plan **plans)
+{
+    int ranks = 0;
+    for (int b = 0; b < c.mesh[M_BATCH]; b++)
+        for (int l = 0; l < c.mesh[M_LAYER]; l++)
+            for (int h = 0; h < c.mesh[M_HIDDEN]; h++) {
+                c.at[M_BATCH] = b;
+                c.at[M_LAYER] = l;
+                c.at[M_HIDDEN] = h;
+                if (plan_new(m, &c, &plans[ranks]) != UNROLL_OK) {
+                    while (ranks > 0)
+                        plan_free(plans[--ranks]);
+                    return 0;
+                }
+                ranks++;
+            }
+    return ranks;
+}
+
+static void free_all(struct plan **plans, int ranks)
+{
+    for (int i = 0; i < ranks; i++)
+        plan_free(plans[i]);
+}
+
+static void check_meshes(const unroll_model *m, const char *name)
+{
+    struct plan *plans[RANKS_MAX];
+    for (int batch = 1; batch <= 4; batch++)
+        for (int layer = 1; layer <= 3; layer++)
+            for (int hidden = 1; hidden <= 4; hidden++)
+                for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
+                    if (batch * layer * hidden > 8)
+                        continue;
+                    for (int lanes = 1; lanes <= 3; lanes++) {
+                        struct plan_config c = config_of(batch, layer, hidden, chunks);
+                        c.lanes = lanes;
+                        int ranks = lower_all(m, c, plans);
+                        CHECK(ranks, "%s %dx%dx%d chunks %d: %s", name, batch, layer, hidden, chunks,
+                              unroll_last_error());
+                        if (ranks)
+                            CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d: %s", name, batch,
+                                  layer, hidden, chunks, unroll_last_error());
+                        free_all(plans, ranks);
+                    }
+                }
+}
+
+/* ---- damaged plans --------------------------------------------------------------------- */
+
+static void swap_ops(struct plan *p, int a, int b)
+{
+    struct op kept = p->op[a];
+    p->op[a] = p->op[b];
+    p->op[b] = kept;
+}
+
+static void check_shuffled_sums(const unroll_model *m)
+{
+    struct plan *plans[RANKS_MAX];
+    int ranks = lower_all(m, config_of(2, 1, 1, 3), plans), first = -1, second = -1;
+    for (int i = 0; ranks && i < plans[1]->ops; i++)
+        if (plans[1]->op[i].kind == OP_ALL_REDUCE) {
+            second = first < 0 ? -1 : second < 0 ? i : second;
+            first = first < 0 ? i : first;
+        }
+    CHECK(first >= 0 && second >= 0, "a batch cut sums at least two gradients");
+    if (second < 0)
+        return;
+    swap_ops(plans[1], first, second);
+    CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "shuffled sums are a deadlock");
+    const char *e = unroll_last_error();
+    CHECK(strstr(e, "deadlock") && strstr(e, "rank 0") && strstr(e, "rank 1"), "it names both ends: %s", e);
+    free_all(plans, ranks);
+}
+
+static void remove_op(struct plan *p, int i)
+{
+    memmove(&p->op[i], &p->op[i + 1], (size_t)(p->ops - i - 1) * sizeof *p->op);
+    p->ops--;
+    for (int part = 0; part < PART_N; part++) {
+        p->part[part].first -= p->part[part].first > i;
+        p->part[part].end -= p->part[part].end > i;
+    }
+}
+
+static void check_lost_message(const unroll_model *m)
+{
+    struct plan *plans[RANKS_MAX];
+    int ranks = lower_all(m, config_of(1, 2, 1, 3), plans);
+    for (int i = 0; ranks && i < plans[0]->ops; i++)
+        if (plans[0]->op[i].kind == OP_SEND) {
+            remove_op(plans[0], i);
+            break;
+        }
+    CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a lost send is found");
+    free_all(plans, ranks);
+    ranks = lower_all(m, config_of(1, 2, 1, 3), plans);
+    for (int i = 0; ranks && i < plans[1]->ops; i++)
+        if (plans[1]->op[i].kind == OP_RECV && plans[1]->op[i].part == PART_FORWARD) {
+            remove_op(plans[1], i);
+            break;
+        }
+    CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a send that nobody receives is found");
+    free_all(plans, ranks);
+}
+
+/* Removes each operation whose result another one reads: the check of reads must notice. */
+static void check_lost_operations(const unroll_model *m)
+{
+    struct plan *p;
+    struct plan_config c = config_of(1, 1, 1, 1);
+    CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
+    int ops = p->ops, tried = 0, noticed = 0;
+    plan_free(p);
+    for (int i = 0; i < ops; i++) {
+        CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
+        enum op_kind kind = p->op[i].kind;
+        bool matters = kind == OP_EMBED || kind == OP_RNN || kind == OP_GEMM || kind == OP_GEMM_DX || kind == OP_DROPOUT;
+        remove_op(p, i);
+        tried += matters;
+        noticed += matters && pass_check(p) != UNROLL_OK;
+        plan_free(p);
+    }
+    CHECK(tried > 8 && noticed == tried, "%d of %d lost operations noticed", noticed, tried);
+}
+
+/* Memory given out by list order alone would race on lanes: overlap two buffers, drop a wait. */
+static void check_races(const unroll_model *m)
+{
+    struct plan *p;
+    struct plan_config c = config_of(1, 1, 1, 3);
+    c.lanes = 2;
+    CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
+    int waits = 0, noticed = 0;
+    for (int i = 0; i < p->ops; i++)
+        for (int lane = 0; lane < LANES_MAX; lane++) {
+            int kept = p->op[i].wait[lane];
+            if (kept < 0)
+                continue;
+            p->op[i].wait[lane] = -1;
+            waits++;
+            noticed += pass_check(p) != UNROLL_OK;
+            p->op[i].wait[lane] = kept;
+        }
+    CHECK(waits > 10 && noticed > waits / 2, "%d of %d dropped waits matter and are noticed", noticed, waits);
+    plan_free(p);
+}
+
+/* ---- refusals -------------------------------------------------------------------------- */
+
+static void check_refused(const unroll_model *m, struct plan_config c, unroll_status status, const char *says)
+{
+    struct plan *p = NULL;
+    unroll_status got = plan_new(m, &c, &p);
+    CHECK(got == status && strstr(unroll_last_error(), says), "refused with %d '%s': got %d '%s'", status, says, got,
+          got == UNROLL_OK ? "" : unroll_last_error());
+    if (got == UNROLL_OK)
+        plan_free(p);
+}
+
+static void check_refusals(const unroll_model *m)
+{
+    struct plan_config c = config_of(1, 1, 1, 1);
+    c.mesh[M_TIME] = 2;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "hands its state from step to step");
+    check_refused(m, config_of(1, 4, 1, 1), UNROLL_UNSUPPORTED, "more stages than");
+    check_refused(m, config_of(8, 1, 1, 1), UNROLL_UNSUPPORTED, "fewer ranks");
+    check_refused(m, config_of(1, 1, 1, 13), UNROLL_UNSUPPORTED, "chunks");
+    check_refused(m, config_of(1, 1, 1, 65), UNROLL_USAGE, "chunks");
+    c = config_of(2, 1, 1, 1);
+    c.shards = 3;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "shards");
+    unroll_model *projected = new_model("lstm", 2, 0, 0, 5);
+    check_refused(projected, config_of(1, 1, 2, 1), UNROLL_UNSUPPORTED, "projects");
+    unroll_model_free(projected);
+}
+
+/* Parameters lie at the same offsets in every plan of a model. */
+static void check_offsets(const unroll_model *m)
+{
+    struct plan *train, *infer;
+    struct plan_config c = config_of(1, 1, 1, 3);
+    CHECK(plan_new(m, &c, &train) == UNROLL_OK, "plan: %s", unroll_last_error());
+    c.mode = MODE_INFER;
+    c.T = c.B = 1;
+    c.chunks = 1;
+    CHECK(plan_new(m, &c, &infer) == UNROLL_OK, "plan: %s", unroll_last_error());
+    for (int i = 0; i < train->buffers; i++) {
+        const struct buffer *b = &train->buffer[i];
+        if (b->segment != SEG_PARAM && b->segment != SEG_COPY)
+            continue;
+        int other = plan_find_buffer(infer, b->name);
+        CHECK(other >= 0 && infer->buffer[other].offset == b->offset, "'%s' lies at the same offset", b->name);
+    }
+    CHECK(infer->segment_bytes[SEG_STEP] < train->segment_bytes[SEG_STEP], "inference takes less memory");
+    plan_free(infer);
+    plan_free(train);
+}
+
+int main(void)
+{
+    static const struct { const char *name, *cell; int bidirectional, tied; } models[] = {
+        { "tied lstm", "lstm", 0, 1 }, { "gru", "gru", 0, 0 }, { "bidirectional lstm", "lstm", 1, 1 },
+        { "rnn", "rnn", 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        unroll_model *m = new_model(models[i].cell, 2, models[i].bidirectional, models[i].tied, 0);
+        check_meshes(m, models[i].name);
+        unroll_model_free(m);
+    }
+    unroll_model *m = new_model("lstm", 2, 0, 1, 0);
+    check_shuffled_sums(m);
+    check_lost_message(m);
+    check_lost_operations(m);
+    check_races(m);
+    check_refusals(m);
+    check_offsets(m);
+    unroll_model_free(m);
+    return check_finish("plan");
+}

@@ -1,0 +1,178 @@
+/* Tests of sampling: a model whose outputs do not depend on what it reads has a known distribution, which
+ * the drawn symbols must follow for every temperature and top-k. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "check.h"
+#include "unroll.h"
+
+enum { SYMBOLS = 5, DRAWS = 20000 };
+
+static const char *const symbols[SYMBOLS] = {"a", "b", "c", "\xc3\xa9", "\n"};
+static const double odds[SYMBOLS] = {0.4, 0.3, 0.2, 0.1, 0.0001};
+
+#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
+
+static unroll_model *make_model(bool reads)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_parameter parameter;
+    unroll_model *model = NULL;
+
+    spec.cell = "gru";
+    spec.hidden = 8;
+    spec.tokens = 1;
+    spec.input = spec.output = SYMBOLS;
+    spec.loss = UNROLL_LOSS_XENT;
+    CHECK_OK(unroll_model_new(&spec, 1, &model));
+    CHECK_OK(unroll_model_set_symbols(model, symbols, SYMBOLS));
+    for (int i = 0; i < unroll_model_parameters(model) && !reads; i++) {
+        CHECK_OK(unroll_model_parameter(model, i, &parameter));
+        int count = parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
+        for (int k = 0; k < count; k++)
+            parameter.data[k] = strcmp(parameter.name, "head.bias") == 0 ? (float)log(odds[k]) : 0;
+    }
+    return model;
+}
+
+struct written {
+    int count[SYMBOLS], total, limit;
+    char first[64];
+};
+
+static int take(void *arg, const char *symbol)
+{
+    struct written *written = arg;
+
+    for (int i = 0; i < SYMBOLS; i++)
+        written->count[i] += strcmp(symbol, symbols[i]) == 0;
+    if (strlen(written->first) + strlen(symbol) < sizeof written->first)
+        strcat(written->first, symbol);
+    return ++written->total == written->limit;
+}
+
+static struct written sample(unroll_model *model, const unroll_sample_config *config)
+{
+    struct written written = {.limit = -1};
+
+    CHECK_OK(unroll_sample(model, config, take, &written));
+    return written;
+}
+
+static void check_distribution(unroll_model *model, double temperature, int top_k)
+{
+    unroll_sample_config config = unroll_sample_default();
+    double expected[SYMBOLS], sum = 0;
+    int kept = top_k ? top_k : SYMBOLS;
+
+    config.length = DRAWS;
+    config.temperature = temperature;
+    config.top_k = top_k;
+    for (int i = 0; i < kept; i++)
+        sum += expected[i] = pow(odds[i], 1 / temperature);
+    struct written written = sample(model, &config);
+    CHECK(written.total == DRAWS, "%d symbols", written.total);
+    for (int i = 0; i < SYMBOLS; i++) {
+        double p = i < kept ? expected[i] / sum : 0, deviation = sqrt(DRAWS * p * (1 - p));
+        CHECK(fabs(written.count[i] - DRAWS * p) <= 4.5 * deviation,
+              "temperature %g, top %d: symbol %d %d times, not %.0f", temperature, top_k, i,
+              written.count[i], DRAWS * p);
+    }
+}
+
+static void test_distributions(void)
+{
+    unroll_model *model = make_model(false);
+
+    check_distribution(model, 1, 0);
+    check_distribution(model, 0.5, 0);
+    check_distribution(model, 3, 0);
+    check_distribution(model, 1, 2);
+    check_distribution(model, 0.7, 3);
+    check_distribution(model, 1, 1);
+    unroll_model_free(model);
+}
+
+static void test_seeds_and_prompts(void)
+{
+    unroll_model *model = make_model(true);
+    unroll_sample_config config = unroll_sample_default();
+
+    config.length = 30;
+    config.prompt = "ab\xc3\xa9";
+    struct written one = sample(model, &config), same = sample(model, &config);
+    CHECK(strcmp(one.first, same.first) == 0, "one seed, two texts");
+    config.seed = 2;
+    struct written other = sample(model, &config);
+    CHECK(strcmp(one.first, other.first) != 0, "two seeds, one text");
+    config.temperature = 0;
+    struct written likeliest = sample(model, &config);
+    config.temperature = 2;
+    config.top_k = 1;
+    struct written top = sample(model, &config);
+    CHECK(strcmp(likeliest.first, top.first) == 0, "temperature 0 and top 1 are the same");
+    config.prompt = NULL;
+    struct written without = sample(model, &config);
+    config.prompt = "a";
+    struct written first_symbol = sample(model, &config);
+    CHECK(strcmp(without.first, first_symbol.first) == 0, "no prompt is the first symbol");
+    config.length = 0;
+    CHECK(sample(model, &config).total == 0, "nothing is asked for");
+    unroll_model_free(model);
+}
+
+static void test_the_caller_can_end_it(void)
+{
+    unroll_model *model = make_model(true);
+    unroll_sample_config config = unroll_sample_default();
+    struct written written = {.limit = 3};
+
+    CHECK_OK(unroll_sample(model, &config, take, &written));
+    CHECK(written.total == 3, "%d symbols after the end", written.total);
+    unroll_model_free(model);
+}
+
+static void check_refused(unroll_model *model, const unroll_sample_config *config, unroll_status status,
+                          const char *part)
+{
+    struct written written = {.limit = -1};
+
+    CHECK(unroll_sample(model, config, take, &written) == status && strstr(unroll_last_error(), part), "'%s'",
+          unroll_last_error());
+    CHECK(written.total == 0, "something was written");
+}
+
+static void test_refusals(void)
+{
+    unroll_model *model = make_model(true);
+    unroll_sample_config good = unroll_sample_default(), config = good;
+    unroll_parameter parameter;
+
+    config.prompt = "ab\nax";
+    check_refused(model, &config, UNROLL_DATA, "'the prompt', line 2, column 2: the character 'x' (U+0078)");
+    config.prompt = "a\xff";
+    check_refused(model, &config, UNROLL_DATA, "'the prompt' is not UTF-8");
+    config = good;
+    config.temperature = -1;
+    check_refused(model, &config, UNROLL_USAGE, "temperature = -1");
+    config = good;
+    config.length = -1;
+    check_refused(model, &config, UNROLL_USAGE, "length = -1");
+    CHECK_OK(unroll_model_parameter(model, 0, &parameter));
+    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
+        parameter.data[i] = NAN;
+    check_refused(model, &good, UNROLL_DIVERGED, "symbol 0");
+    unroll_model_free(model);
+}
+
+int main(void)
+{
+    test_distributions();
+    test_seeds_and_prompts();
+    test_the_caller_can_end_it();
+    test_refusals();
+    CHECK(memory_live() == 0, "%d blocks are not released", (int)memory_live());
+    return check_finish("test_sample");
+}

@@ -1,0 +1,455 @@
+/* Tests of training on text: that it learns, allocates nothing, evaluates rightly, and above all that a
+ * saved and loaded training goes on with the same bits. Batches and sampling have their own programs. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "check.h"
+#include "data/text.h"
+#include "unroll.h"
+
+static char folder[] = "/tmp/unroll_trainer_XXXXXX";
+
+static bool says(const char *part)
+{
+    return strstr(unroll_last_error(), part) != NULL;
+}
+
+#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
+#define CHECK_REFUSED(call, status, part) \
+    CHECK((call) == (status) && says(part), "'%s' instead of '%s'", unroll_last_error(), part)
+
+/* ---- a small training ---- */
+
+/* Sentences of a few words in random order: enough to learn, and the same on every machine. */
+static unroll_text *make_text(size_t size, uint64_t seed)
+{
+    static const char *const words[] = {"the ", "sea ", "is ", "wide ", "and ", "deep ", "we ", "sail.\n"};
+    char *bytes = malloc(size + 16);
+    struct rng rng = rng_new(seed, 0);
+    unroll_text *text = NULL;
+
+    strcpy(bytes, "thesaiwdnp l.\n");     /* every symbol of the words, so that all texts have the same */
+    for (size_t at = strlen(bytes); at < size; at = strlen(bytes))
+        strcpy(bytes + at, words[rng_below(&rng, 8)]);
+    CHECK_OK(text_parse(bytes, size, "the test's text", NULL, 0, &text));
+    free(bytes);
+    return text;
+}
+
+struct training {
+    unroll_model *model;
+    unroll_trainer *trainer;
+};
+
+static unroll_spec small_spec(const unroll_text *text)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    spec.cell = "lstm";
+    spec.layers = 2;
+    spec.hidden = 16;
+    spec.dropout = 0.3f;
+    spec.tokens = 1;
+    spec.embed = 8;
+    spec.loss = UNROLL_LOSS_XENT;
+    unroll_text_symbols(text, &spec.input);
+    spec.output = spec.input;
+    return spec;
+}
+
+static unroll_train_config small_config(void)
+{
+    unroll_train_config config = unroll_train_default();
+
+    config.batch = 4;
+    config.bptt = 12;
+    config.rates.learning_rate = 1e-2;
+    config.warmup = 4;
+    config.total_steps = 200;
+    config.threads = 1;
+    config.seed = 7;
+    return config;
+}
+
+static struct training start(const unroll_text *text, const unroll_train_config *config)
+{
+    struct training training = {NULL, NULL};
+    unroll_spec spec = small_spec(text);
+
+    if (CHECK_OK(unroll_model_new(&spec, 3, &training.model)))
+        CHECK_OK(unroll_trainer_new(training.model, text, config, &training.trainer));
+    return training;
+}
+
+static void end(struct training *training)
+{
+    unroll_trainer_free(training->trainer);
+    unroll_model_free(training->model);
+}
+
+static unroll_progress steps(struct training *training, int count)
+{
+    unroll_progress progress = {0};
+
+    for (int i = 0; i < count; i++)
+        if (!CHECK_OK(unroll_trainer_step(training->trainer, &progress)))
+            break;
+    return progress;
+}
+
+static void test_it_learns(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    double before = 0, after = 0;
+
+    CHECK_OK(unroll_trainer_validate(training.trainer, &before));
+    unroll_progress progress = steps(&training, 200);
+    CHECK_OK(unroll_trainer_validate(training.trainer, &after));
+    CHECK(before > 2.3 && after < 0.6 * before, "validation went from %g to %g", before, after);
+    CHECK(progress.step == 200 && progress.characters == 200 * 48, "%d steps", (int)progress.step);
+    CHECK(fabs(progress.epoch - 200.0 / (double)progress.steps_per_epoch) < 1e-9, "epoch %g", progress.epoch);
+    CHECK(progress.norm > 0 && progress.learning_rate < 1e-2 * 0.06, "rate %g", progress.learning_rate);
+    end(&training);
+}
+
+static void test_no_allocation(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    double nats;
+
+    steps(&training, 1);
+    uint64_t before = memory_allocations();
+    steps(&training, 40);
+    CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
+    CHECK(memory_allocations() == before, "%d allocations in 40 steps", (int)(memory_allocations() - before));
+    end(&training);
+}
+
+static void test_divergence_is_reported(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    unroll_spec spec = small_spec(text);
+    struct training training;
+    unroll_parameter parameter;
+    unroll_progress progress;
+
+    CHECK_OK(unroll_model_new(&spec, 3, &training.model));
+    CHECK_OK(unroll_model_parameter(training.model, 0, &parameter));
+    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
+        parameter.data[i] = NAN;
+    CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    CHECK_REFUSED(unroll_trainer_step(training.trainer, &progress), UNROLL_DIVERGED, "step 1: ");
+    end(&training);
+}
+
+static void test_refused_configurations(const unroll_text *text)
+{
+    unroll_spec spec = small_spec(text);
+    unroll_train_config config = small_config();
+    unroll_trainer *trainer = NULL;
+    unroll_model *model;
+    double nats;
+
+    CHECK_OK(unroll_model_new(&spec, 3, &model));
+#define REFUSED(change, status, part)                                                               \
+    do {                                                                                            \
+        config = small_config();                                                                    \
+        change;                                                                                     \
+        CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), status, part);            \
+    } while (0)
+    REFUSED(config.size = 4, UNROLL_USAGE, "unroll_train_default");
+    REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
+    REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
+    REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
+    REFUSED(config.validation = 0.6, UNROLL_USAGE, "validation = 0.6");
+    REFUSED(config.validation = 1e-9, UNROLL_DATA, "too little to validate on");
+    REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
+    REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
+    REFUSED(config.optimizer = "adamax", UNROLL_USAGE, "adamax");
+    config = small_config();
+    config.validation = 0;
+    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+        CHECK_REFUSED(unroll_trainer_validate(trainer, &nats), UNROLL_USAGE, "nothing to validate on");
+    unroll_trainer_free(trainer);
+    unroll_model_free(model);
+}
+
+/* ---- evaluation ---- */
+
+/* The same mean, one row and one character after the other. */
+static double evaluate_slowly(unroll_model *model, const unroll_text *text)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_session *session;
+    unroll_result result = {0};
+
+    config.mode = UNROLL_EVAL;
+    config.carry = 1;
+    config.threads = 1;
+    if (!CHECK_OK(unroll_session_new(model, &config, &session)))
+        return 0;
+    for (size_t i = 0; i + 1 < text->count; i++) {
+        unroll_batch batch = {.tokens = text->tokens + i, .classes = text->tokens + i + 1};
+        if (!CHECK_OK(unroll_forward(session, &batch)))
+            break;
+    }
+    CHECK_OK(unroll_loss_result(session, &result));
+    CHECK(result.weight == (double)text->count - 1, "counted %g", result.weight);
+    unroll_session_free(session);
+    return result.loss;
+}
+
+/* Short texts are read in one piece: the same but for rounding. Long ones in several, each after enough
+ * others to forget where it began. */
+static void test_evaluation(void)
+{
+    static const size_t sizes[] = {40, 64, 65, 1000, 4000, 20011};
+    unroll_text *learnt = make_text(4000, 1);
+    unroll_train_config config = small_config();
+    struct training training = start(learnt, &config);
+
+    steps(&training, 60);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        unroll_text *text = make_text(sizes[i], 2);
+        double nats = 0, expected = evaluate_slowly(training.model, text);
+        int64_t characters = 0;
+        CHECK_OK(unroll_evaluate(training.model, text, 1, &nats, &characters));
+        CHECK(characters == (int64_t)sizes[i] - 1, "%d characters", (int)characters);
+        CHECK(fabs(nats - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], nats,
+              expected);
+        unroll_text_free(text);
+    }
+    end(&training);
+    unroll_text_free(learnt);
+}
+
+/* ---- checkpoints ---- */
+
+static void name_path(char path[256], const char *name)
+{
+    snprintf(path, 256, "%s/%s", folder, name);
+}
+
+static bool same_files(const char *left, const char *right, const char *file)
+{
+    char path[320];
+    void *a = NULL, *b = NULL;
+    size_t size_a = 0, size_b = 0;
+
+    snprintf(path, sizeof path, "%s/%s", left, file);
+    CHECK_OK(read_whole_file(path, UINT32_MAX, &a, &size_a));
+    snprintf(path, sizeof path, "%s/%s", right, file);
+    CHECK_OK(read_whole_file(path, UINT32_MAX, &b, &size_b));
+    bool same = a && b && size_a == size_b && memcmp(a, b, size_a) == 0;
+    release(a);
+    release(b);
+    return same;
+}
+
+static void check_same_checkpoints(const char *left, const char *right, const char *what)
+{
+    CHECK(same_files(left, right, "model.safetensors"), "%s: the weights differ", what);
+    CHECK(same_files(left, right, "optim.safetensors"), "%s: what goes with the weights differs", what);
+}
+
+/* Six steps, against three, a save, a load into a new trainer of another model, and three more. */
+static void check_resume(const unroll_text *text, const char *optimizer, const char *schedule, int first)
+{
+    unroll_train_config config = small_config();
+    char straight[256], stopped[256], resumed[256];
+    double nats;
+
+    config.optimizer = optimizer;
+    config.rates = unroll_rates_default(optimizer);
+    config.schedule = schedule;
+    name_path(straight, "straight");
+    name_path(stopped, "stopped");
+    name_path(resumed, "resumed");
+
+    struct training training = start(text, &config);
+    steps(&training, first);
+    CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
+    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    steps(&training, 3);
+    CHECK_OK(unroll_trainer_save(training.trainer, straight));
+    end(&training);
+
+    training = start(text, &config);
+    steps(&training, 1);        /* a load replaces everything */
+    CHECK_OK(unroll_trainer_load(training.trainer, stopped));
+    CHECK_OK(unroll_trainer_save(training.trainer, resumed));
+    check_same_checkpoints(stopped, resumed, "save, load, save");
+    unroll_progress progress = steps(&training, 3);
+    CHECK(progress.step == first + 3, "%s: step %d", optimizer, (int)progress.step);
+    CHECK_OK(unroll_trainer_save(training.trainer, resumed));
+    check_same_checkpoints(straight, resumed, optimizer);
+    end(&training);
+}
+
+static void test_resume(const unroll_text *text)
+{
+    check_resume(text, "adam", "cosine", 3);
+    check_resume(text, "adamw", "plateau", 70);     /* in the next epoch */
+    check_resume(text, "rmsprop", "constant", 2);
+    check_resume(text, "momentum", "step", 3);
+    check_resume(text, "sgd", "constant", 1);
+}
+
+static void test_mismatches_are_refused(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    unroll_text *other = make_text(4000, 99);
+    struct training training = start(text, &config);
+    char saved[256], missing[256], after[256];
+
+    name_path(saved, "saved");
+    name_path(missing, "missing");
+    name_path(after, "after");
+    steps(&training, 2);
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, missing), UNROLL_DATA, "no checkpoint");
+    CHECK_OK(unroll_trainer_save(training.trainer, after));
+    check_same_checkpoints(saved, after, "a refused load changes nothing");
+    end(&training);
+#define OTHER(change, on, part)                                                                     \
+    do {                                                                                            \
+        config = small_config();                                                                    \
+        change;                                                                                     \
+        training = start(on, &config);                                                              \
+        CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_USAGE, part);            \
+        end(&training);                                                                             \
+    } while (0)
+    OTHER(config.batch = 5, text, "made with batch = 4, this training has 5");
+    OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
+    OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
+    OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
+    OTHER(config.validation = 0.2, text, "made with training_characters = ");
+    OTHER((void)0, other, "made with text_hash = ");
+    unroll_text_free(other);
+}
+
+static void test_damaged_files_are_refused(const unroll_text *text)
+{
+    static const char *const files[] = {"model.safetensors", "optim.safetensors"};
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    char saved[256], after[256], again[256], path[320];
+
+    name_path(saved, "damaged");
+    name_path(after, "before_damage");
+    name_path(again, "after_damage");
+    steps(&training, 2);
+    CHECK_OK(unroll_trainer_save(training.trainer, after));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(unroll_trainer_save(training.trainer, saved));
+        snprintf(path, sizeof path, "%s/%s", saved, files[i]);
+        struct stat info;
+        CHECK(stat(path, &info) == 0 && truncate(path, info.st_size - 4) == 0, "cannot truncate");
+        CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, files[i]);
+        CHECK(unlink(path) == 0, "cannot remove");
+        CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, files[i]);
+    }
+    CHECK_OK(unroll_trainer_save(training.trainer, again));
+    check_same_checkpoints(after, again, "a refused load changes nothing");
+    end(&training);
+}
+
+static void test_places(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    char saved[256], aside[256], slashed[300], foreign[300];
+    struct piece piece = {"mine", 4};
+
+    name_path(saved, "a/b/place");
+    name_path(aside, "a/b/place.old");
+    snprintf(slashed, sizeof slashed, "%s//", saved);
+    CHECK_OK(unroll_trainer_save(training.trainer, slashed));
+    CHECK_OK(unroll_trainer_load(training.trainer, saved));
+    CHECK(!file_exists(aside), "nothing stays aside");
+    CHECK(rename(saved, aside) == 0, "cannot rename");      /* as if killed between the renames */
+    CHECK_OK(unroll_trainer_load(training.trainer, saved));
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    CHECK(file_exists(saved) && !file_exists(aside), "the next save cleans up");
+    snprintf(foreign, sizeof foreign, "%s/diary", saved);
+    CHECK_OK(write_file_atomically(foreign, &piece, 1));
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE,
+                  "'diary', which is not of a checkpoint");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, foreign), UNROLL_USAGE, "is no directory");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/proc/nowhere/ckpt"), UNROLL_RESOURCE,
+                  "/proc/nowhere");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/"), UNROLL_USAGE, "no name");
+    CHECK(file_exists(foreign), "what is not ours stays");
+    end(&training);
+}
+
+/* A child saves again and again until it is killed; whatever the moment, one checkpoint is whole. */
+static void test_kills(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    char saved[256];
+
+    name_path(saved, "killed");
+    struct training training = start(text, &config);
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    for (int i = 0; i < 12; i++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            struct training own = start(text, &config);
+            for (;;) {
+                steps(&own, 1);
+                if (unroll_trainer_save(own.trainer, saved) != UNROLL_OK)
+                    _exit(1);
+            }
+        }
+        usleep(30000 + 1700 * (useconds_t)i);
+        int status = 0;
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        CHECK(WIFSIGNALED(status), "the child could not save");
+        CHECK_OK(unroll_trainer_load(training.trainer, saved));
+    }
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    end(&training);
+}
+
+static void remove_folder(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK(system(command) == 0, "cannot remove %s", folder);
+}
+
+int main(void)
+{
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    unroll_text *text = make_text(4000, 1);
+    test_it_learns(text);
+    test_no_allocation(text);
+    test_divergence_is_reported(text);
+    test_refused_configurations(text);
+    test_evaluation();
+    test_resume(text);
+    test_mismatches_are_refused(text);
+    test_damaged_files_are_refused(text);
+    test_places(text);
+    test_kills(text);
+    unroll_text_free(text);
+    CHECK(memory_live() == 0, "%d blocks are not released", (int)memory_live());
+    remove_folder();
+    return check_finish("test_trainer");
+}

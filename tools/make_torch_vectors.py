@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+"""Makes tests/vectors/*.safetensors: what PyTorch computes in float64, forward and backward, for small
+recurrent networks with random weights, inputs, states and lengths. It is run by hand when a case is added;
+building and testing Unroll need neither Python nor this script.
+
+    pip install torch==2.13.0 numpy safetensors
+    python tools/make_torch_vectors.py            # rewrites tests/vectors, a few seconds
+
+Everything given (weights, inputs, states, cotangents) is rounded to float32 before it is used, so that both
+sides start from the same numbers; results are rounded to float32 once, at the end. tests/vectors/README.md
+describes the files. Cells that PyTorch lacks are written here as plain loops, and the same loops are checked
+against PyTorch on every case it does have.
+"""
+import argparse
+import dataclasses
+import itertools
+import json
+import pathlib
+import zlib
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+GATES = {"rnn": 1, "rnn-relu": 1, "lstm": 4, "gru": 3, "gru-before": 3}
+IGNORED_TARGET = -1
+
+# relu and clipping have kinks. Within float32's error of one, a correct program may take the other slope,
+# so a draw that comes closer than this is thrown away.
+KINK_MARGIN = 1e-4
+
+# PyTorch and the plain loops differ only by the order of sums in float64.
+LOOP_TOLERANCE = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    cell: str
+    layers: int = 1
+    bidirectional: bool = False
+    input: int = 5
+    hidden: int = 6
+    projection: int = 0     # width of h, 0: no projection
+    bias: bool = True
+    peephole: bool = False
+    clip: float = 0.0       # bound on what enters the gates' activation functions, 0: none
+    T: int = 7
+    B: int = 3
+    ragged: bool = False    # lengths differ from row to row; 1 and T always occur
+    empty_row: bool = False # and one row has length 0
+    vocab: int = 0          # > 0: the input is an embedding of this many tokens, of width `input`
+    tied: bool = False      # the head uses the embedding's weights
+    loss: str = ""          # "xent", "mse", or "": no head
+    outputs: int = 0        # of the head
+
+    @property
+    def directions(self):
+        return 2 if self.bidirectional else 1
+
+    @property
+    def width(self):
+        """Of h."""
+        return self.projection or self.hidden
+
+    @property
+    def has_c(self):
+        return self.cell == "lstm"
+
+    @property
+    def in_torch(self):
+        return self.cell != "gru-before" and not self.peephole and not self.clip
+
+    def as_json(self):
+        keys = dataclasses.asdict(self)
+        if not self.loss:
+            for key in ("vocab", "tied", "loss", "outputs"):
+                del keys[key]
+        elif self.vocab:
+            keys["embed"] = self.input
+        return json.dumps(keys | {"torch": torch.__version__.split("+")[0]})
+
+
+class PlainLoop(nn.Module):
+    """The equations one step after another: all cells, on padded rows of any length, 0 included."""
+
+    def __init__(self, case):
+        super().__init__()
+        self.case = case
+        self.nearest_kink = float("inf")
+        for layer in range(case.layers):
+            for suffix in self.suffixes(layer):
+                for name, shape in self.shapes(layer):
+                    self.register_parameter(name + suffix, nn.Parameter(torch.zeros(shape)))
+
+    def suffixes(self, layer):
+        return [f"_l{layer}", f"_l{layer}_reverse"][:self.case.directions]
+
+    def shapes(self, layer):
+        case, rows = self.case, GATES[self.case.cell] * self.case.hidden
+        columns = case.width * case.directions if layer else case.input
+        yield "weight_ih", (rows, columns)
+        yield "weight_hh", (rows, case.width)
+        if case.bias:
+            yield "bias_ih", (rows,)
+            yield "bias_hh", (rows,)
+        if case.projection:
+            yield "weight_hr", (case.projection, case.hidden)
+        if case.peephole:
+            yield "weight_peephole", (3, case.hidden)
+
+    def forward(self, x, lengths, h0, c0):
+        final_h, final_c = [], []
+        for layer in range(self.case.layers):
+            outputs = []
+            for suffix in self.suffixes(layer):
+                k = len(final_h)
+                y, h, c = self.one_direction(x, lengths, h0[k], c0[k], suffix)
+                outputs.append(y)
+                final_h.append(h)
+                final_c.append(c)
+            x = torch.cat(outputs, -1)
+        return x, torch.stack(final_h), torch.stack(final_c)
+
+    def one_direction(self, x, lengths, h, c, suffix):
+        steps = range(len(x))
+        y = [None] * len(x)
+        # Backward in time a row keeps its initial state until its own last step comes up.
+        for t in reversed(steps) if suffix.endswith("_reverse") else steps:
+            alive = (t < lengths).unsqueeze(1)
+            next_h, next_c = self.step(x[t], h, c, suffix)
+            h = torch.where(alive, next_h, h)
+            c = torch.where(alive, next_c, c)
+            y[t] = torch.where(alive, next_h, torch.zeros_like(h))
+        return torch.stack(y), h, c
+
+    def step(self, x, h, c, suffix):
+        weight = {name: getattr(self, name + suffix, None) for name in
+                  ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr", "weight_peephole")}
+        from_x = F.linear(x, weight["weight_ih"], weight["bias_ih"])
+        from_h = F.linear(h, weight["weight_hh"], weight["bias_hh"])
+        if self.case.cell == "lstm":
+            return self.lstm(from_x + from_h, c, weight)
+        if self.case.cell == "gru":
+            return self.gru(from_x, from_h, h), c
+        if self.case.cell == "gru-before":
+            return self.gru_before(from_x, from_h, h, weight), c
+        return self.activate(torch.relu if self.case.cell == "rnn-relu" else torch.tanh, from_x + from_h), c
+
+    def lstm(self, sums, c, weight):
+        i, f, g, o = sums.chunk(4, 1)
+        if self.case.peephole:
+            peep_i, peep_f, peep_o = weight["weight_peephole"]
+            i, f = i + peep_i * c, f + peep_f * c
+        i = self.activate(torch.sigmoid, i)
+        f = self.activate(torch.sigmoid, f)
+        g = self.activate(torch.tanh, g)
+        c = f * c + i * g
+        if self.case.peephole:
+            o = o + peep_o * c
+        o = self.activate(torch.sigmoid, o)
+        h = o * torch.tanh(c)          # a clip bounds the gates only
+        return (F.linear(h, weight["weight_hr"]) if self.case.projection else h), c
+
+    def gru(self, from_x, from_h, h):
+        x_r, x_z, x_n = from_x.chunk(3, 1)
+        h_r, h_z, h_n = from_h.chunk(3, 1)
+        r = self.activate(torch.sigmoid, x_r + h_r)
+        z = self.activate(torch.sigmoid, x_z + h_z)
+        n = self.activate(torch.tanh, x_n + r * h_n)
+        return (1 - z) * n + z * h
+
+    def gru_before(self, from_x, from_h, h, weight):
+        x_r, x_z, x_n = from_x.chunk(3, 1)
+        h_r, h_z, _ = from_h.chunk(3, 1)
+        r = self.activate(torch.sigmoid, x_r + h_r)
+        z = self.activate(torch.sigmoid, x_z + h_z)
+        bias = weight["bias_hh"][-self.case.hidden:] if self.case.bias else None
+        n = self.activate(torch.tanh, x_n + F.linear(r * h, weight["weight_hh"][-self.case.hidden:], bias))
+        return (1 - z) * n + z * h
+
+    def activate(self, function, a):
+        if self.case.clip:
+            self.note_kink(a.abs() - self.case.clip)
+            a = a.clamp(-self.case.clip, self.case.clip)
+        if function is torch.relu:
+            self.note_kink(a)
+        return function(a)
+
+    def note_kink(self, distance):
+        self.nearest_kink = min(self.nearest_kink, distance.abs().min().item())
+
+
+def torch_rnn(case):
+    kind = {"rnn": nn.RNN, "rnn-relu": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}[case.cell]
+    options = {"nonlinearity": "relu"} if case.cell == "rnn-relu" else {}
+    if case.projection:
+        options["proj_size"] = case.projection
+    return kind(case.input, case.hidden, case.layers, bias=case.bias,
+                bidirectional=case.bidirectional, **options)
+
+
+def run_rnn(rnn, x, lengths, h0, c0):
+    """Returns y [T, B, directions*width], zero in the padding, and the final states."""
+    if isinstance(rnn, PlainLoop):
+        return rnn(x, lengths, h0, c0)
+    # PyTorch refuses a row of length 0; it is left out here and keeps its initial state.
+    rows = lengths.nonzero().squeeze(1)
+    packed = pack_padded_sequence(x[:, rows], lengths[rows], enforce_sorted=False)
+    if isinstance(rnn, nn.LSTM):
+        packed, (h, c) = rnn(packed, (h0[:, rows], c0[:, rows]))
+        c = c0.index_copy(1, rows, c)
+    else:
+        packed, h = rnn(packed, h0[:, rows])
+        c = c0
+    y, _ = pad_packed_sequence(packed, total_length=len(x))
+    y = y.new_zeros(len(x), len(lengths), y.shape[2]).index_copy(1, rows, y)
+    return y, h0.index_copy(1, rows, h), c
+
+
+class Model(nn.Module):
+    """[embedding ->] rnn [-> head]; the attribute names are those of the stored parameters."""
+
+    def __init__(self, case, rnn):
+        super().__init__()
+        self.embedding = nn.Embedding(case.vocab, case.input) if case.vocab else None
+        self.rnn = rnn
+        self.head = nn.Linear(case.width * case.directions, case.outputs) if case.loss else None
+        if case.tied:
+            self.head.weight = self.embedding.weight
+
+
+def parameters(case, model):
+    """(name, parameter) in a fixed order; a network without a head is nn.LSTM alone: no "rnn." in front."""
+    for name, parameter in sorted(model.named_parameters()):
+        yield (name if case.loss else name.removeprefix("rnn.")), parameter
+
+
+def draw_lengths(case, random):
+    lengths = [case.T] * case.B
+    if case.ragged:
+        fixed = [case.T, 1] + [0] * case.empty_row
+        lengths = fixed + list(random.randint(1, case.T + 1, case.B - len(fixed)))
+        random.shuffle(lengths)
+    return np.array(lengths, np.int32)
+
+
+def draw(case, random):
+    """All that is given: parameters, inputs, states, and cotangents or targets."""
+    def normal(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    given = {name: random.uniform(-0.6, 0.6, tuple(parameter.shape)).astype(np.float32)
+             for name, parameter in parameters(case, Model(case, PlainLoop(case)))}
+    given["lengths"] = draw_lengths(case, random)
+    valid = np.arange(case.T)[:, None] < given["lengths"]
+    # The padding of what goes in holds numbers like any other, so that a program that reads it is caught.
+    if case.vocab:
+        given["tokens"] = random.randint(0, case.vocab, (case.T, case.B)).astype(np.int32)
+    else:
+        given["x"] = normal(case.T, case.B, case.input)
+    layers = case.layers * case.directions
+    given["h0"] = normal(layers, case.B, case.width)
+    if case.has_c:
+        given["c0"] = normal(layers, case.B, case.hidden)
+    if case.loss == "xent":
+        targets = random.randint(0, case.outputs, (case.T, case.B))
+        counted = valid & (random.uniform(size=valid.shape) < 0.8)
+        given["targets"] = np.where(counted, targets, IGNORED_TARGET).astype(np.int32)
+    elif case.loss == "mse":
+        given["targets"] = normal(case.T, case.B, case.outputs)
+    else:
+        given["dy"] = normal(case.T, case.B, case.directions * case.width) * valid[:, :, None]
+        given["dhN"] = normal(layers, case.B, case.width)
+        if case.has_c:
+            given["dcN"] = normal(layers, case.B, case.hidden)
+    return given
+
+
+def summed_loss(case, out, targets, valid):
+    """The loss added over what is counted, and how many that is."""
+    if case.loss == "xent":
+        loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(),
+                               ignore_index=IGNORED_TARGET, reduction="sum")
+        return loss, (targets != IGNORED_TARGET).sum()
+    return F.mse_loss(out[valid], targets[valid], reduction="sum"), valid.sum() * case.outputs
+
+
+def evaluate(case, rnn, given):
+    """All results of the network around `rnn`: outputs, and the gradients of the sum README.md states."""
+    model = Model(case, rnn)
+    for name, parameter in parameters(case, model):
+        parameter.data = torch.tensor(given[name]).double()
+    tensor = {name: torch.tensor(value) for name, value in given.items()}
+    leaf = {name: tensor[name].double().requires_grad_() for name in ("x", "h0", "c0") if name in given}
+    lengths = tensor["lengths"].long()
+
+    x = model.embedding(tensor["tokens"]) if case.vocab else leaf["x"]
+    c0 = leaf["c0"] if case.has_c else torch.zeros_like(leaf["h0"])
+    y, h, c = run_rnn(model.rnn, x, lengths, leaf["h0"], c0)
+    results = {"hN": h} | ({"cN": c} if case.has_c else {})
+    if case.loss:
+        out = model.head(y)
+        valid = torch.arange(case.T)[:, None] < lengths
+        total, count = summed_loss(case, out, tensor["targets"], valid)
+        results["logits" if case.loss == "xent" else "prediction"] = out
+        results |= {"loss": total.reshape(1), "weight": count.reshape(1)}
+    else:
+        results["y"] = y
+        total = (y * tensor["dy"]).sum() + (h * tensor["dhN"]).sum()
+        if case.has_c:
+            total = total + (c * tensor["dcN"]).sum()
+    total.backward()
+    for name, value in itertools.chain(parameters(case, model), leaf.items()):
+        results["grad." + name] = value.grad
+    return {name: value.detach().double().numpy() for name, value in results.items()}
+
+
+def require_equal(case, results, others):
+    assert results.keys() == others.keys(), f"{case.name}: PyTorch and the loop name different results"
+    for name, value in results.items():
+        error = np.abs(value - others[name]).max() / max(1, np.abs(value).max())
+        assert error <= LOOP_TOLERANCE, f"{case.name}: {name} differs by {error:.1e} from the plain loop"
+
+
+def make(case):
+    """Everything that the file of a case holds: what is given and what comes out, as arrays by name."""
+    for attempt in itertools.count():
+        # RandomState: the one generator of NumPy whose numbers are promised never to change.
+        given = draw(case, np.random.RandomState(zlib.crc32(f"{case.name} {attempt}".encode())))
+        loop = PlainLoop(case)
+        results = evaluate(case, loop, given)
+        if loop.nearest_kink > KINK_MARGIN:
+            break
+    if case.in_torch:
+        loop_results = results
+        results = evaluate(case, torch_rnn(case), given)
+        require_equal(case, results, loop_results)
+    return given | {name: value.astype(np.float32) for name, value in results.items()}
+
+
+def product_cases():
+    """Every cell of PyTorch, shallow and deep, one and two directions, full and ragged."""
+    for cell, layers, bidirectional, ragged in itertools.product(
+            ("rnn", "rnn-relu", "lstm", "gru"), (1, 3), (False, True), (False, True)):
+        name = f"{cell}-l{layers}-{'bi' if bidirectional else 'uni'}-{'ragged' if ragged else 'full'}"
+        yield Case(name, cell, layers, bidirectional, ragged=ragged)
+
+
+def shape_cases():
+    """Sizes that blocks, tails and chunks of a fast program can get wrong."""
+    yield Case("lstm-h20-l2", "lstm", 2, False, 3, 20)
+    for cell in ("rnn", "lstm", "gru"):
+        yield Case(f"{cell}-h20-bi", cell, 1, True, 9, 20, ragged=True)
+    for cell in ("rnn", "rnn-relu", "lstm", "gru"):
+        yield Case(f"{cell}-h33", cell, 1, False, 3, 33, ragged=True)
+        yield Case(f"{cell}-empty-row", cell, 2, True, B=4, ragged=True, empty_row=True)
+    for cell in ("rnn", "lstm", "gru"):
+        yield Case(f"{cell}-one", cell, input=1, hidden=1, T=1, B=1)
+        yield Case(f"{cell}-long", cell, 2, T=40, ragged=True)
+        yield Case(f"{cell}-batch17", cell, input=3, T=5, B=17, ragged=True)
+
+
+def option_cases():
+    yield Case("lstm-no-bias", "lstm", 2, True, bias=False, ragged=True)
+    yield Case("gru-no-bias", "gru", 2, True, bias=False, ragged=True)
+    for layers, bidirectional in itertools.product((1, 2), (False, True)):
+        name = f"lstm-projection-l{layers}-{'bi' if bidirectional else 'uni'}"
+        yield Case(name, "lstm", layers, bidirectional, projection=4, ragged=layers == 2 or bidirectional)
+    for name, cell, options in (("gru-before", "gru-before", {}),
+                                ("lstm-peephole", "lstm", {"peephole": True}),
+                                ("lstm-clip", "lstm", {"clip": 0.75}),
+                                ("lstm-peephole-clip", "lstm", {"peephole": True, "clip": 0.75})):
+        yield Case(f"{name}-l1-uni-full", cell, **options)
+        yield Case(f"{name}-l2-bi-ragged", cell, 2, True, ragged=True, **options)
+    yield Case("gru-before-empty-row", "gru-before", 2, True, B=4, ragged=True, empty_row=True)
+    yield Case("gru-before-no-bias", "gru-before", bias=False, ragged=True)
+    yield Case("gru-before-h20", "gru-before", input=9, hidden=20, ragged=True)
+
+
+def model_cases():
+    language = {"hidden": 16, "layers": 2, "vocab": 11, "outputs": 11, "loss": "xent"}
+    yield Case("language-untied", "lstm", input=8, ragged=True, **language)
+    yield Case("language-tied", "lstm", input=16, tied=True, ragged=True, **language)
+    yield Case("language-tied-projection", "lstm", input=8, projection=8, tied=True, ragged=True, **language)
+    yield Case("language-gru", "gru", input=8, ragged=True, **language)
+    yield Case("regression-full", "lstm", loss="mse", outputs=2)
+    yield Case("regression-ragged", "gru", 2, True, ragged=True, B=4, empty_row=True, loss="mse", outputs=3)
+
+
+def main():
+    repository = pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description="Writes the PyTorch test vectors.")
+    parser.add_argument("--out", type=pathlib.Path, default=repository / "tests" / "vectors")
+    out = parser.parse_args().out
+    torch.set_num_threads(1)    # one order of sums
+    torch.set_default_dtype(torch.float64)
+    out.mkdir(parents=True, exist_ok=True)
+    for case in itertools.chain(product_cases(), shape_cases(), option_cases(), model_cases()):
+        path = out / f"{case.name}.safetensors"
+        save_file(make(case), path, metadata={"case": case.as_json()})
+        path.chmod(0o644)       # save_file leaves it readable by its owner alone
+        print(f"{path.stat().st_size:6d} bytes  {path.name}")
+
+
+if __name__ == "__main__":
+    main()
