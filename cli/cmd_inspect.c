@@ -12,12 +12,21 @@ static const char *const loss_names[] = {
     [UNROLL_LOSS_NONE] = "none", [UNROLL_LOSS_XENT] = "cross-entropy", [UNROLL_LOSS_MSE] = "squared error",
 };
 
+/* As people would write it: 0.2 and not 0.200000003. */
+static json_t *short_real(float value)
+{
+    char text[NUMBER_TEXT];
+
+    snprintf(text, sizeof text, "%.7g", (double)value);
+    return json_real(strtod(text, NULL));
+}
+
 static json_t *specification(const unroll_spec *spec)
 {
-    return json_pack("{ss si si sb si sb sf sb sf sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
+    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
                      "hidden", spec->hidden, "bidirectional", spec->bidirectional, "projection", spec->projection,
-                     "peephole", spec->peephole, "clip", (double)spec->clip, "bias", spec->bias,
-                     "dropout", (double)spec->dropout, "tokens", spec->tokens, "input", spec->input,
+                     "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias,
+                     "dropout", short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input,
                      "embed", spec->embed, "tied", spec->tied, "output", spec->output,
                      "loss", loss_names[spec->loss]);
 }

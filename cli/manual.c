@@ -1,12 +1,13 @@
 /* What is printed about the command itself: help, manual page, completion. All of it comes from the
  * tables of commands and options; only the sentences that no table holds are here. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "commands.h"
 #include "options.h"
 
-enum { WIDTH = 100, DOC_COLUMN = 26, NOTE_LONGEST = 512 };
+enum { WIDTH = 80, DOC_COLUMN = 26, NOTE_LONGEST = 512 };
 
 static const struct {
     unroll_status status;
@@ -56,39 +57,50 @@ static void print_wrapped(const char *text, int column)
     putchar('\n');
 }
 
-/* "rnn, lstm" from "rnn lstm". */
-static int print_choices(char *text, size_t size, const char *choices)
+/* Adds a part to the note: " [" before the first, "; " before the others. */
+__attribute__((format(printf, 2, 3)))
+static void add_part(char note[NOTE_LONGEST], const char *format, ...)
 {
-    int at = 0;
+    size_t at = strlen(note);
+    va_list arguments;
 
-    for (; *choices && (size_t)at + 3 < size; choices++)
-        at += snprintf(text + at, size - (size_t)at, *choices == ' ' ? ", " : "%c", *choices);
-    return at;
+    at += (size_t)snprintf(note + at, NOTE_LONGEST - at, strchr(note, '[') ? "; " : " [");
+    va_start(arguments, format);
+    vsnprintf(note + at, NOTE_LONGEST - at, format, arguments);
+    va_end(arguments);
 }
 
-/* The doc, then in brackets the default, the range and the unit. */
-static void describe(const struct option *o, char text[NOTE_LONGEST])
+/* "rnn, lstm" from "rnn lstm", in place of a range. */
+static void print_choices(char *text, size_t size, const char *choices)
+{
+    for (size_t at = 0; *choices && at + 3 < size; choices++)
+        at += (size_t)snprintf(text + at, size - at, *choices == ' ' ? ", " : "%c", *choices);
+}
+
+/* The doc, then in brackets the unit, the default and what is allowed. */
+static void describe(const struct option *o, char note[NOTE_LONGEST])
 {
     const char *standard = o->fallback ? o->fallback : o->derived;
     bool counts = o->kind == INTEGER || o->kind == NUMBER || o->kind == SECONDS;
-    int at = snprintf(text, NOTE_LONGEST, "%s", o->doc);
+    char choices[NOTE_LONGEST / 2];
 
-    if (o->kind == FLAG || (!standard && !counts))
+    snprintf(note, NOTE_LONGEST, "%s", o->doc);
+    if (o->kind == FLAG)
         return;
-    at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " [%s%s", standard ? "default " : "",
-                   standard ? standard : "");
+    if (o->unit)
+        add_part(note, "%s", o->unit);
+    if (standard)
+        add_part(note, "default %s", standard);
+    if (counts && isinf(o->most))
+        add_part(note, "at least %.10g", o->least);
+    else if (counts)
+        add_part(note, "%.10g to %.10g", o->least, o->most);
     if (o->choices && strchr(o->choices, ' ')) {
-        at += snprintf(text + at, NOTE_LONGEST - (size_t)at, "; ");
-        at += print_choices(text + at, NOTE_LONGEST - (size_t)at, o->choices);
-    } else if (counts) {
-        at += snprintf(text + at, NOTE_LONGEST - (size_t)at, isinf(o->most) ? "%sat least %.10g" : "%s%.10g",
-                       standard ? "; " : "", o->least);
-        if (!isinf(o->most))
-            at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " to %.10g", o->most);
-        if (o->unit || o->kind == SECONDS)
-            at += snprintf(text + at, NOTE_LONGEST - (size_t)at, " %s", o->unit ? o->unit : "seconds");
+        print_choices(choices, sizeof choices, o->choices);
+        add_part(note, "%s", choices);
     }
-    snprintf(text + at, NOTE_LONGEST - (size_t)at, "]");
+    if (strchr(note, '['))
+        strncat(note, "]", NOTE_LONGEST - strlen(note) - 1);
 }
 
 static const char *group_of(const struct option *o)
@@ -158,8 +170,9 @@ void manual_help(enum command command)
         if (!options[id].positional && option_is_of(&options[id], command) && begins_group(id, command))
             print_group(id, command);
     if (command == COMMAND_TRAIN)
-        puts("\nCtrl-C saves and prints how to go on. Every option can also be set by an environment variable\n"
-             "(UNROLL_HIDDEN=128) or in the file of --config; the order is option, variable, file, default.");
+        puts("\nCtrl-C saves and prints how to go on. Every option can also be set by an\n"
+             "environment variable (UNROLL_HIDDEN=128) or in the file of --config; the order\n"
+             "is option, variable, file, default.");
 }
 
 void manual_overview(void)

@@ -28,13 +28,13 @@ OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "numbers", .fallback = 
 OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "symbols", .fallback = "65", RANGE(1, 1114112),
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "symbols of the text")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN), .doc = "read in both directions (not for char-lm)")
+       .commands = IN(TRAIN) | IN(PLAN), .doc = "read in both directions; not for char-lm")
 OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "lstm: width that h is projected to; 0: none")
 OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: gates see the cell state")
-OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .unit = "probability", .fallback = "0", RANGE(0, 0.95),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "of what passes between layers, in training")
+OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.95),
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "part of what passes between layers that is put out in training")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the head uses the weights of the embedding")
 
@@ -49,7 +49,7 @@ OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = "sgd momentum rm
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
        .group = "Training", .commands = IN(TRAIN), .doc = "learning rate at its highest")
 OPTION(MOMENTUM, "momentum", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 0.99999),
-       .group = "Training", .commands = IN(TRAIN), .doc = "of the optimizer momentum")
+       .group = "Training", .commands = IN(TRAIN), .doc = "momentum of the optimizer of that name")
 OPTION(DECAY, "decay", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 10),
        .group = "Training", .commands = IN(TRAIN), .doc = "weight decay of adamw")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
@@ -58,8 +58,8 @@ OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant co
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN), .doc = "length of the schedules cosine and step")
-OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .unit = "updates", .fallback = "100", RANGE(0, INFINITY),
-       .group = "Training", .commands = IN(TRAIN), .doc = "of linear rise of the learning rate")
+OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY),
+       .group = "Training", .commands = IN(TRAIN), .doc = "updates while the learning rate rises linearly")
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
        .commands = IN(TRAIN), .doc = "limit of the norm of the gradient; 0: none")
 OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", RANGE(0.001, 1e6),
@@ -68,8 +68,8 @@ OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INF
        .group = "Training", .commands = IN(TRAIN), .doc = "end after so many updates, instead of --epochs")
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .doc = "end after a time such as 60s, 5m or 2h, resumed parts included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER, .argument = "X", .unit = "of the text", .fallback = "0.1", RANGE(0, 0.5),
-       .group = "Training", .commands = IN(TRAIN), .doc = "last part, not trained on but measured; 0: none")
+OPTION(VALIDATION, "val", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 0.5),
+       .group = "Training", .commands = IN(TRAIN), .doc = "last part of the text, not trained on but measured; 0: none")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
@@ -82,7 +82,7 @@ OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", R
 OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "symbols", .fallback = "0", RANGE(0, 1114112),
        .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE), .doc = "choose among the N likeliest; 0: all")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
-       .commands = IN(TRAIN) | IN(SAMPLE), .doc = "of weights, dropout and samples: the same seed, the same bits")
+       .commands = IN(TRAIN) | IN(SAMPLE), .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
 /* ---- the machine: nothing here changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",

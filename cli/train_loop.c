@@ -44,12 +44,14 @@ static void ask_to_save(int number)
 
 static void listen_to_signals(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
+    struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART}, hangup;
     struct sigaction save = {.sa_handler = ask_to_save, .sa_flags = SA_RESTART};
 
-    for (int i = 0; i < 3; i++)
-        sigaction(stops[i], &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGHUP, &stop, &hangup);
+    if (hangup.sa_handler == SIG_IGN)       /* nohup */
+        signal(SIGHUP, SIG_IGN);
     sigaction(SIGUSR1, &save, NULL);
 }
 
@@ -105,15 +107,17 @@ static double seconds_left(const struct loop *loop)
     return here / (double)loop->steps_here * (double)(t->end_step - loop->progress.step);
 }
 
-/* "step 1,240  loss 1.720  val 1.790  71.2k char/s  grad 0.81  ETA 0:37" */
-static void describe(const struct loop *loop, char line[ROOM])
+/* "step 1,240  loss 1.720  val 1.790  71.2k char/s  grad 0.81  ETA 0:37", with the epoch if there is room */
+static void describe(const struct loop *loop, bool with_epoch, char line[ROOM])
 {
-    char step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT], validation[NUMBER_TEXT] = "";
+    char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT], validation[NUMBER_TEXT] = "";
 
     if (!isnan(loop->t->run.validation))
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
-    snprintf(line, ROOM, "step %s  epoch %.2f  loss %.3f%s  %s char/s  grad %.2g  ETA %s",
-             with_commas(step, loop->progress.step), loop->progress.epoch, mean_loss(loop), validation,
+    if (with_epoch)
+        snprintf(epoch, sizeof epoch, "  epoch %.2f", loop->progress.epoch);
+    snprintf(line, ROOM, "step %s%s  loss %.3f%s  %s char/s  grad %.2g  ETA %s",
+             with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation,
              with_prefix(speed, mean_speed(loop)), loop->progress.norm, as_clock(left, seconds_left(loop)));
 }
 
@@ -125,7 +129,7 @@ static void show_live(struct loop *loop, double now)
     if (!console_is_live() || now - loop->at.drawn < redraw_seconds)
         return;
     loop->at.drawn = now;
-    describe(loop, text);
+    describe(loop, false, text);
     for (int i = 0; i < BAR; i++)
         bar[i] = part * BAR >= i + 0.5 ? '-' : '.';
     snprintf(line, sizeof line, "%3.0f%% %s %s", 100 * part, bar, text);
@@ -139,7 +143,7 @@ static void show_plain(struct loop *loop, double now)
     if (console_is_live() || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
         return;
     loop->at.printed = now;
-    describe(loop, text);
+    describe(loop, true, text);
     say("%s", text);
 }
 
@@ -225,7 +229,7 @@ static unroll_status validate(struct loop *loop)
         run->best_validation = nats;
         run->best = loop->progress.step;
     }
-    describe(loop, line);
+    describe(loop, true, line);
     say("%s%s", line, run->best == loop->progress.step ? "  best" : "");
     loop->at.printed = seconds_of(loop);
     return save(loop);
@@ -336,6 +340,8 @@ static unroll_status print_result(const struct loop *loop)
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
+    const struct settings *s = loop->t->settings;
+    const char *limit = is_given(s, OPTION_FOR) ? "for TIME" : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
     char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], validation[ROOM] = "";
 
     if (!isnan(run->best_validation))
@@ -344,8 +350,8 @@ static void say_result(const struct loop *loop)
     say("done: %s steps, %.2f epochs, %s at %s char/s | loss %.4f%s", with_commas(steps, loop->progress.step),
         loop->progress.epoch, as_clock(clock, seconds_of(loop)), with_prefix(speed, mean_speed(loop)),
         mean_loss(loop), validation);
-    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s N", run->directory, run->directory,
-        run->directory, isinf(loop->t->end_seconds) ? "epochs" : "for");
+    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s", run->directory, run->directory,
+        run->directory, limit);
 }
 
 static unroll_status finish(struct loop *loop)

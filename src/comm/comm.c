@@ -49,8 +49,8 @@ static unroll_status begin(struct meeting *m, struct comm *comm, const int *rank
         m->place++;
     if (m->place < size)
         return UNROLL_OK;
-    return fail(UNROLL_COMMUNICATION, "rank %d is not in the group of %d ranks that meet at tag %u", comm->rank,
-                size, (unsigned)tag);
+    return fail(UNROLL_COMMUNICATION, "rank %d is not in the group of %d ranks that meet at tag %u",
+                comm->rank, size, (unsigned)tag);
 }
 
 static unroll_status send_to(const struct meeting *m, int place, const void *data, size_t bytes)

@@ -111,12 +111,12 @@ static unroll_status threads_recv(struct comm *comm, int from, uint32_t tag, voi
     }
     pthread_mutex_unlock(&box->lock);
     if (!m)
-        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); fix: "
-                    "see why rank %d stopped, or allow more time", comm->rank, box->deadline, from,
+        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); "
+                    "fix: see why rank %d stopped, or allow more time", comm->rank, box->deadline, from,
                     (unsigned)tag, from);
     if (arrived != bytes)
-        return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks "
-                    "run different plans", comm->rank, bytes, from, (unsigned)tag, arrived);
+        return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the "
+                    "ranks run different plans", comm->rank, bytes, from, (unsigned)tag, arrived);
     return UNROLL_OK;
 }
 

@@ -59,22 +59,23 @@ static int master_weight(const struct plan *p, int weight)
     return weight >= 0 && p->buffer[weight].copy_of >= 0 ? p->buffer[weight].copy_of : weight;
 }
 
-/* The gradient of a parameter: [S, ..] of the parameter's [..], rows [first, first + count) of its first axis. */
-static struct view parameter_gradient(const struct plan *p, int buffer, uint32_t first, uint32_t count)
+/* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */
+static struct view parameter_gradient(const struct plan *p, int buffer, int use, uint32_t first, uint32_t count)
 {
     buffer = master_weight(p, buffer);
-    if (buffer < 0 || p->buffer[buffer].gradient < 0)
+    int gradient = buffer < 0 ? -1 : use ? p->buffer[buffer].second : p->buffer[buffer].gradient;
+    if (gradient < 0)
         return view_none();
-    struct view v = view_of(p, p->buffer[buffer].gradient, ADD);
+    struct view v = view_of(p, gradient, ADD);
     v.first[1] = first;
     v.count[1] = count;
     return v;
 }
 
-static struct view all_of_parameter_gradient(const struct plan *p, const struct view *parameter)
+static struct view all_of_parameter_gradient(const struct plan *p, const struct view *parameter, int use)
 {
     uint32_t rows = parameter->buffer < 0 ? 0 : p->buffer[parameter->buffer].size[0];
-    return parameter_gradient(p, parameter->buffer, 0, rows);
+    return parameter_gradient(p, parameter->buffer, use, 0, rows);
 }
 
 static struct op backward_op(const struct op *forward, enum op_kind kind)
@@ -134,7 +135,7 @@ unroll_status adjoint_embed(struct plan *p, int index)
     struct op op = backward_op(&forward, OP_EMBED_GRAD);
     op.view[EMBED_GRAD_TOKENS] = forward.view[EMBED_TOKENS];
     op.view[EMBED_GRAD_DY] = dy;
-    op.view[EMBED_GRAD_DTABLE] = all_of_parameter_gradient(p, &forward.view[EMBED_TABLE]);
+    op.view[EMBED_GRAD_DTABLE] = all_of_parameter_gradient(p, &forward.view[EMBED_TABLE], forward.use);
     return push(p, &op);
 }
 
@@ -153,8 +154,8 @@ unroll_status adjoint_gemm(struct plan *p, int index)
         TRY(push(p, &op));
     }
     TRY(push_weight_gradient(p, &forward, dy, forward.view[GEMM_X],
-                             all_of_parameter_gradient(p, &forward.view[GEMM_W])));
-    return push_bias_gradient(p, &forward, dy, all_of_parameter_gradient(p, &forward.view[GEMM_BIAS]));
+                             all_of_parameter_gradient(p, &forward.view[GEMM_W], forward.use)));
+    return push_bias_gradient(p, &forward, dy, all_of_parameter_gradient(p, &forward.view[GEMM_BIAS], 0));
 }
 
 unroll_status adjoint_dropout(struct plan *p, int index)
@@ -333,7 +334,7 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
         op.view[GEMM_DW_DW].first[1] = row;
         op.view[GEMM_DW_DW].count[1] = gates;
         TRY(push(p, &op));
-        TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, bias_buffer, row, gates)));
+        TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, bias_buffer, 0, row, gates)));
         row += gates;
     }
     return UNROLL_OK;
@@ -348,12 +349,12 @@ unroll_status adjoint_rnn(struct plan *p, int index)
         TRY(push_recurrent_weights(p, &back));
     if (back.view[RNN_DP].buffer >= 0)
         TRY(push_weight_gradient(p, &forward, back.view[RNN_DP], forward.view[RNN_M],
-                                 all_of_parameter_gradient(p, &forward.view[RNN_PROJ])));
+                                 all_of_parameter_gradient(p, &forward.view[RNN_PROJ], 0)));
     if (back.view[RNN_DV].buffer < 0)
         return UNROLL_OK;
     struct view dv = back.view[RNN_DV];
     dv.access = READ;
-    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR]));
+    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR], 0));
 }
 
 /* ---- the pass -------------------------------------------------------------------------- */

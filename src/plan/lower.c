@@ -56,21 +56,32 @@ static unroll_status add_copy(struct plan *p, int master)
     return UNROLL_OK;
 }
 
-/* Gradients of weights have a shard axis in front: [S, ..]. */
-static unroll_status add_parameter_gradient(struct plan *p, int master, struct shape s)
+/* Gradients of weights have a shard axis in front: [S, ..]. Each use of a shared weight is summed apart,
+ * so that the order of a sum does not depend on how the uses take turns. */
+static int add_weight_sum(struct plan *p, int master, const char *prefix, struct shape s)
 {
-    char name[sizeof p->buffer->name + 2];
-    snprintf(name, sizeof name, "d.%s", p->buffer[master].name);
+    char name[sizeof p->buffer->name + 16];
+    snprintf(name, sizeof name, "%s.%s", prefix, p->buffer[master].name);
     memmove(s.axis + 1, s.axis, (BUFFER_AXES - 1) * sizeof *s.axis);
     memmove(s.size + 1, s.size, (BUFFER_AXES - 1) * sizeof *s.size);
     s.rank++;
     s.axis[0] = AX_S;
     s.size[0] = p->config.shards;
-    int gradient = add(p, name, p->config.real, SEG_GRAD, s);
-    if (gradient < 0)
+    int sum = add(p, name, p->config.real, SEG_GRAD, s);
+    if (sum >= 0)
+        p->buffer[sum].parameter = p->buffer[master].parameter;
+    return sum;
+}
+
+static unroll_status add_parameter_gradient(struct plan *p, int master, const struct parameter *q, struct shape s)
+{
+    bool shared = q->role == PARAM_EMBEDDING && p->model->spec.tied;
+    int gradient = add_weight_sum(p, master, "d", s);
+    int second = shared && gradient >= 0 ? add_weight_sum(p, master, "d2", s) : -1;
+    if (gradient < 0 || (shared && second < 0))
         return UNROLL_RESOURCE;
-    p->buffer[gradient].parameter = p->buffer[master].parameter;
     p->buffer[master].gradient = gradient;
+    p->buffer[master].second = second;
     return UNROLL_OK;
 }
 
@@ -101,7 +112,7 @@ static unroll_status lower_parameters(struct plan *p)
         if (is_packed(p, q))
             TRY(add_copy(p, master));
         if (p->config.mode >= MODE_TRAIN)
-            TRY(add_parameter_gradient(p, master, s));
+            TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
             TRY(add_optimizer_states(p, master, s));
     }
@@ -319,6 +330,7 @@ static unroll_status lower_head(struct plan *p, int x, int *z)
     if (c->mode == MODE_TRAIN)
         p->buffer[*z].gradient = *z;                    /* the loss turns z into dz */
     struct op op = op_new(OP_GEMM, PART_FORWARD, depth);
+    op.use = s->tied;
     op.view[GEMM_X] = view_of(p, x, READ);
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);

@@ -29,7 +29,7 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
 {
     /* Made apart: the arguments may lie in the array that moves. */
     struct buffer b = { .dtype = dtype, .segment = segment, .rank = rank, .parameter = -1, .copy_of = -1,
-                        .gradient = -1 };
+                        .gradient = -1, .second = -1 };
     snprintf(b.name, sizeof b.name, "%s", name);
     for (int i = 0; i < rank; i++) {
         b.axis[i] = axis[i];

@@ -179,6 +179,7 @@ struct buffer {
     int          copy_of;                       /* packed copies: the buffer of the master, else -1 */
     bool         wants_gradient;
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
+    int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
     uint64_t     offset, bytes;                 /* in its segment, after place */
 };
@@ -197,6 +198,7 @@ struct op {
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
     int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
+    int          use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int          stream;        /* dropout: which mask */
     float        probability;   /* dropout */
     int          group;         /* communication: index in plan->group, else -1 */

@@ -132,8 +132,23 @@ static int gradient_group(struct plan *p, const struct buffer *master, unsigned 
     return whole;
 }
 
+/* The sum of the second use is added to the first's, and left zero for the next step. */
+static unroll_status join_uses(struct plan *p, int master)
+{
+    int second = p->buffer[master].second;
+    if (second < 0)
+        return UNROLL_OK;
+    struct op copy = op_new(OP_COPY, PART_SUM, 0), fill = op_new(OP_FILL, PART_SUM, 0);
+    copy.view[COPY_FROM] = view_of(p, second, READ);
+    copy.view[COPY_TO] = view_of(p, p->buffer[master].gradient, ADD);
+    fill.view[FILL_TO] = view_of(p, second, WRITE);
+    TRY(push(p, &copy));
+    return push(p, &fill);
+}
+
 static unroll_status sum_parameter(struct plan *p, int master)
 {
+    TRY(join_uses(p, master));
     struct view v = view_of(p, p->buffer[master].gradient, UPDATE);
     struct buffer *gradient = &p->buffer[v.buffer];
     unsigned axes = partial_axes(gradient);

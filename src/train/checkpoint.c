@@ -366,21 +366,20 @@ static size_t parameter_count(const unroll_parameter *parameter)
     return (size_t)parameter->shape[0] * (parameter->rank > 1 ? (size_t)parameter->shape[1] : 1);
 }
 
-/* Both models were checked against one specification, but the files may have been mixed by hand. */
-static unroll_status check_same_parameters(unroll_model *ours, unroll_model *theirs, const char *path)
+/* Equal specifications have equal parameters. The files of two checkpoints may have been mixed by hand. */
+static unroll_status check_same_spec(const unroll_model *ours, const unroll_model *theirs, const char *path)
 {
-    unroll_parameter to, from;
+    unroll_spec our_spec = unroll_spec_default(), their_spec = our_spec;
+    struct fields expected = {0}, found = {0};
 
-    if (unroll_model_parameters(ours) != unroll_model_parameters(theirs))
-        return fail(UNROLL_DATA, "'%s' has %d parameters, not %d", path, unroll_model_parameters(theirs),
-                    unroll_model_parameters(ours));
-    for (int i = 0; i < unroll_model_parameters(ours); i++) {
-        TRY(unroll_model_parameter(ours, i, &to));
-        TRY(unroll_model_parameter(theirs, i, &from));
-        if (strcmp(to.name, from.name) != 0 || parameter_count(&to) != parameter_count(&from))
-            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: '%s' is of another size", path,
-                        from.name);
-    }
+    unroll_model_spec(ours, &our_spec);
+    unroll_model_spec(theirs, &their_spec);
+    describe_spec(&our_spec, &expected);
+    describe_spec(&their_spec, &found);
+    for (int i = 0; i < expected.count; i++)
+        if (strcmp(expected.value[i], found.value[i]) != 0)
+            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %s = %s, not %s", path,
+                        found.key[i], found.value[i], expected.value[i]);
     return UNROLL_OK;
 }
 
@@ -408,7 +407,7 @@ static unroll_status load_from(unroll_trainer *trainer, const char *directory, s
     TRY(read_optimizer_file(trainer, path, loaded));
     TRY(checkpoint_path(directory, MODEL_FILE, path));
     TRY(unroll_model_load(path, &loaded->model));
-    TRY(check_same_parameters(trainer->model, loaded->model, path));
+    TRY(check_same_spec(trainer->model, loaded->model, path));
     return apply(trainer, loaded);
 }
 

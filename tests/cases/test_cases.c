@@ -160,6 +160,16 @@ static int list_quantities(const struct test_case *c, unroll_model *model, unrol
     return n;
 }
 
+/* A tied embedding is used twice; the sums are joined by the update only. */
+static void add_second_use(unroll_session *session, const char *name, struct quantity *q)
+{
+    float *second = calloc(q->count, sizeof *second);
+    CHECK(unroll_read(session, name, second, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
+    for (size_t i = 0; i < q->count; i++)
+        q->gradient[i] += second[i];
+    free(second);
+}
+
 static void read_gradients(unroll_session *session, struct quantity *q, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -167,6 +177,9 @@ static void read_gradients(unroll_session *session, struct quantity *q, int n)
         snprintf(name, sizeof name, "d.%.64s", q[i].name);
         CHECK(unroll_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name,
               unroll_last_error());
+        snprintf(name, sizeof name, "d2.%.64s", q[i].name);
+        if (unroll_count(session, name) == q[i].count)
+            add_second_use(session, name, &q[i]);
     }
 }
 

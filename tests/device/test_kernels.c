@@ -1,6 +1,7 @@
 /* Products, sums over rows and look-ups of the CPU: overlays against the reference, the reference against
- * plain formulas, and the sum contract: chunks of time do not change a bit. */
+ * plain formulas, and the sum contract: chunks of time do not change a bit. `perf`: speed instead. */
 #include "kernel_check.h"
+#include "kernel_perf.h"
 
 /* ---- the product itself ---------------------------------------------------------------- */
 
@@ -354,7 +355,7 @@ static void check_chunks(const struct kind_case *c, int result, const int *timed
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const struct kind_case
         gemm       = { "gemm",       build_gemm,       plain_gemm,       40, 2e-6, 1e-14 },
@@ -366,6 +367,8 @@ int main(void)
     static const int dw_timed[] = { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_RESET }, sum_timed[] = { SUM_ROWS_DY };
     static const int embed_timed[] = { EMBED_GRAD_DY, EMBED_GRAD_TOKENS };
     const struct cpu_isa *scalar = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
+    if (argc > 1 && strcmp(argv[1], "perf") == 0)
+        return kernel_perf();
     for (int i = 0; i < SIMD_ISAS; i++)
         if (cpu_isa_find(simd_isas[i], DTYPE_F32))
             check_products(cpu_isa_find(simd_isas[i], DTYPE_F32));

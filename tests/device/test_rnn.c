@@ -125,8 +125,8 @@ static void plain_row(struct plain *p, uint32_t b)
     }
 }
 
-/* The loss weighs all outputs and final states by the gradients that backward is given. Also finds the largest
- * difference to the outputs and final states that the kernels made. */
+/* The loss weighs all outputs and final states by the gradients that backward is given. Also finds the
+ * largest difference to the outputs and final states that the kernels made. */
 static double plain_run(struct plain *p)
 {
     const struct rnn_case *c = p->c;

@@ -100,9 +100,11 @@ static unroll_progress steps(struct training *training, int count)
 {
     unroll_progress progress = {0};
 
-    for (int i = 0; i < count; i++)
-        if (!CHECK_OK(unroll_trainer_step(training->trainer, &progress)))
-            break;
+    unroll_status status = UNROLL_OK;
+
+    for (int i = 0; i < count && status == UNROLL_OK; i++)
+        status = unroll_trainer_step(training->trainer, &progress);
+    CHECK_OK(status);
     return progress;
 }
 
@@ -133,6 +135,47 @@ static void test_no_allocation(const unroll_text *text)
     steps(&training, 40);
     CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
     CHECK(memory_allocations() == before, "%d allocations in 40 steps", (int)(memory_allocations() - before));
+    end(&training);
+}
+
+/* The text fills one window for each row exactly, nothing is updated, nothing is random: as every epoch
+ * begins with zero states, all have the same loss. */
+static void test_epochs_begin_with_zero_states(void)
+{
+    unroll_text *text = make_text(4 * 12 + 1, 1);
+    unroll_train_config config = small_config();
+    unroll_spec spec = small_spec(text);
+    struct training training;
+
+    config.validation = 0;
+    config.rates.learning_rate = 0;
+    spec.dropout = 0;
+    CHECK_OK(unroll_model_new(&spec, 3, &training.model));
+    CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    double first = steps(&training, 1).loss;
+    unroll_progress second = steps(&training, 1);
+    CHECK(second.loss == first && second.epoch == 2, "losses %.9g and %.9g", first, second.loss);
+    end(&training);
+    unroll_text_free(text);
+}
+
+static void test_validations_steer_the_plateau(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    double first, nats = 0;
+
+    config.schedule = "plateau";
+    config.warmup = 0;
+    struct training training = start(text, &config);
+    CHECK_OK(unroll_trainer_validate(training.trainer, &first));
+    CHECK(steps(&training, 1).learning_rate == 1e-2, "the first rate");
+    end(&training);
+    training = start(text, &config);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
+        CHECK(nats == first, "validation %d: %.9g nats, then %.9g", i, first, nats);
+    }
+    CHECK(steps(&training, 1).learning_rate == 0.5e-2, "half of it after two without a better loss");
     end(&training);
 }
 
@@ -199,11 +242,12 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
     config.threads = 1;
     if (!CHECK_OK(unroll_session_new(model, &config, &session)))
         return 0;
-    for (size_t i = 0; i + 1 < text->count; i++) {
+    unroll_status status = UNROLL_OK;
+    for (size_t i = 0; i + 1 < text->count && status == UNROLL_OK; i++) {
         unroll_batch batch = {.tokens = text->tokens + i, .classes = text->tokens + i + 1};
-        if (!CHECK_OK(unroll_forward(session, &batch)))
-            break;
+        status = unroll_forward(session, &batch);
     }
+    CHECK_OK(status);
     CHECK_OK(unroll_loss_result(session, &result));
     CHECK(result.weight == (double)text->count - 1, "counted %g", result.weight);
     unroll_session_free(session);
@@ -365,6 +409,25 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
+static void test_mixed_files_are_refused(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    unroll_spec spec = small_spec(text);
+    unroll_model *other;
+    char saved[256], path[320];
+
+    name_path(saved, "mixed");
+    snprintf(path, sizeof path, "%s/model.safetensors", saved);
+    spec.dropout = 0.1f;        /* all parameters have the same shapes */
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    CHECK_OK(unroll_model_new(&spec, 3, &other));
+    CHECK_OK(unroll_model_save(other, path));
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "it has dropout = 0.1");
+    unroll_model_free(other);
+    end(&training);
+}
+
 static void test_places(const unroll_text *text)
 {
     unroll_train_config config = small_config();
@@ -440,12 +503,15 @@ int main(void)
     unroll_text *text = make_text(4000, 1);
     test_it_learns(text);
     test_no_allocation(text);
+    test_epochs_begin_with_zero_states();
+    test_validations_steer_the_plateau(text);
     test_divergence_is_reported(text);
     test_refused_configurations(text);
     test_evaluation();
     test_resume(text);
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
+    test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
     unroll_text_free(text);

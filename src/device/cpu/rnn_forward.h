@@ -105,8 +105,8 @@ static void transpose(real *to, size_t to_row, const real *from, size_t from_row
 /* h = P m in place, for n <= PANEL rows: as h^T = P m^T, because P is dense by rows. */
 static void project_rows(const struct rnn *r, size_t b, size_t n)
 {
-    real *h = at_plane(r, 0, b), *m = at_plane(r, spare_plane(r), b), *made = at_plane(r,
-                                                                                       spare_plane(r) + 1, b);
+    real *h = at_plane(r, 0, b);
+    real *m = at_plane(r, spare_plane(r), b), *made = at_plane(r, spare_plane(r) + 1, b);
     struct product p = {
         .m = r->width, .n = n, .k = r->units,
         .a = r->view[RNN_PROJ].at, .a_row = r->view[RNN_PROJ].stride[0], .a_col = 1,
