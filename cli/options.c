@@ -156,7 +156,7 @@ static unroll_status compare_with_run(const struct option *o, const struct setti
 {
     if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "--%s is '%s', but the run was begun with '%s'; fix: leave it out, or begin "
+    return complain(UNROLL_USAGE, "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or begin "
                     "another run", o->name, there->text, saved->text);
 }
 

@@ -250,6 +250,15 @@ static unroll_status step(struct loop *loop)
     return UNROLL_OK;
 }
 
+/* After the numbers are kept. */
+static unroll_status show(struct loop *loop, double now)
+{
+    show_plain(loop, now);
+    unroll_status status = show_sample(loop, now);
+    show_live(loop, now);
+    return status;
+}
+
 static bool is_every(const struct loop *loop, enum option_id option, int64_t otherwise)
 {
     const struct settings *s = loop->t->settings;
@@ -277,11 +286,7 @@ static unroll_status look_after(struct loop *loop)
     bool is_reported = loop->reported == loop->progress.step;
     if (status == UNROLL_OK && !is_reported && (loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds))
         status = report(loop, NAN);
-    show_plain(loop, now);
-    if (status == UNROLL_OK)
-        status = show_sample(loop, now);
-    show_live(loop, now);
-    return status;
+    return status == UNROLL_OK ? show(loop, now) : status;
 }
 
 static unroll_status answer_signals(struct loop *loop)

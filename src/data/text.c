@@ -91,7 +91,7 @@ static size_t count_characters(const struct source *source)
     return count;
 }
 
-static unroll_status check_bytes(const struct source *source)
+static unroll_status check_bytes(const struct source *source, size_t *characters)
 {
     size_t size = (size_t)(source->end - source->at);
 
@@ -102,18 +102,23 @@ static unroll_status check_bytes(const struct source *source)
     if (zero)
         return fail(UNROLL_DATA, "'%.*s' is a binary file, not a text: byte %zu is zero; fix: give UTF-8 "
                     "text", NAME_SHOWN, source->name, (size_t)(zero - source->at));
-    if (count_characters(source) > INT32_MAX)
+    *characters = count_characters(source);
+    if (*characters > INT32_MAX)
         return fail(UNROLL_DATA, "'%.*s' has more than %d characters; fix: cut the file into parts",
                     NAME_SHOWN, source->name, INT32_MAX);
     return UNROLL_OK;
 }
 
-/* codes has room for count_characters. */
+/* codes has room for count_characters. Most characters of most texts are ASCII: they take the short way. */
 static unroll_status decode_all(const struct source *source, int32_t *codes, size_t *count, int32_t *largest)
 {
-    int32_t *next = codes, most = 0;
+    int32_t *next = codes, most = 0x7f;
 
     for (const byte *at = source->at; at < source->end; next++) {
+        if (*at < 0x80) {
+            *next = *at++;
+            continue;
+        }
         int length = decode(at, source->end, next);
         if (length == 0)
             return fail(UNROLL_DATA, "'%.*s' is not UTF-8: byte 0x%02x at offset %zu in line %zu; fix: "
@@ -198,13 +203,11 @@ static unroll_status unknown_character(const unroll_text *text, const char *name
                 (uint32_t)text->tokens[at], text->symbol_count);
 }
 
-static unroll_status renumber(unroll_text *text, const int32_t *number, const char *name)
+static unroll_status check_all_known(const unroll_text *text, const int32_t *number, const char *name)
 {
     for (size_t i = 0; i < text->count; i++)
         if (number[text->tokens[i]] == NO_SYMBOL)
             return unknown_character(text, name, i);
-    for (size_t i = 0; i < text->count; i++)
-        text->tokens[i] = number[text->tokens[i]];
     return UNROLL_OK;
 }
 
@@ -220,8 +223,10 @@ static unroll_status number_characters(unroll_text *text, const char *name, int3
         number[code] = NO_SYMBOL;
     unroll_status status = symbols ? use_symbols(text, number, largest, symbols, symbol_count)
                                    : find_symbols(text, number, largest);
-    if (status == UNROLL_OK)
-        status = renumber(text, number, name);
+    if (status == UNROLL_OK && symbols)
+        status = check_all_known(text, number, name);
+    for (size_t i = 0; i < text->count && status == UNROLL_OK; i++)
+        text->tokens[i] = number[text->tokens[i]];
     release(number);
     return status;
 }
@@ -229,10 +234,11 @@ static unroll_status number_characters(unroll_text *text, const char *name, int3
 static unroll_status parse_into(unroll_text *text, const struct source *source, const char *const *symbols,
                                 int symbol_count)
 {
+    size_t characters;
     int32_t largest;
 
-    TRY(check_bytes(source));
-    text->tokens = allocate_zeroed(count_characters(source), sizeof *text->tokens);
+    TRY(check_bytes(source, &characters));
+    text->tokens = allocate_zeroed(characters, sizeof *text->tokens);
     if (text->tokens == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the characters of '%.*s'", NAME_SHOWN, source->name);
     TRY(decode_all(source, text->tokens, &text->count, &largest));

@@ -125,14 +125,19 @@ int plan_group(struct plan *p, unsigned mesh_axes)
         if (member)
             group.rank[group.size++] = rank;
     }
+    return plan_add_group(p, &group);
+}
+
+int plan_add_group(struct plan *p, const struct group *group)
+{
     for (int i = 0; i < p->groups; i++)
-        if (!memcmp(&p->group[i], &group, sizeof group))
+        if (!memcmp(&p->group[i], group, sizeof *group))
             return i;
     struct group *all = grown(p->group, p->groups, &p->group_room, sizeof *all);
     if (!all)
         return -1;
     p->group = all;
-    all[p->groups] = group;
+    all[p->groups] = *group;
     return p->groups++;
 }
 

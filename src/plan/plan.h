@@ -300,6 +300,7 @@ int plan_rank(const struct plan *);
 int plan_ranks(const struct plan *);
 /* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
 int plan_group(struct plan *, unsigned mesh_axes);
+int plan_add_group(struct plan *, const struct group *);         /* index; equal groups are one */
 
 struct op   op_new(enum op_kind kind, enum part part, int depth);
 struct view view_of(const struct plan *, int buffer, enum access);       /* all of it */

@@ -65,7 +65,7 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
     op.group = group;
     v.access = UPDATE;
     op.view[COMM_X] = v;
-    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, (int)part + 1);
+    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1]);
     return push(p, &op);
 }
 
@@ -115,55 +115,76 @@ static bool lives_here(const struct plan *p, const struct buffer *master)
     return master->homes >> p->config.at[M_LAYER] & 1;
 }
 
-/* The ranks that hold a summand of this parameter's gradient: all along partial axes, but only the
- * stages of a layer cut that use it. */
-static int gradient_group(struct plan *p, const struct buffer *master, unsigned axes)
+static bool is_written(const struct plan *p, int buffer)
 {
-    bool shared = master->homes & (master->homes - 1);
-    int whole = plan_group(p, axes | (shared ? 1u << M_LAYER : 0));
-    if (whole < 0 || !shared)
-        return whole;
-    struct group all = p->group[whole], homes = { .size = 0 };
-    int below = p->config.mesh[M_HIDDEN];               /* ranks count hidden fastest, then layer */
-    for (int i = 0; i < all.size; i++)
-        if (master->homes >> (all.rank[i] / below % p->config.mesh[M_LAYER]) & 1)
-            homes.rank[homes.size++] = all.rank[i];
-    p->group[whole] = homes;                            /* this group was made for this parameter alone */
-    return whole;
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
+                return true;
+    return false;
+}
+
+/* After the tree, shard 0 holds the sum. */
+static struct view sum_of(const struct plan *p, int gradient, enum access access)
+{
+    struct view v = view_of(p, gradient, access);
+    v.count[0] = 1;
+    return v;
+}
+
+/* One use of a weight: over the shards here, then over the ranks of a batch cut. */
+static unroll_status sum_use(struct plan *p, int gradient)
+{
+    unsigned axes = partial_axes(&p->buffer[gradient]);
+    if (p->buffer[gradient].size[0] > 1) {
+        struct op op = op_new(OP_TREE, PART_SUM, 0);
+        op.view[TREE_X] = view_of(p, gradient, UPDATE);
+        TRY(push(p, &op));
+    }
+    if (p->config.mesh[M_BATCH] > 1)
+        axes |= 1u << M_BATCH;
+    return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), sum_of(p, gradient, UPDATE), NULL) : UNROLL_OK;
 }
 
 /* The sum of the second use is added to the first's, and left zero for the next step. */
-static unroll_status join_uses(struct plan *p, int master)
+static unroll_status join_uses(struct plan *p, int first, int second)
 {
-    int second = p->buffer[master].second;
-    if (second < 0)
-        return UNROLL_OK;
     struct op copy = op_new(OP_COPY, PART_SUM, 0), fill = op_new(OP_FILL, PART_SUM, 0);
-    copy.view[COPY_FROM] = view_of(p, second, READ);
-    copy.view[COPY_TO] = view_of(p, p->buffer[master].gradient, ADD);
+    copy.view[COPY_FROM] = sum_of(p, second, READ);
+    copy.view[COPY_TO] = sum_of(p, first, ADD);
     fill.view[FILL_TO] = view_of(p, second, WRITE);
     TRY(push(p, &copy));
     return push(p, &fill);
 }
 
+/* The stages of a layer cut that use this parameter, at our place on the other axes. */
+static int home_group(struct plan *p, const struct buffer *master)
+{
+    struct group homes = { .size = 0 };
+    int at[M_N];
+    memcpy(at, p->config.at, sizeof at);
+    for (int stage = 0; stage < p->config.mesh[M_LAYER]; stage++) {
+        at[M_LAYER] = stage;
+        if (master->homes >> stage & 1)
+            homes.rank[homes.size++] = plan_rank_at(p, at);
+    }
+    return plan_add_group(p, &homes);
+}
+
 static unroll_status sum_parameter(struct plan *p, int master)
 {
-    TRY(join_uses(p, master));
-    struct view v = view_of(p, p->buffer[master].gradient, UPDATE);
-    struct buffer *gradient = &p->buffer[v.buffer];
-    unsigned axes = partial_axes(gradient);
+    int first = p->buffer[master].gradient, second = p->buffer[master].second;
     bool shared = p->buffer[master].homes & (p->buffer[master].homes - 1);
-    if (gradient->size[0] > 1) {
-        struct op op = op_new(OP_TREE, PART_SUM, 0);
-        op.view[TREE_X] = v;
-        TRY(push(p, &op));
+    if (is_written(p, first))
+        TRY(sum_use(p, first));
+    if (second >= 0 && is_written(p, second)) {
+        TRY(sum_use(p, second));
+        TRY(join_uses(p, first, second));
     }
-    if (p->config.mesh[M_BATCH] > 1)
-        axes |= 1u << M_BATCH;
-    if (!axes && !shared)
+    if (!shared)
         return UNROLL_OK;
-    v.count[0] = 1;
-    return push_all_reduce(p, PART_SUM, gradient_group(p, &p->buffer[master], axes), v, NULL);
+    return push_all_reduce(p, PART_SUM, home_group(p, &p->buffer[master]), sum_of(p, first, UPDATE),
+                           NULL);
 }
 
 /* Every weight counts once in the norm: at its first home, and on one rank where all hold the same. */
@@ -172,13 +193,6 @@ static bool owns_norm(const struct plan *p, const struct buffer *master)
     int first = __builtin_ctzll(master->homes);
     return p->config.at[M_LAYER] == first &&
            (master->state[M_HIDDEN] == SPLIT || p->config.at[M_HIDDEN] == 0);
-}
-
-static struct view gradient_sum(const struct plan *p, int master, enum access access)
-{
-    struct view v = view_of(p, p->buffer[master].gradient, access);
-    v.count[0] = 1;                                     /* after the tree, shard 0 holds the sum */
-    return v;
 }
 
 static unroll_status push_norms(struct plan *p)
@@ -192,7 +206,7 @@ static unroll_status push_norms(struct plan *p)
         if (b->segment != SEG_PARAM || !b->homes || !owns_norm(p, b))
             continue;
         struct op op = op_new(OP_NORM, PART_SUM, 0);
-        op.view[NORM_GRAD] = gradient_sum(p, i, READ);
+        op.view[NORM_GRAD] = sum_of(p, b->gradient, READ);
         op.view[NORM_OUT] = view_of(p, norms, ADD);
         view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
         TRY(push(p, &op));
@@ -227,7 +241,7 @@ static unroll_status push_update(struct plan *p, int master)
     struct op op = op_new(OP_UPDATE, PART_UPDATE, 0);
     op.choice = p->config.optimizer;
     op.view[UPDATE_W] = view_of(p, master, UPDATE);
-    op.view[UPDATE_GRAD] = gradient_sum(p, master, UPDATE);
+    op.view[UPDATE_GRAD] = sum_of(p, p->buffer[master].gradient, UPDATE);
     op.view[UPDATE_S0] = optimizer_state(p, master, 0);
     op.view[UPDATE_S1] = optimizer_state(p, master, 1);
     op.view[UPDATE_RUN] = view_of(p, plan_find_buffer(p, "rates"), READ);

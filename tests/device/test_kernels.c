@@ -123,7 +123,7 @@ static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *
     struct plan_config *c = &f->plan.config;
     uint32_t first, count, all = shards[random_size(f, 0, 2)], mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
     c->shards = all;
-    c->B = random_size(f, 1, 12);
+    c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, 100);
     c->T = T;
     f->plan.quantum = random_size(f, 1, 4);
     share(c->B, (int)(all / mine), (int)(all / mine) - 1, 1, &first, &count);   /* the last rank's rows */
@@ -315,7 +315,7 @@ static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t fi
 static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chunks, const int *timed, int n)
 {
     const struct call whole = f->call;
-    double init[2000];
+    double init[100 * 100];
     uint32_t T = whole.view[timed[0]].count[0];
     bool shifts = f->op.kind == OP_GEMM_DW && f->op.shift;
     for (uint32_t i = 0; shifts && i < whole.view[GEMM_DW_INIT].count[0] * whole.view[GEMM_DW_INIT].count[1]; i++) {

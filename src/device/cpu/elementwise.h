@@ -6,7 +6,7 @@
 enum { RUN_SEED, RUN_STEP };            /* of the I64 view DROPOUT_RUN */
 
 /* What decides over one row of units: its place in the whole tensor, the step, the seed and the stream. */
-struct mask { uint32_t key[2], counter[4]; real keep; float probability; };
+struct mask { uint32_t key[2], counter[4]; float probability; real factor[2]; };    /* of dropped, of kept */
 
 static struct mask mask_of(const struct call *call)
 {
@@ -16,21 +16,22 @@ static struct mask mask_of(const struct call *call)
     return (struct mask){
         .key = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->op->stream },
         .counter = { 0, 0, 0, (uint32_t)run[RUN_STEP] },
-        .keep = (real)(1.0 / (1.0 - (double)p)), .probability = p,
+        .probability = p, .factor = { 0, (real)(1.0 / (1.0 - (double)p)) },
     };
 }
 
-/* y = x / (1 - p) where the mask keeps, otherwise 0; unit: the number of x[0] in the whole row. */
+/* y = x / (1 - p) where the mask keeps, otherwise 0; unit: the number of x[0] in the whole row. Four
+ * units share a counter. A table of factors, because the processor can't guess what a mask will do. */
 static void drop_row(struct mask *m, const real *x, real *y, size_t n, uint32_t unit, bool adds)
 {
-    uint32_t word[4];
-    for (size_t i = 0; i < n; i++, unit++) {
-        if (i == 0 || unit % 4 == 0) {
-            m->counter[0] = unit / 4;
-            philox(m->key, m->counter, word);
+    for (size_t i = 0; i < n;) {
+        uint32_t word[4];
+        m->counter[0] = unit / 4;
+        philox(m->key, m->counter, word);
+        for (size_t w = unit % 4; w < 4 && i < n; w++, i++, unit++) {
+            real kept = x[i] * m->factor[philox_unit(word[w]) >= m->probability];
+            y[i] = adds ? y[i] + kept : kept;
         }
-        real kept = philox_unit(word[unit % 4]) >= m->probability ? x[i] * m->keep : 0;
-        y[i] = adds ? y[i] + kept : kept;
     }
 }
 

@@ -1,0 +1,318 @@
+#!/bin/bash
+# The command as its users meet it: help, errors, settings, and a tiny training with everything around it.
+#     tests/cli/test_cli.sh BINARY       with UPDATE=1: writes the golden files anew, to be read before commit
+# Each error case compares exit code and message with golden/errors.txt. Not a test of what is learnt.
+set -u
+shopt -s inherit_errexit 2>/dev/null
+
+binary=$(realpath "$1") || exit 2
+golden=$(realpath "$(dirname "$0")")/golden
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+cd "$place" || exit 2
+unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p') NO_COLOR
+
+passed=0 failed=0 skipped=0
+transcript=$place/transcript
+: > "$transcript"
+
+pass() { passed=$((passed + 1)); }
+miss() { failed=$((failed + 1)); echo "FAILED $*"; }
+skip() { skipped=$((skipped + 1)); echo "skipped: $*"; }
+# holds NAME COMMAND...: the command succeeds
+holds() { local name=$1; shift; if "$@"; then pass; else miss "$name: $*"; fi; }
+
+unroll() { "$binary" "$@"; }
+
+# ---- golden files ----
+
+same_as_golden() {      # FILE: compares standard input with golden/FILE
+    if [ "${UPDATE:-}" ]; then mkdir -p "$golden" && cat > "$golden/$1" && pass && return; fi
+    if diff "$golden/$1" - > difference 2>&1; then pass; else miss "golden/$1: $(sed -n 2p difference)"; fi
+}
+
+# The message without what differs from one machine to another.
+neutral() { sed -e "s|$place|HERE|g" -e 's/\.tmp\.[0-9]*/.tmp.PID/g' message; }
+
+# refuses NAME CODE ARGUMENTS...: the exit code is CODE and the message that of golden/errors.txt
+refuses() {
+    local name=$1 code=$2 found
+    shift 2
+    unroll "$@" > output 2> message < /dev/null
+    found=$?
+    judge "$name" "$code" "$found"
+}
+
+judge() {               # NAME CODE FOUND, with the message in its file
+    { echo "== $1: exit $2"; neutral; } > block
+    cat block >> "$transcript"
+    if [ "$2" -ne "$3" ]; then miss "$1: exit $3, expected $2: $(head -n 1 message)"; return; fi
+    if ! grep -q '^error: ' message; then miss "$1: no error message"; return; fi
+    if [ "${UPDATE:-}" ]; then pass; return; fi
+    awk -v begin="== $1: exit $2" '$0 == begin {on = 1; print; next} /^== / {on = 0} on' \
+        "$golden/errors.txt" > expected
+    if cmp -s block expected; then pass; else miss "$1: $(diff expected block | sed -n 2,3p | tr '\n' ' ')"; fi
+}
+
+# ---- material ----
+
+words="the quick brown fox jumps over a lazy dog while seven wizards boil green soup"
+awk -v words="$words" 'BEGIN { n = split(words, w, " "); s = 1; for (i = 0; i < 1500; i++) {
+    s = (s * 1103515245 + 12345) % 2147483648; printf "%s%s", w[int(s / 65536) % n + 1], i % 9 == 8 ? ".\n" : " " } }' > text.txt
+small="--hidden 16 --layers 2 --batch 4 --bptt 16 --dropout 0.2 --threads 1 --seed 3"
+
+: > empty.txt
+printf 'text\0text' > binary.txt
+printf 'line\ncaf\351 au lait\n' > latin1.txt
+printf 'short' > short.txt
+printf 'the fox ~ dog\n' > foreign.txt
+mkdir directory full && echo 1 > full/file
+echo '{"hidden": 8, "layers": 1' > broken.json
+echo '{"hiden": 8}' > unknown.json
+echo '{"hidden": "8"}' > kind.json
+echo '{"hidden": 8, "hidden": 9}' > twice.json
+echo '[1]' > list.json
+echo '{"hidden": 0}' > range.json
+echo '{"resume": "run"}' > line.json
+echo '{"hidden": 12, "lr": 0.01, "cell": "gru", "for": "9s"}' > good.json
+echo 'no safetensors at all, only words' > words.safetensors
+printf '\060\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' > header.safetensors
+printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}  \0\0\0\0' > foreign.safetensors
+
+# ---- help ----
+
+for command in train eval sample plan inspect check devices completion version help; do
+    unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
+done
+unroll help 2>&1 | same_as_golden help.txt
+unroll --help > a; unroll help > b; holds "--help is help" cmp -s a b
+unroll help train > a; unroll train -h > b; holds "help train is train -h" cmp -s a b
+unroll train text.txt --hidden 3 --help > b; holds "--help anywhere" cmp -s a b
+holds "version" test "$(unroll --version)" = "$(unroll version)"
+unroll completion bash > completion.sh
+holds "completion is bash" bash -n completion.sh
+completes() { bash -c 'source ./completion.sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _unroll; echo ${COMPREPLY[*]}' x "$@"; }
+holds "completes commands" test "$(completes unroll tr)" = train
+holds "completes values" test "$(completes unroll train --cell gr)" = "gru gru-before"
+holds "completes options" test "$(completes unroll eval --js)" = --json
+unroll man > unroll.1
+holds "manual has every option" test "$(grep -c '^\.B \\-\\-' unroll.1)" -ge 40
+if command -v groff > /dev/null; then
+    holds "manual is sound roff" test -z "$(groff -man -Tutf8 -ww unroll.1 2>&1 > /dev/null)"
+else
+    skip "no groff to read the manual"
+fi
+unroll devices > devices.txt; holds "devices" grep -q '^cuda   not in this build' devices.txt
+
+# ---- errors before anything is read ----
+
+refuses "no command" 2
+refuses "misspelt command" 2 trian
+refuses "unknown command" 2 zzzzzzzz
+refuses "misspelt option" 2 train text.txt --hiden 8
+refuses "unknown option" 2 train text.txt --zzzzzzzz 8
+refuses "option of another command" 2 sample run --hidden 8
+refuses "short option" 2 train text.txt -q
+refuses "no value at the end" 2 train text.txt --hidden
+refuses "no value before an option" 2 train text.txt --hidden --layers 2
+refuses "word for a number" 2 train text.txt --hidden many
+refuses "number below range" 2 train text.txt --hidden 0
+refuses "number above range" 2 train text.txt --layers=65
+refuses "fraction for a whole number" 2 train text.txt --hidden 1.5
+refuses "number that is too long" 2 train text.txt --seed 99999999999999999999
+refuses "probability of one" 2 train text.txt --dropout 1
+refuses "rate is nan" 2 train text.txt --lr nan
+refuses "rate is negative" 2 train text.txt --lr -1
+refuses "misspelt choice" 2 train text.txt --cell lstn
+refuses "unknown choice" 2 train text.txt --opt zzzzzzzz
+refuses "no time" 2 train text.txt --for soon
+refuses "time of nothing" 2 train text.txt --for 0s
+refuses "too much validation" 2 train text.txt --val 0.6
+refuses "switch with a word" 2 train text.txt --tied=maybe
+refuses "set without value" 2 train text.txt --set hidden
+refuses "set of an unknown name" 2 train text.txt --set hiden=8
+refuses "set out of range" 2 train text.txt --set hidden=-8
+refuses "empty name" 2 train ""
+refuses "word too many" 2 train text.txt other.txt
+refuses "two ends" 2 train text.txt --epochs 1 --steps 2
+refuses "out and resume" 2 train --resume run --out other
+refuses "bidirectional" 4 train text.txt --bidirectional
+refuses "unknown task" 2 train text.txt --task word-lm
+refuses "no data" 2 train
+refuses "eval without text" 2 eval run
+refuses "sample without model" 2 sample
+refuses "shell that we don't know" 2 completion zsh
+refuses "help of an unknown command" 2 help sampel
+refuses "split of nothing" 2 plan --split two
+refuses "split of an unknown axis" 2 plan --split width=2
+refuses "projection of a gru" 4 plan --cell gru --projection 8
+refuses "tied without embedding" 2 plan --tied
+
+# ---- settings ----
+
+refuses "config is missing" 3 train text.txt --config nothing.json
+refuses "config is no JSON" 3 train text.txt --config broken.json
+refuses "config with an unknown key" 2 train text.txt --config unknown.json
+refuses "config with a wrong kind" 2 train text.txt --config kind.json
+refuses "config with a key twice" 3 train text.txt --config twice.json
+refuses "config is a list" 3 train text.txt --config list.json
+refuses "config out of range" 2 train text.txt --config range.json
+refuses "config with resume" 2 train text.txt --config line.json
+UNROLL_HIDEN=8 refuses "unknown variable" 2 train text.txt
+UNROLL_HIDDEN=x refuses "variable with a word" 2 train text.txt
+
+setting() { unroll train text.txt --dry-run "${@:2}" 2> message | sed -n "s/^  \"$1\": \(.*[^,]\),*$/\1/p"; }
+holds "default" test "$(setting hidden)" = 256
+holds "file over default" test "$(setting hidden --config good.json)" = 12
+holds "variable over file" test "$(UNROLL_HIDDEN=13 setting hidden --config good.json)" = 13
+holds "option over variable" test "$(UNROLL_HIDDEN=13 setting hidden --config good.json --hidden 14)" = 14
+holds "set is an option" test "$(UNROLL_HIDDEN=13 setting hidden --set hidden=14)" = 14
+holds "time in a file" test "$(setting for --config good.json)" = 9.0
+holds "option over another end" test "$(setting steps --config good.json --steps 7)" = 7
+holds "switch off" test "$(setting peephole --peephole --no-peephole)" = false
+unroll train text.txt $small --dry-run > a 2> message
+unroll train --config a --dry-run > b 2> message
+holds "settings are read again" cmp -s a b
+holds "dry run writes nothing" test ! -e runs
+
+# ---- data ----
+
+refuses "text is missing" 3 train nothing.txt
+refuses "text is empty" 3 train empty.txt
+refuses "text is binary" 3 train binary.txt
+refuses "text is not UTF-8" 3 train latin1.txt
+refuses "text is a directory" 3 train directory
+refuses "text is too short" 3 train short.txt
+refuses "text is too short for the batch" 3 train text.txt --batch 60000
+refuses "standard input is empty" 3 train -
+refuses "out is a file" 2 train text.txt --out text.txt
+refuses "out holds something else" 2 train text.txt --out full
+refuses "out is below a file" 5 train text.txt $small --quiet --out text.txt/run
+refuses "out cannot be written" 5 train text.txt $small --quiet --out /proc/unroll
+refuses "no run to resume" 3 train --resume directory
+case $(uname -m) in
+    x86_64) refuses "instruction set of another machine" 4 train text.txt $small --quiet --isa neon ;;
+    *) skip "the message about a foreign instruction set is that of x86_64" ;;
+esac
+
+# ---- a run ----
+
+unroll train text.txt $small --steps 30 --out run --json > result.json 2> message
+holds "train" test $? -eq 0
+for key in steps epochs train_loss val_loss best_val_loss items_per_second seconds out; do
+    holds "result has $key" grep -q "^{.*\"$key\":.*}\$" <(tail -n 1 result.json)
+done
+holds "no terminal, no escapes" test "$(tr -d '[:print:]\n' < message | wc -c)" -eq 0
+holds "a run's files" test -f run/config.json -a -f run/metrics.jsonl -a -f run/model.safetensors -a -d run/ckpt/step-30
+for key in step epoch loss val_loss norm lr items_per_second seconds; do
+    holds "metrics have $key" grep -q "\"$key\":" run/metrics.jsonl
+done
+holds "weights are those of the checkpoint" cmp -s run/model.safetensors run/ckpt/step-30/model.safetensors
+unroll train text.txt $small --steps 30 --quiet > output 2> message
+holds "quiet" test ! -s message -a ! -s output
+holds "default out" cmp -s run/model.safetensors runs/text/model.safetensors
+unroll train - $small --steps 2 --quiet < text.txt; unroll train - $small --steps 2 --quiet < text.txt
+holds "standard input, numbered out" cmp -s runs/stdin/model.safetensors runs/stdin-2/model.safetensors
+
+unroll eval run text.txt > output
+holds "eval" grep -Eq '^[0-9.]+ nats, [0-9.]+ bits per character, perplexity [0-9.]+, [0-9]+ characters$' output
+unroll eval run/model.safetensors - --json < text.txt > output
+holds "eval --json" grep -q '^{"nats":.*"bits_per_character":.*"perplexity":.*"characters":' output
+unroll sample run --length 40 --seed 5 > a; unroll sample run/ckpt/step-30 --length 40 --seed 5 > b
+holds "same seed, same text" cmp -s a b
+unroll sample run --length 40 --prompt "the fox" > b; holds "prompt comes first" grep -q '^the fox' b
+holds "no sample is empty" test "$(wc -c < a)" -ge 41
+unroll inspect run > output; holds "inspect" grep -q '^rnn.weight_hh_l1 *F32 *64 x 16$' output
+unroll inspect run --json > output; holds "inspect --json" grep -q '^{"specification":{"cell":"lstm"' output
+unroll plan --config run/config.json --json > output; holds "plan --json" grep -q '^{' output
+unroll plan --hidden 16 --split batch=2,layer=2 --chunks 2 > output; holds "plan --split" test -s output
+
+# ---- models that are none, and what they do not know ----
+
+head -c 300 run/model.safetensors > truncated.safetensors
+refuses "model is missing" 3 sample nothing.safetensors
+refuses "model is words" 3 sample words.safetensors
+refuses "model has a damaged header" 3 inspect header.safetensors
+refuses "model is foreign" 3 eval foreign.safetensors text.txt
+refuses "model is truncated" 3 inspect truncated.safetensors
+refuses "model is empty" 3 inspect empty.txt
+refuses "directory without model" 3 sample directory
+refuses "text has another character" 3 eval run foreign.txt
+refuses "prompt has another character" 3 sample run --prompt "the ~"
+refuses "temperature below zero" 2 sample run --temperature -1
+refuses "out is a run" 2 train text.txt --out run
+for command in version "eval run text.txt --json" "sample run --length 9" "inspect run" "plan --hidden 8"; do
+    unroll $command > /dev/full 2> message
+    judge "full disk behind ${command%% *}" 5 $?
+done
+
+# ---- going on ----
+
+refuses "resume with another width" 2 train --resume run --hidden 8
+UNROLL_BATCH=8 refuses "resume with another batch by variable" 2 train --resume run
+refuses "resume with another text" 2 train foreign.txt --resume run --quiet --batch 4
+refuses "resume as a trial" 2 train --resume run --dry-run
+unroll train --resume run --quiet --json > output
+holds "resume of what is done" grep -q '"steps":30' output
+holds "same value is no change" unroll train --resume run --hidden 16 --quiet
+
+cp -r run damaged && head -c 500 run/ckpt/step-30/optim.safetensors > damaged/ckpt/step-30/optim.safetensors
+refuses "checkpoint is damaged" 3 train --resume damaged --steps 40 --quiet
+cp -r run lines && echo 'no JSON' > lines/metrics.jsonl
+refuses "metrics are damaged" 3 train --resume lines --steps 40 --quiet
+cp -r run other && sed -i 's/"hidden": 16/"hidden": 17/' other/config.json
+refuses "settings are not the checkpoint's" 2 train --resume other --steps 40 --quiet
+cp -r run disk && ln -sf /dev/full disk/metrics.jsonl
+refuses "disk is full for metrics" 5 train --resume disk --steps 40 --quiet
+holds "nothing lost" test -d disk/ckpt/step-31 -o -d disk/ckpt/step-30
+(trap '' XFSZ; ulimit -f 30; unroll train text.txt $small --steps 40 --out large --quiet) > output 2> message
+judge "file is too large for a checkpoint" 5 $?
+holds "no half checkpoint" test -z "$(ls large/ckpt)"
+unroll train text.txt --cell rnn-relu --hidden 16 --layers 1 --batch 4 --bptt 16 --threads 1 --opt sgd --lr 100 \
+    --clip 0 --warmup 0 --steps 200 --save-every 1 --out diverged --quiet > output 2> message
+judge "diverged" 6 $?
+
+# wait_for FILE: until it holds something; a slow machine gets 20 s
+wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }
+begin() { "$binary" train text.txt $small --steps 1500 --save-every 50 --out "$1" > output 2> message & child=$!; wait_for "$1/metrics.jsonl"; }
+
+unroll train text.txt $small --steps 1500 --quiet --out straight
+begin term
+kill -TERM $child; wait $child; holds "SIGTERM exits with 75" test $? -eq 75
+holds "resume line" grep -q '^resume: unroll train --resume term$' message
+unroll train --resume term --quiet --json > output
+holds "resume after SIGTERM is bit-exact" cmp -s term/model.safetensors straight/model.safetensors
+holds "result after resume" grep -q '"steps":1500' output
+holds "metrics have no step twice" test -z "$(sed 's/,.*//' term/metrics.jsonl | sort | uniq -d)"
+
+begin killed
+refuses "run is being trained" 2 train --resume killed --quiet
+sleep 0.2; kill -KILL $child; wait $child 2> /dev/null
+unroll train --resume killed --quiet
+holds "resume after SIGKILL is bit-exact" cmp -s killed/model.safetensors straight/model.safetensors
+holds "newest and best are kept" test "$(ls killed/ckpt | wc -l)" -le 2
+
+begin asked
+kill -USR1 $child; sleep 0.1; kill -INT $child; wait $child; holds "SIGINT exits with 75" test $? -eq 75
+holds "SIGUSR1 saves and goes on" test "$(grep -c '^resume:' message)" -eq 2
+unroll train --resume asked --quiet
+holds "resume after SIGINT is bit-exact" cmp -s asked/model.safetensors straight/model.safetensors
+
+unroll train text.txt $small --for 0.5s --sample-every 0.2s --out timed 2> message
+holds "--for ends" grep -q '^done: ' message
+holds "a sample is shown when asked for" grep -q '^  "' message
+unroll train text.txt $small --steps 20 --val 0 --json --quiet --out blind > output
+holds "no validation" grep -q '"val_loss":null' output
+
+if command -v script > /dev/null; then
+    TERM=xterm script -qec "$binary train text.txt $small --steps 600 --sample-every 0.1s --out live" typescript > /dev/null 2>&1
+    holds "live line on a terminal" grep -q '% -*\.* step ' typescript
+    TERM=xterm NO_COLOR=1 script -qec "$binary train text.txt $small --steps 600 --sample-every 0.1s --out plain" typescript > /dev/null 2>&1
+    holds "NO_COLOR" test "$(grep -c "$(printf '\033')\[2m" typescript)" -eq 0
+else
+    skip "no script(1) to play a terminal"
+fi
+
+if [ "${UPDATE:-}" ]; then cp "$transcript" "$golden/errors.txt"; fi
+echo "cli: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,29 @@
+/* All ranks of a mesh in one process: a plan, a store, an instance and a thread for each coordinate. */
+#ifndef PLAN_MESH_H
+#define PLAN_MESH_H
+#include "device/cpu/instance.h"
+
+struct mesh_run {
+    int ranks;
+    struct plan *plan[RANKS_MAX];
+    struct store *store[RANKS_MAX];
+    struct instance *instance[RANKS_MAX];
+    struct comm *comm[RANKS_MAX];
+};
+
+/* config.at is ignored: every coordinate is opened, with the model's weights and random inputs that depend
+ * on global indices alone. */
+unroll_status mesh_open(const unroll_model *, struct plan_config, const struct cpu_isa *, int threads,
+                        struct mesh_run *);
+void mesh_close(struct mesh_run *);
+
+/* Forward, backward and sums on all ranks; the first error. */
+unroll_status mesh_gradients(struct mesh_run *);
+/* And the update. */
+unroll_status mesh_update(struct mesh_run *);
+
+/* The greatest difference between a rank's gradients and the serial ones, relative to the serial ones' scale;
+ * *different counts numbers that are not the same bits. */
+double mesh_difference(const struct mesh_run *serial, const struct mesh_run *mesh, size_t *different);
+
+#endif

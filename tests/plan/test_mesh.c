@@ -1,0 +1,151 @@
+/* The passes with arithmetic: a 2-layer language model with tied embedding, ragged, with dropout, cut along
+ * batch, layer and hidden in every product up to 2x2x2 with 1, 3 and 6 chunks. The gradients equal the
+ * serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for layer cuts and
+ * chunks, and for batch cuts whose shards are the serial run's shards too. */
+#include "check.h"
+#include "plan/mesh.h"
+
+static unroll_model *new_model(const char *cell, int bidirectional, int tied, float dropout)
+{
+    unroll_spec s = unroll_spec_default();
+    unroll_model *m = NULL;
+    s.cell = cell;
+    s.layers = 2;
+    s.hidden = 8;
+    s.bidirectional = bidirectional;
+    s.tokens = 1;
+    s.input = s.output = 11;
+    s.embed = bidirectional ? 16 : 8;
+    s.tied = tied;
+    s.loss = UNROLL_LOSS_XENT;
+    s.dropout = dropout;
+    CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
+    return m;
+}
+
+static struct plan_config config_of(int batch, int layer, int hidden, int chunks, enum dtype real)
+{
+    struct plan_config c = plan_config_default();
+    c.real = real;
+    c.T = 12;
+    c.B = 4;
+    c.mesh[M_BATCH] = batch;
+    c.mesh[M_LAYER] = layer;
+    c.mesh[M_HIDDEN] = hidden;
+    c.chunks = chunks;
+    c.packed = true;
+    c.lengths = true;
+    c.optimizer_states = 1;
+    return c;
+}
+
+static void check_against(const struct mesh_run *serial, const unroll_model *m, struct plan_config c,
+                          const struct cpu_isa *isa, int threads, const char *name, double tolerance, bool same_bits)
+{
+    struct mesh_run run;
+    size_t different = 0;
+    char what[128];
+    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d lanes %d shards %u %s", name, c.mesh[M_BATCH], c.mesh[M_LAYER],
+             c.mesh[M_HIDDEN], c.chunks, c.lanes, c.shards, isa->name);
+    unroll_status status = mesh_open(m, c, isa, threads, &run);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&run);
+    if (CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error())) {
+        double worst = mesh_difference(serial, &run, &different);
+        CHECK(worst <= tolerance, "%s: gradients are off by %.2e", what, worst);
+        CHECK(!same_bits || !different, "%s: %zu numbers have other bits", what, different);
+    }
+    mesh_close(&run);
+}
+
+static void check_products(const char *cell, int bidirectional, int tied, float dropout, enum dtype real)
+{
+    const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
+    unroll_model *m = new_model(cell, bidirectional, tied, dropout);
+    struct mesh_run serial;
+    unroll_status status = mesh_open(m, config_of(1, 1, 1, 1, real), isa, 1, &serial);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&serial);
+    if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
+        return;
+    static const int chunks[] = { 1, 3, 6 };
+    for (int mesh = 0; mesh < 8; mesh++)
+        for (int i = 0; i < 3; i++) {
+            int batch = 1 + (mesh & 1), layer = 1 + (mesh >> 1 & 1), hidden = 1 + (mesh >> 2 & 1);
+            bool same_bits = batch == 1 && hidden == 1;
+            struct plan_config c = config_of(batch, layer, hidden, chunks[i], real);
+            check_against(&serial, m, c, isa, 1, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
+            c.lanes = 2;
+            if (mesh == 0 || mesh == 2)
+                check_against(&serial, m, c, isa, 2, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
+        }
+    mesh_close(&serial);
+    unroll_model_free(m);
+}
+
+/* With as many shards in the serial run, batch cuts keep their bits too. */
+static void check_shards(enum dtype real)
+{
+    const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
+    unroll_model *m = new_model("lstm", 0, 1, 0.25f);
+    struct mesh_run serial;
+    struct plan_config c = config_of(1, 1, 1, 1, real);
+    c.shards = 4;
+    unroll_status status = mesh_open(m, c, isa, 1, &serial);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&serial);
+    CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error());
+    for (int batch = 1; batch <= 4 && status == UNROLL_OK; batch *= 2)
+        for (int layer = 1; layer <= 2; layer++)
+            for (int chunks = 1; chunks <= 3; chunks += 2) {
+                struct plan_config cut = config_of(batch, layer, 1, chunks, real);
+                cut.shards = 4;
+                check_against(&serial, m, cut, isa, 1, "lstm", 1e-12, true);
+            }
+    mesh_close(&serial);
+    unroll_model_free(m);
+}
+
+/* The clipped update after a cut is the serial one: every weight counts once in the norm. */
+static void check_update(void)
+{
+    const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F64);
+    unroll_model *m = new_model("lstm", 0, 1, 0);
+    struct mesh_run serial, run;
+    unroll_status status = mesh_open(m, config_of(1, 1, 1, 1, DTYPE_F64), isa, 1, &serial);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&serial);
+    if (status == UNROLL_OK)
+        status = mesh_open(m, config_of(2, 2, 2, 3, DTYPE_F64), isa, 1, &run);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&run);
+    if (!CHECK(status == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    for (int rank = 0; rank < run.ranks; rank++) {
+        const double *one = instance_buffer(serial.instance[0], "norms"), *here = instance_buffer(run.instance[rank],
+                                                                                                 "norms");
+        for (int i = 0; i < m->parameters; i++)
+            CHECK(here[i] >= one[i] * (1 - 1e-12) && here[i] <= one[i] * (1 + 1e-12),
+                  "rank %d: the squared norm of %s is %.17g, serial %.17g", rank, m->parameter[i].name, here[i], one[i]);
+        const double *weight = instance_buffer(run.instance[rank], "weight_sum");
+        CHECK(*weight == *(double *)instance_buffer(serial.instance[0], "weight_sum"), "rank %d: weight %g", rank,
+              *weight);
+    }
+    CHECK(mesh_update(&serial) == UNROLL_OK && mesh_update(&run) == UNROLL_OK, "%s", unroll_last_error());
+    mesh_close(&run);
+    mesh_close(&serial);
+    unroll_model_free(m);
+}
+
+int main(void)
+{
+    check_products("lstm", 0, 1, 0.25f, DTYPE_F64);
+    check_products("gru", 0, 0, 0, DTYPE_F64);
+    check_products("rnn", 1, 1, 0.25f, DTYPE_F64);
+    check_products("lstm", 1, 0, 0, DTYPE_F64);
+    check_products("lstm", 0, 1, 0.25f, DTYPE_F32);
+    check_shards(DTYPE_F64);
+    check_shards(DTYPE_F32);
+    check_update();
+    return check_finish("mesh");
+}
