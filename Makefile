@@ -1,10 +1,12 @@
-# make            builds build/unroll and build/libunroll.a
-# make demo       installs what is needed, builds, trains a network on text for a minute
-# make test       installs what the tests need, builds and runs them all
-# make help       the longer targets
+# make              build/unroll and build/libunroll.a
+# make demo         installs what is needed, builds, trains a network on real text for a minute
+# make test         installs what the tests need, builds and runs them all
+# make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
+# make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
+# make vectors      makes the PyTorch vectors anew (wants PyTorch)
 #
-# Flags: no contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so
-# that every instruction set gives the same bits.
+# No contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so that every
+# instruction set gives the same bits.
 B       ?= build
 CC      ?= gcc
 CFLAGS  ?= -O2
@@ -15,16 +17,11 @@ ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma
 ISA_avx512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma
-ISA_SOURCES = %_avx2.c %_avx512.c %_neon.c
 
-SOURCES := $(wildcard src/*/*.c src/device/cpu/*.c)
-ifeq ($(ARCH),x86_64)
-SOURCES := $(filter-out %_neon.c,$(SOURCES))
-else
-SOURCES := $(filter-out %_avx2.c %_avx512.c,$(SOURCES))
-endif
-OBJECTS := $(SOURCES:%.c=$B/%.o)
-CLI     := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
+OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),%_avx2.c %_avx512.c,%_avx2.c %_avx512.c %_neon.c))
+SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/cpu/*.c))
+OBJECTS   := $(SOURCES:%.c=$B/%.o)
+CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
 all: $B/unroll
 
@@ -32,7 +29,7 @@ $B/unroll: $(CLI) $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
 $B/libunroll.a: $(OBJECTS)
-	rm -f $@
+	@rm -f $@
 	ar rcs $@ $^
 
 $B/%_avx2.o: %_avx2.c
@@ -43,10 +40,24 @@ $B/%_avx512.o: %_avx512.c
 	$(CC) $(CFLAGS) $(FLAGS) $(ISA_avx512) -c $< -o $@
 $B/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(FLAGS) -c $< -o $@
+	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
--include $(OBJECTS:.o=.d) $(CLI:.o=.d)
+# ---- what it takes ------------------------------------------------------------------------
+
+NEEDED = gcc make libc6-dev libjansson-dev
+deps:
+	@tools/install.sh $(NEEDED)
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh $B
+
+# ---- tests --------------------------------------------------------------------------------
+
+include tests/tests.mk
 
 clean:
 	rm -rf $B
-.PHONY: all clean
+.PHONY: all clean deps demo
+
+-include $(OBJECTS:.o=.d) $(CLI:.o=.d) $(TEST_OBJECTS:.o=.d)

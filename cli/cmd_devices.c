@@ -51,7 +51,8 @@ static unroll_status print_as_json(double memory, double limit)
         json_object_set_new(isas, name, json_boolean(available));
     return print_json(json_pack("{si so sI so sb sb}", "processors", usable_processors(), "isa", isas,
                                 "memory_bytes", (json_int_t)memory, "memory_limit_bytes",
-                                isinf(limit) ? json_null() : json_integer((json_int_t)limit), "cuda", 0, "xla", 0));
+                                isinf(limit) ? json_null() : json_integer((json_int_t)limit), "cuda", 0,
+                                "xla", 0));
 }
 
 unroll_status cmd_devices(struct settings *settings)

@@ -14,8 +14,8 @@ static unroll_status open_text(unroll_model *model, const char *path, unroll_tex
 
     unroll_model_spec(model, &spec);
     if (symbols == NULL)
-        return complain(UNROLL_UNSUPPORTED, "this model has no symbols, so it reads no text; fix: give one that "
-                        "'unroll train' made");
+        return complain(UNROLL_UNSUPPORTED, "this model has no symbols, so it reads no text; fix: give one "
+                        "that 'unroll train' made");
     unroll_status status = unroll_text_open(path, symbols, spec.input, text);
     return status == UNROLL_OK ? status : complain_library(status);
 }
@@ -27,8 +27,8 @@ static unroll_status print(bool json, double nats, int64_t characters)
     if (json)
         return print_json(json_pack("{sf sf sf sI}", "nats", nats, "bits_per_character", bits, "perplexity",
                                     perplexity, "characters", (json_int_t)characters));
-    printf("%.4f nats, %.4f bits per character, perplexity %.3f, %" PRId64 " characters\n", nats, bits, perplexity,
-           characters);
+    printf("%.4f nats, %.4f bits per character, perplexity %.3f, %" PRId64 " characters\n", nats, bits,
+           perplexity, characters);
     return UNROLL_OK;
 }
 

@@ -23,8 +23,9 @@ static json_t *short_real(float value)
 
 static json_t *specification(const unroll_spec *spec)
 {
-    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
-                     "hidden", spec->hidden, "bidirectional", spec->bidirectional, "projection", spec->projection,
+    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell,
+                     "layers", spec->layers, "hidden", spec->hidden, "bidirectional", spec->bidirectional,
+                     "projection", spec->projection,
                      "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias,
                      "dropout", short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input,
                      "embed", spec->embed, "tied", spec->tied, "output", spec->output,

@@ -24,7 +24,8 @@ static unroll_status read_cut(const char *cut, unroll_plan_config *config)
             return UNROLL_OK;
         }
     }
-    return complain(UNROLL_USAGE, "--split: there is no axis '%s' to cut; fix: choose batch, layer or hidden", axis);
+    return complain(UNROLL_USAGE, "--split: there is no axis '%s' to cut; fix: choose batch, layer or hidden",
+                    axis);
 }
 
 static unroll_status read_split(const char *split, unroll_plan_config *config)
@@ -35,8 +36,8 @@ static unroll_status read_split(const char *split, unroll_plan_config *config)
     if (split == NULL)
         return UNROLL_OK;
     if (snprintf(cuts, sizeof cuts, "%s", split) >= (int)sizeof cuts || *split == '\0')
-        return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split batch=2",
-                        split);
+        return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split "
+                        "batch=2", split);
     for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
         status = read_cut(cut, config);
     return status;

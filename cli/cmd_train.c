@@ -43,10 +43,11 @@ static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
 static unroll_status check_request(struct settings *s)
 {
     if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
-        return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out --out");
+        return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out "
+                        "--out");
     if (is_given(s, OPTION_RESUME) && is_on(s, OPTION_DRY_RUN))
-        return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; fix: "
-                        "give one of them");
+        return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; "
+                        "fix: give one of them");
     unroll_status status = settings_need(s, OPTION_DATA);
     if (status != UNROLL_OK)
         return status;
@@ -138,7 +139,6 @@ static int64_t count_steps_of_epoch(const struct training *t)
 /* How fast steps are, measured on a network that is then thrown away. Steps per second. */
 static unroll_status measure_speed(const struct training *t, double *speed)
 {
-    enum { STEPS_AT_MOST = 50 };
     const double seconds_at_most = 0.3;     /* a user waits for the first loss */
     unroll_model *model;
     unroll_trainer *trainer = NULL;
@@ -150,7 +150,7 @@ static unroll_status measure_speed(const struct training *t, double *speed)
     if (status != UNROLL_OK)
         return status;
     status = new_trainer(t, model, &trainer);
-    while (status == UNROLL_OK && steps < STEPS_AT_MOST && (steps < 1 || seconds_now() - began < seconds_at_most)) {
+    while (status == UNROLL_OK && (steps < 1 || seconds_now() < began + seconds_at_most)) {
         status = unroll_trainer_step(trainer, &progress);
         if (status != UNROLL_OK)
             complain_library(status);

@@ -39,7 +39,8 @@ static unroll_status refuse_command(const char *name)
         if (command_is_listed(c))
             suggestion_offer(&suggestion, commands[c].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name, suggestion.nearest);
+        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name,
+                        suggestion.nearest);
     return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: 'unroll help' lists them", name);
 }
 
@@ -48,7 +49,8 @@ static unroll_status flush_results(unroll_status status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s", strerror(errno));
+    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s",
+                                  strerror(errno));
     return status == UNROLL_OK ? lost : status;
 }
 
@@ -108,7 +110,8 @@ int main(int count, char *words[])
 
     signal(SIGXFSZ, SIG_IGN);       /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {
-        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train FILE");
+        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train "
+                 "FILE");
         return UNROLL_USAGE;
     }
     command = find_command(words[1]);

@@ -214,7 +214,8 @@ static void roff_option(const struct option *o)
     if (o->positional)
         snprintf(name, sizeof name, "%s", o->argument);
     else
-        snprintf(name, sizeof name, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        snprintf(name, sizeof name, "--%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
     fputs(".B ", stdout);
     roff_text(name);
     describe(o, note);
@@ -252,8 +253,9 @@ static void roff_options(void)
 static void roff_surroundings(void)
 {
     puts(".SH SETTINGS\n"
-         "An option wins over an environment variable, a variable over the file of \\-\\-config, the file over\n"
-         "the default. The variable of \\-\\-top\\-k is UNROLL_TOP_K. A switch is put out by \\-\\-no\\-NAME.\n"
+         "An option wins over an environment variable, a variable over the file of\n"
+         "\\-\\-config, the file over the default. The variable of \\-\\-top\\-k is UNROLL_TOP_K.\n"
+         "A switch is put out by \\-\\-no\\-NAME.\n"
          ".SH FILES\n"
          "A run is a directory:\n"
          ".TP\n.B config.json\nall settings as they were worked out\n"
@@ -303,7 +305,8 @@ static void bash_values(void)
         if (o->positional)
             continue;
         if (o->kind == CHOICE)
-            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name, o->choices);
+            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name,
+                   o->choices);
         else if (o->kind == PATH || o->kind == DIRECTORY)
             printf("        --%s) COMPREPLY=($(compgen -%c -- \"$word\")); return;;\n", o->name,
                    o->kind == PATH ? 'f' : 'd');

@@ -48,7 +48,8 @@ void network_name(const unroll_spec *spec, char text[NAME_MAX])
     if (spec->peephole)
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", peephole");
     if (spec->embed)
-        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec->tied ? "tied embedding" : "embedding", spec->embed);
+        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec->tied ? "tied embedding" : "embedding",
+                 spec->embed);
 }
 
 unroll_status network_open(const char *path, unroll_model **model)

@@ -6,8 +6,8 @@
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
        .commands = IN(EVAL) | IN(SAMPLE) | IN(INSPECT),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
-OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE, .commands = IN(TRAIN) | IN(EVAL),
-       .doc = "text in UTF-8; - is standard input")
+OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
+       .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .positional = 1, .scope = LINE, .commands = IN(HELP),
        .doc = "the command to explain")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback = "bash", .positional = 1,
@@ -15,10 +15,12 @@ OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback
 
 /* ---- the network ---- */
 OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm", .fallback = "char-lm",
-       .group = "Network", .commands = IN(TRAIN), .doc = "what is learnt: char-lm foretells the next character")
-OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = "rnn rnn-relu lstm gru gru-before", .fallback = "lstm",
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it (the 2014 paper)")
+       .group = "Network", .commands = IN(TRAIN),
+       .doc = "what is learnt: char-lm foretells the next character")
+OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = "rnn rnn-relu lstm gru gru-before",
+       .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "
+              "(the 2014 paper)")
 OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "stacked layers")
 OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", RANGE(1, 16384),
@@ -29,12 +31,14 @@ OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "symbols", .fallback = 
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "symbols of the text")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN), .doc = "read in both directions; not for char-lm")
-OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0", RANGE(0, 16384),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "lstm: width that h is projected to; 0: none")
+OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0",
+       RANGE(0, 16384), .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "lstm: width that h is projected to; 0: none")
 OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: gates see the cell state")
 OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.95),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "part of what passes between layers that is put out in training")
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "part of what passes between layers that is put out in training")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the head uses the weights of the embedding")
 
@@ -54,7 +58,8 @@ OPTION(DECAY, "decay", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 
        .group = "Training", .commands = IN(TRAIN), .doc = "weight decay of adamw")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
        .fallback = "cosine", .group = "Training", .commands = IN(TRAIN),
-       .doc = "learning rate over time; step: a tenth at 60% and 85%; plateau: lower when validation stands still")
+       .doc = "learning rate over time; step: a tenth at 60% and 85%; plateau: lower when validation "
+              "stands still")
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN), .doc = "length of the schedules cosine and step")
@@ -63,26 +68,32 @@ OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, I
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
        .commands = IN(TRAIN), .doc = "limit of the norm of the gradient; 0: none")
 OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", RANGE(0.001, 1e6),
-       .scope = FREE, .group = "Training", .commands = IN(TRAIN), .doc = "end after so many passes through the text")
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
+       .doc = "end after so many passes through the text")
 OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INFINITY), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .doc = "end after so many updates, instead of --epochs")
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN), .doc = "end after a time such as 60s, 5m or 2h, resumed parts included, instead of --epochs")
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "end after a time such as 60s, 5m or 2h, resumed parts included, instead of --epochs")
 OPTION(VALIDATION, "val", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 0.5),
-       .group = "Training", .commands = IN(TRAIN), .doc = "last part of the text, not trained on but measured; 0: none")
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "last part of the text, not trained on but measured; 0: none")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
        .doc = "text to go on from, printed too; without it the first symbol of the model, which is not")
-OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "characters", .fallback = "500", RANGE(1, 2147483647),
-       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE), .doc = "how much to write")
+OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "characters", .fallback = "500",
+       RANGE(1, 2147483647), .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
+       .doc = "how much to write")
 OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", RANGE(0, 100),
        .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
        .doc = "below 1 bolder than the model, above 1 wilder; 0: always the likeliest character")
 OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "symbols", .fallback = "0", RANGE(0, 1114112),
-       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE), .doc = "choose among the N likeliest; 0: all")
+       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
+       .doc = "choose among the N likeliest; 0: all")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
-       .commands = IN(TRAIN) | IN(SAMPLE), .doc = "of weights, dropout and samples; the same seed gives the same bits")
+       .commands = IN(TRAIN) | IN(SAMPLE),
+       .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
 /* ---- the machine: nothing here changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
@@ -90,24 +101,29 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL), .doc = "0: one for each processor that may be used")
+       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL),
+       .doc = "0: one for each processor that may be used")
 OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN), .doc = "operations that may run side by side")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "pieces of time that may run side by side in different layers")
-OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 neon", .derived = "the best there is",
+OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 neon",
+       .derived = "the best there is",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN), .doc = "instruction set of the kernels")
 
 /* ---- the run ---- */
-OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run", .scope = CALL,
-       .commands = IN(TRAIN), .doc = "directory of the run; it must be new or empty")
+OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
+       .scope = CALL, .commands = IN(TRAIN), .doc = "directory of the run; it must be new or empty")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .doc = "go on with a run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
-       RANGE(1, INFINITY), .group = "Run", .commands = IN(TRAIN), .doc = "measure the validation loss and save")
-OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates", .derived = "with each validation",
-       RANGE(1, INFINITY), .scope = FREE, .group = "Run", .commands = IN(TRAIN), .doc = "write checkpoints more often")
+       RANGE(1, INFINITY), .group = "Run", .commands = IN(TRAIN),
+       .doc = "measure the validation loss and save")
+OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates",
+       .derived = "with each validation",
+       RANGE(1, INFINITY), .scope = FREE, .group = "Run", .commands = IN(TRAIN),
+       .doc = "write checkpoints more often")
 OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000),
        .scope = FREE, .group = "Run", .commands = IN(TRAIN),
        .doc = "show what the model writes, on a terminal (elsewhere only when asked); 0: never")
@@ -117,7 +133,8 @@ OPTION(CONFIG, "config", PATH, .argument = "FILE", .group = "Settings", .scope =
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN),
        .doc = "settings as a JSON object, named like the options")
 OPTION(SET, "set", TEXT, .argument = "NAME=VALUE", .group = "Settings", .scope = LINE,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN), .doc = "the same as --NAME=VALUE, for scripts")
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN),
+       .doc = "the same as --NAME=VALUE, for scripts")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,

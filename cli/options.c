@@ -52,7 +52,8 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
     }
 }
 
-static unroll_status refuse_value(const struct option *o, const char *where, const char *value, const char *why)
+static unroll_status refuse_value(const struct option *o, const char *where, const char *value,
+                                  const char *why)
 {
     char allowed[ALLOWED_LONGEST];
 
@@ -98,7 +99,8 @@ static unroll_status parse_number(const struct option *o, const char *where, str
         end += *end == 'h' || *end == 'm' || *end == 's';
     }
     /* strtod would also read " 1", "0x1", "inf" and "nan". */
-    if (end == to->text || *end || strspn(to->text, "+-.0123456789eE") < strlen(to->text) - (o->kind == SECONDS))
+    size_t digits = strspn(to->text, "+-.0123456789eE");
+    if (end == to->text || *end || digits < strlen(to->text) - (o->kind == SECONDS))
         return refuse_value(o, where, to->text, o->kind == SECONDS ? "is not a time" : "is not a number");
     if (!(to->number >= o->least && to->number <= o->most))
         return refuse_value(o, where, to->text, "is out of range");
@@ -156,12 +158,12 @@ static unroll_status compare_with_run(const struct option *o, const struct setti
 {
     if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or begin "
-                    "another run", o->name, there->text, saved->text);
+    return complain(UNROLL_USAGE, "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or "
+                    "begin another run", o->name, there->text, saved->text);
 }
 
-unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
-                           const char *where)
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
+                           enum source source, const char *where)
 {
     const struct option *o = &options[id];
     struct setting *there = &settings->of[id], found = {.source = source, .text = strdup(value)};
@@ -211,8 +213,8 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
 
     if (is_given(settings, id))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command, options[id].argument,
-                    options[id].doc, command);
+    return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command,
+                    options[id].argument, options[id].doc, command);
 }
 
 /* ---- names ---- */
@@ -242,10 +244,11 @@ static unroll_status refuse_name(enum command command, const char *name)
         if (option_is_of(&options[id], command))
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s --help'",
+        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s "
+                        "--help'",
                         commands[command].name, name, suggestion.nearest, commands[command].name);
-    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'", commands[command].name,
-                    name, commands[command].name);
+    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'",
+                    commands[command].name, name, commands[command].name);
 }
 
 /* ---- the command line ---- */
@@ -271,7 +274,8 @@ static unroll_status read_pair(struct line *line, const char *pair)
     char name[WHERE_LONGEST];
 
     if (equals == NULL || equals == pair || equals - pair >= WHERE_LONGEST)
-        return complain(UNROLL_USAGE, "--set: '%.80s' is not NAME=VALUE; fix: write for example --set hidden=128",
+        return complain(UNROLL_USAGE, "--set: '%.80s' is not NAME=VALUE; fix: write for example --set "
+                        "hidden=128",
                         pair);
     snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
     enum option_id id = option_find(name);
@@ -292,7 +296,8 @@ static unroll_status read_option(struct line *line, const char *word)
     enum option_id id = option_find(name);
     if (id == OPTION_COUNT && strncmp(name, "no-", 3) == 0 && !equals) {
         id = option_find(name + 3);
-        if (id != OPTION_COUNT && options[id].kind == FLAG && option_is_of(&options[id], line->settings->command))
+        bool is_switch = id != OPTION_COUNT && options[id].kind == FLAG;
+        if (is_switch && option_is_of(&options[id], line->settings->command))
             return set_named(line, id, "false");
         id = OPTION_COUNT;
     }
@@ -317,8 +322,8 @@ static unroll_status read_positional(struct line *line, const char *word)
     for (int id = 0; id < OPTION_COUNT; id++)
         if (options[id].positional && option_is_of(&options[id], command) && !is_given(line->settings, id))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
-    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name,
-                    word, commands[command].name);
+    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'",
+                    commands[command].name, word, commands[command].name);
 }
 
 static unroll_status read_line(struct line *line)
@@ -337,8 +342,8 @@ static unroll_status read_line(struct line *line)
         else if (word[1] == '-')
             status = read_option(line, word + 2);
         else
-            status = complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two dashes, "
-                              "see 'unroll %s --help'", commands[line->settings->command].name, word,
+            status = complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two "
+                              "dashes, see 'unroll %s --help'", commands[line->settings->command].name, word,
                               commands[line->settings->command].name);
     }
     return status;
@@ -367,8 +372,8 @@ static unroll_status refuse_variable(const char *variable)
             suggestion_offer(&suggestion, candidate[id]);
     }
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s?", variable,
-                        suggestion.nearest);
+        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s?",
+                        variable, suggestion.nearest);
     return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; fix: unset it", variable);
 }
 
@@ -421,7 +426,8 @@ static unroll_status fill_defaults(struct settings *settings)
     for (int id = 0; id < OPTION_COUNT; id++) {
         if (!option_is_of(&options[id], settings->command) || !options[id].fallback)
             continue;
-        unroll_status status = settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT, options[id].name);
+        unroll_status status = settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT,
+                                            options[id].name);
         if (status != UNROLL_OK)
             return status;
     }

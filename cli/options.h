@@ -65,8 +65,8 @@ unroll_status settings_load(struct settings *settings, enum command command, int
 void settings_free(struct settings *settings);
 
 /* Gives one option a value. `where` is what messages call it: "--hidden", "UNROLL_HIDDEN". */
-unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
-                           const char *where);
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
+                           enum source source, const char *where);
 /* A value that the command worked out itself: it counts as a default. */
 unroll_status settings_derive(struct settings *settings, enum option_id id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

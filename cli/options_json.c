@@ -20,16 +20,16 @@ static unroll_status refuse_key(const char *path, const char *key)
     enum option_id known = option_find(key);
 
     if (known != OPTION_COUNT)
-        return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path, key,
-                        key);
+        return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path,
+                        key, key);
     for (int id = 0; id < OPTION_COUNT; id++)
         if (options[id].scope != LINE)
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
         return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; did you mean '%s'?", path, key,
                         suggestion.nearest);
-    return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; fix: settings are named like the options, see "
-                    "'unroll train --help'", path, key);
+    return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; fix: settings are named like the options, "
+                    "see 'unroll train --help'", path, key);
 }
 
 /* The text of a JSON value that fits the kind of option; NULL: it does not. */
@@ -52,8 +52,8 @@ static const char *text_of_json(enum option_kind kind, const json_t *value, char
     return NULL;
 }
 
-static unroll_status read_key(struct settings *settings, const char *path, enum source source, const char *key,
-                              const json_t *value)
+static unroll_status read_key(struct settings *settings, const char *path, enum source source,
+                              const char *key, const json_t *value)
 {
     static const char *const wanted[] = {"true or false", "a whole number", "a number", "a number or a time",
                                          "a string", "a string", "a string", "a string"};
@@ -79,7 +79,8 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     unroll_status status = UNROLL_OK;
 
     if (source == SOURCE_RUN && access(path, F_OK) != 0)
-        return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run", path);
+        return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run",
+                        path);
     object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (object == NULL && error.line < 1)
         return complain(UNROLL_DATA, "cannot read '%s': %s", path, error.text);

@@ -119,13 +119,16 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
     if (status != UNROLL_OK || !exists(run->directory))
         return status;
     if (!is_directory(run->directory))
-        return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out", out);
+        return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out",
+                        out);
     join(config, run->directory, "config.json");
     if (exists(config))
-        return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another --out",
+        return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another "
+                        "--out",
                         run->directory, run->directory);
     if (!is_empty(run->directory))
-        return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another --out", out);
+        return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another "
+                        "--out", out);
     return UNROLL_OK;
 }
 
@@ -146,8 +149,11 @@ static unroll_status make_directory(const char *path)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0777) != 0 && !(errno == EEXIST && is_directory(part)))
-            return cannot("make the directory", part);
+        if (mkdir(part, 0777) == 0 || is_directory(part))
+            continue;
+        if (errno == EEXIST)
+            errno = ENOTDIR;
+        return cannot("make the directory", part);
     }
     return UNROLL_OK;
 }
@@ -158,7 +164,7 @@ static bool write_synced(const char *path, const char *text)
 
     if (file == NULL)
         return false;
-    bool written = fputs(text, file) >= 0 && fputc('\n', file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool written = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int reason = errno;
     written = fclose(file) == 0 && written;
     if (!written)
@@ -170,7 +176,8 @@ unroll_status run_write_settings(const struct run *run, const struct settings *s
 {
     char path[PATH_MAX], temporary[PATH_MAX];
     json_t *object = settings_to_json(settings);
-    char *text = object ? json_dumps(object, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    size_t format = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15);
+    char *text = object ? json_dumps(object, format) : NULL;
     unroll_status status = UNROLL_OK;
 
     json_decref(object);
@@ -198,7 +205,8 @@ static unroll_status open_metrics(struct run *run)
         return UNROLL_OK;
     fclose(run->metrics);
     run->metrics = NULL;
-    return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with SIGTERM",
+    return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with "
+                    "SIGTERM",
                     run->directory);
 }
 
@@ -228,10 +236,12 @@ static json_t *real_or_null(double value)
 
 unroll_status run_report(struct run *run, const struct report *r)
 {
-    json_t *object = json_pack("{sI so so so so so so so}", "step", (json_int_t)r->step, "epoch", real_or_null(r->epoch),
-                               "loss", real_or_null(r->loss), "val_loss", real_or_null(r->validation),
+    json_t *object = json_pack("{sI so so so so so so so}", "step", (json_int_t)r->step,
+                               "epoch", real_or_null(r->epoch), "loss", real_or_null(r->loss),
+                               "val_loss", real_or_null(r->validation),
                                "norm", real_or_null(r->norm), "lr", real_or_null(r->rate),
-                               "items_per_second", real_or_null(r->speed), "seconds", real_or_null(r->seconds));
+                               "items_per_second", real_or_null(r->speed),
+                               "seconds", real_or_null(r->seconds));
     char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10)) : NULL;
 
     json_decref(object);
@@ -240,7 +250,8 @@ unroll_status run_report(struct run *run, const struct report *r)
     bool written = fprintf(run->metrics, "%s\n", line) > 0 && fflush(run->metrics) == 0;
     free(line);
     if (!written)
-        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory, strerror(errno));
+        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory,
+                        strerror(errno));
     run->loss = r->loss;
     if (!isnan(r->validation))
         run->validation = r->validation;
@@ -358,11 +369,13 @@ static unroll_status read_metrics(struct run *run, FILE *file, const char *path,
     unroll_status status = UNROLL_OK;
 
     *kept = 0;
-    while (takes && status == UNROLL_OK && (length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+    while (takes && status == UNROLL_OK && (length = getline(&line, &room, file)) > 0
+           && line[length - 1] == '\n') {
         json_t *object = json_loads(line, 0, NULL);
         number++;
         if (!json_is_object(object))
-            status = complain(UNROLL_DATA, "%s: line %d is not a JSON object; fix: remove the line", path, number);
+            status = complain(UNROLL_DATA, "%s: line %d is not a JSON object; fix: remove the line", path,
+                              number);
         else
             takes = take_line(run, object);
         if (takes)
@@ -434,6 +447,6 @@ unroll_status run_weights(const char *path, char file[PATH_MAX])
     join(file, newest >= 0 ? checkpoint : run.directory, "model.safetensors");
     if (exists(file))
         return UNROLL_OK;
-    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor model.safetensors; "
-                    "fix: give a model file or the directory of a run", path);
+    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor "
+                    "model.safetensors; fix: give a model file or the directory of a run", path);
 }

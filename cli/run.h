@@ -30,13 +30,15 @@ struct report {
 unroll_status run_choose(struct run *run, const struct settings *settings);
 /* Makes the directories, writes the settings, opens the metrics. */
 unroll_status run_create(struct run *run, const struct settings *settings);
-/* A run to go on with: removes what an interrupted write left, and the metrics after the newest checkpoint. */
+/* A run to go on with: removes what an interrupted write left, and the metrics that came after the newest
+ * checkpoint. */
 unroll_status run_open(struct run *run, const char *directory);
 void run_close(struct run *run);
 
 unroll_status run_write_settings(const struct run *run, const struct settings *settings);
 unroll_status run_report(struct run *run, const struct report *report);
-/* Writes a checkpoint unless there is one of this step, and removes those that are neither newest nor best. */
+/* Writes a checkpoint unless there is one of this step, and removes those that are neither the newest nor
+ * the best. */
 unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step);
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
 /* "unroll train --resume DIR" */

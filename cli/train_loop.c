@@ -110,7 +110,8 @@ static double seconds_left(const struct loop *loop)
 /* "step 1,240  loss 1.720  val 1.790  71.2k char/s  grad 0.81  ETA 0:37", with the epoch if there is room */
 static void describe(const struct loop *loop, bool with_epoch, char line[ROOM])
 {
-    char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT], validation[NUMBER_TEXT] = "";
+    char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT],
+        validation[NUMBER_TEXT] = "";
 
     if (!isnan(loop->t->run.validation))
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
@@ -284,7 +285,8 @@ static unroll_status look_after(struct loop *loop)
         status = save(loop);
     double now = seconds_of(loop);
     bool is_reported = loop->reported == loop->progress.step;
-    if (status == UNROLL_OK && !is_reported && (loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds))
+    bool is_time = loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds;
+    if (status == UNROLL_OK && !is_reported && is_time)
         status = report(loop, NAN);
     return status == UNROLL_OK ? show(loop, now) : status;
 }
@@ -336,8 +338,9 @@ static unroll_status print_result(const struct loop *loop)
 
     for (int i = 0; i < 4; i++)
         number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
-    return print_json(json_pack("{sI sf so so so so sf ss}", "steps", (json_int_t)loop->progress.step, "epochs",
-                                loop->progress.epoch, "train_loss", number[0], "val_loss", number[1],
+    return print_json(json_pack("{sI sf so so so so sf ss}", "steps", (json_int_t)loop->progress.step,
+                                "epochs", loop->progress.epoch, "train_loss", number[0],
+                                "val_loss", number[1],
                                 "best_val_loss", number[2], "items_per_second", number[3], "seconds",
                                 seconds_of(loop), "out", run->directory));
 }
@@ -346,7 +349,8 @@ static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
     const struct settings *s = loop->t->settings;
-    const char *limit = is_given(s, OPTION_FOR) ? "for TIME" : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
+    const char *limit = is_given(s, OPTION_FOR) ? "for TIME"
+                      : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
     char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], validation[ROOM] = "";
 
     if (!isnan(run->best_validation))
@@ -355,8 +359,8 @@ static void say_result(const struct loop *loop)
     say("done: %s steps, %.2f epochs, %s at %s char/s | loss %.4f%s", with_commas(steps, loop->progress.step),
         loop->progress.epoch, as_clock(clock, seconds_of(loop)), with_prefix(speed, mean_speed(loop)),
         mean_loss(loop), validation);
-    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s", run->directory, run->directory,
-        run->directory, limit);
+    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s", run->directory,
+        run->directory, run->directory, limit);
 }
 
 static unroll_status finish(struct loop *loop)

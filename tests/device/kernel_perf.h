@@ -24,24 +24,32 @@ enum { PEAK_ROUNDS = 400000, PEAK_CHAINS = 12 };
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static void multiply_add_avx512(void)
 {
-    __m512 x[PEAK_CHAINS], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(1e-3f);
+    const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(1e-3f);
+    __m512 x[PEAK_CHAINS];
+#pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++)
         x[i] = _mm512_set1_ps((float)i);
     for (int n = 0; n < PEAK_ROUNDS; n++)
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++)
-            __asm__ volatile("vfmadd213ps %2, %1, %0" : "+v"(x[i]) : "v"(a), "v"(b));
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            x[i] = _mm512_fmadd_ps(x[i], a, b);
+            __asm__ volatile("" : "+v"(x[i]));       /* the result is wanted */
+        }
 }
 
 __attribute__((target("avx2,fma"))) static void multiply_add_avx2(void)
 {
-    __m256 x[PEAK_CHAINS], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(1e-3f);
+    const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(1e-3f);
+    __m256 x[PEAK_CHAINS];
+#pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++)
         x[i] = _mm256_set1_ps((float)i);
     for (int n = 0; n < PEAK_ROUNDS; n++)
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++)
-            __asm__ volatile("vfmadd213ps %2, %1, %0" : "+x"(x[i]) : "x"(a), "x"(b));
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            x[i] = _mm256_fmadd_ps(x[i], a, b);
+            __asm__ volatile("" : "+x"(x[i]));       /* the result is wanted */
+        }
 }
 #endif
 

@@ -366,7 +366,7 @@ int main(int argc, char **argv)
         embed_grad = { "embed_grad", build_embed_grad, plain_embed_grad, 40, 2e-6, 1e-14 };
     static const int dw_timed[] = { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_RESET }, sum_timed[] = { SUM_ROWS_DY };
     static const int embed_timed[] = { EMBED_GRAD_DY, EMBED_GRAD_TOKENS };
-    const struct cpu_isa *scalar = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
+    const struct cpu_isa *best = cpu_isa_find(isa_best(), DTYPE_F32);
     if (argc > 1 && strcmp(argv[1], "perf") == 0)
         return kernel_perf();
     for (int i = 0; i < SIMD_ISAS; i++)
@@ -380,8 +380,8 @@ int main(int argc, char **argv)
     check_kind(&sum_rows);
     check_kind(&embed);
     check_kind(&embed_grad);
-    check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, scalar);
-    check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, scalar);
-    check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, scalar);
+    check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, best);
+    check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, best);
+    check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, best);
     return check_finish("test_kernels");
 }

@@ -1,0 +1,235 @@
+/* What `unroll check` runs on the user's machine: every ISA against the reference, bit for bit, and gradients
+ * against finite differences, on a small model of every cell. The project's own tests are larger. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "base/status.h"
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 9, ROWS = 5, SYMBOLS = 13, UPDATES = 3 };
+
+static const char *const cells[] = { "rnn", "rnn-relu", "lstm", "gru", "gru-before" };
+enum { CELLS = sizeof cells / sizeof *cells };
+
+struct report {
+    void (*line)(void *arg, const char *what, int passed);
+    void *arg;
+    bool all_passed;
+};
+
+static void say(struct report *r, bool passed, const char *what)
+{
+    r->line(r->arg, what, passed);
+    r->all_passed &= passed;
+}
+
+/* ---- one small training run ------------------------------------------------------------ */
+
+static unroll_status open_small(const char *cell, const char *isa, bool in_double, unroll_model **model,
+                                unroll_session **session)
+{
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = cell;
+    spec.layers = 2;
+    spec.hidden = 37;                                   /* two registers and a tail */
+    spec.tokens = 1;
+    spec.input = spec.output = SYMBOLS;
+    spec.embed = 19;
+    spec.dropout = 0.2f;
+    spec.loss = UNROLL_LOSS_XENT;
+    TRY(unroll_model_new(&spec, 1, model));
+    unroll_session_config config = unroll_session_default();
+    config.mode = UNROLL_TRAIN;
+    config.steps = STEPS;
+    config.rows = ROWS;
+    config.lengths = 1;
+    config.chunks = isa && strcmp(isa, "scalar") ? 3 : 1;       /* neither may show in the bits */
+    config.threads = config.lanes = config.chunks == 3 ? 2 : 1;
+    config.isa = isa;
+    config.double_precision = in_double;
+    unroll_status status = unroll_session_new(*model, &config, session);
+    if (status != UNROLL_OK)
+        unroll_model_free(*model);
+    return status;
+}
+
+struct small_batch { int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS]; };
+
+static unroll_batch make_batch(struct small_batch *b, uint64_t seed)
+{
+    struct rng rng = rng_new(seed, 0);
+    for (int i = 0; i < STEPS * ROWS; i++) {
+        b->tokens[i] = (int32_t)rng_below(&rng, SYMBOLS);
+        b->classes[i] = (int32_t)rng_below(&rng, SYMBOLS);
+    }
+    for (int i = 0; i < ROWS; i++)
+        b->lengths[i] = (int32_t)rng_below(&rng, STEPS + 1);
+    b->lengths[0] = STEPS;
+    return (unroll_batch){ .tokens = b->tokens, .classes = b->classes, .lengths = b->lengths };
+}
+
+static unroll_status train_small(unroll_session *session)
+{
+    unroll_rates rates = unroll_rates_default("adam");
+    for (int i = 0; i < UPDATES; i++) {
+        struct small_batch arrays;
+        unroll_batch batch = make_batch(&arrays, (uint64_t)i);
+        unroll_result result;
+        TRY(unroll_forward(session, &batch));
+        TRY(unroll_backward(session));
+        TRY(unroll_update(session, &rates, &result));
+    }
+    return unroll_session_pull(session);
+}
+
+/* ---- bits ------------------------------------------------------------------------------ */
+
+static bool same_weights(unroll_model *a, unroll_model *b)
+{
+    bool same = true;
+    for (int i = 0; i < unroll_model_parameters(a); i++) {
+        unroll_parameter p, q;
+        unroll_model_parameter(a, i, &p);
+        unroll_model_parameter(b, i, &q);
+        size_t count = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
+        same &= !memcmp(p.data, q.data, count * sizeof *p.data);
+    }
+    return same;
+}
+
+static unroll_status check_isa(struct report *r, const char *cell, const char *isa)
+{
+    unroll_model *reference, *model;
+    unroll_session *one, *other;
+    char what[96];
+    TRY(open_small(cell, "scalar", false, &reference, &one));
+    unroll_status status = train_small(one);
+    if (status == UNROLL_OK)
+        status = open_small(cell, isa, false, &model, &other);
+    if (status == UNROLL_OK) {
+        status = train_small(other);
+        snprintf(what, sizeof what, "%s on %s, 2 threads, 3 chunks: the reference's bits", cell, isa);
+        if (status == UNROLL_OK)
+            say(r, same_weights(reference, model), what);
+        unroll_session_free(other);
+        unroll_model_free(model);
+    }
+    unroll_session_free(one);
+    unroll_model_free(reference);
+    return status;
+}
+
+/* ---- gradients ------------------------------------------------------------------------- */
+
+static unroll_status loss_with(unroll_session *session, const unroll_batch *batch, const char *name, float *values,
+                               size_t count, size_t i, double step, double *loss)
+{
+    unroll_result result;
+    float kept = values[i];
+    values[i] = (float)((double)kept + step);
+    unroll_session_set_counters(session, 0, 0);         /* the same dropout masks */
+    unroll_status status = unroll_write(session, name, values, count);
+    if (status == UNROLL_OK)
+        status = unroll_forward(session, batch);
+    if (status == UNROLL_OK)
+        status = unroll_loss_result(session, &result);
+    values[i] = kept;
+    *loss = result.loss * result.weight;
+    return status;
+}
+
+/* Two points, h = 2^-16; weights are rounded to multiples of 2^-10, so that floats hold weight +- h exactly. */
+static unroll_status worst_slope(unroll_session *session, const unroll_batch *batch, const char *name, float *values,
+                                 const float *gradient, size_t count, double *worst)
+{
+    const double h = 1.0 / 65536;
+    for (size_t i = 0; i < count; i += count / 5 + 1) {
+        double above, below;
+        TRY(loss_with(session, batch, name, values, count, i, h, &above));
+        TRY(loss_with(session, batch, name, values, count, i, -h, &below));
+        double slope = (above - below) / (2 * h), error = fabs(slope - (double)gradient[i]) / (1 + fabs(slope));
+        if (!(error <= *worst))
+            *worst = error;
+    }
+    return unroll_write(session, name, values, count);
+}
+
+static unroll_status round_weights(unroll_model *model, unroll_session *session)
+{
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        size_t count = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
+        for (size_t k = 0; k < count; k++)
+            p.data[k] = roundf(p.data[k] * 1024) / 1024;
+    }
+    return unroll_session_push(session);
+}
+
+static unroll_status check_parameter(unroll_session *session, const unroll_batch *batch, const unroll_parameter *p,
+                                     double *worst)
+{
+    char name[80];
+    snprintf(name, sizeof name, "d.%.70s", p->name);
+    size_t count = unroll_count(session, name);
+    float *gradient = allocate_zeroed(2 * count, sizeof *gradient), *values = gradient + count;
+    if (!gradient)
+        return fail(UNROLL_RESOURCE, "no memory for the check");
+    unroll_status status = unroll_read(session, name, gradient, count);
+    memcpy(values, p->data, count * sizeof *values);
+    if (status == UNROLL_OK)
+        status = worst_slope(session, batch, p->name, values, gradient, count, worst);
+    release(gradient);
+    return status;
+}
+
+static unroll_status run_gradients(unroll_model *model, unroll_session *session, double *worst)
+{
+    struct small_batch arrays;
+    unroll_batch batch = make_batch(&arrays, 5);
+    unroll_result result;
+    TRY(round_weights(model, session));
+    unroll_session_set_counters(session, 0, 0);
+    TRY(unroll_forward(session, &batch));
+    TRY(unroll_backward(session));
+    TRY(unroll_loss_result(session, &result));
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        TRY(check_parameter(session, &batch, &p, worst));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status check_gradients(struct report *r, const char *cell)
+{
+    unroll_model *model;
+    unroll_session *session;
+    double worst = 0;
+    char what[96];
+    TRY(open_small(cell, NULL, true, &model, &session));
+    unroll_status status = run_gradients(model, session, &worst);
+    snprintf(what, sizeof what, "%s: gradients against finite differences, worst %.1e", cell, worst);
+    if (status == UNROLL_OK)
+        say(r, worst < 1e-4, what);
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return status;
+}
+
+unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg)
+{
+    struct report r = { report, arg, true };
+    const char *isa;
+    int available;
+    for (int c = 0; c < CELLS; c++) {
+        for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+            if (available && strcmp(isa, "scalar"))
+                TRY(check_isa(&r, cells[c], isa));
+        TRY(check_gradients(&r, cells[c]));
+    }
+    return r.all_passed ? UNROLL_OK : fail(UNROLL_FAILURE, "some checks failed: this build or machine is not "
+                                           "to be trusted; please report it with the lines above");
+}

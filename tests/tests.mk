@@ -1,0 +1,108 @@
+# The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
+# threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
+FLAGS_toys_one_register = -mavx512f
+T := $B/tests
+
+# Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
+TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors \
+    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_nan \
+    cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
+    cases/test_cases vectors/test_vectors session/test_session \
+    train/test_text train/test_batches train/test_trainer train/test_sample
+TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
+FUZZERS = json safetensors text
+
+TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
+OF_cells/check_gradient = cells/toys_f64
+OF_cells/check_simd     = $(TOYS:tests/%.c=%)
+OF_cells/check_scan     = cells/toy_records
+OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
+OF_cells/check_printed  = cells/toys_scalar cells/toy_records
+OF_plan/test_mesh       = plan/mesh
+OF_plan/test_execution  = plan/mesh
+OF_plan/test_toy        = plan/mesh
+OF_cases/test_cases     = cases/case
+
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_OBJECTS  = $(TEST_BINARIES:=.o)
+$B/tests/%.o: FLAGS += -Itests -I.
+
+define TEST_RULE
+$T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
+	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
+endef
+$(foreach p,$(TEST_PROGRAMS),$(eval $(call TEST_RULE,$p)))
+$T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+# The cells as printed C and StableHLO, compiled and read back.
+$T/print_cells: $T/cells/print_cells.o $T/cells/toy_records.o $B/libunroll.a
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+$T/printed.c $T/printed.mlir &: $T/print_cells
+	$< c >$T/printed.c && $< stablehlo >$T/printed.mlir
+$T/printed.o: $T/printed.c
+	$(CC) $(CFLAGS) $(FLAGS) -c $< -o $@
+$T/cells/check_printed: $T/printed.o | $T/printed.mlir
+
+# ---- running ------------------------------------------------------------------------------
+
+# The programs that take arguments.
+RUN_cases/test_cases = test tests/cases/cases.txt
+RUN_vectors/test_vectors = tests/vectors/*.safetensors
+RUN_cells/check_printed = $T/printed.mlir
+FUZZ_RUNS ?= 20000
+
+PLAIN   = $(TEST_PROGRAMS)
+THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
+MEMORY  = base/test_base file/test_safetensors cells/check_nan plan/test_plan plan/test_mesh plan/test_execution \
+          device/test_kernels device/test_kernels_training device/test_rnn session/test_session vectors/test_vectors \
+          train/test_text train/test_trainer train/test_sample
+MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
+
+# "SECONDS COMMAND" lines for tests/run.sh
+LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
+
+test: deps
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
+	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='-O1 -g' \
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
+	@$(MAKE) --no-print-directory -j2 thread-programs B=$B/thread CFLAGS='-O1 -g' SANITIZE='-fsanitize=thread' \
+	    >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
+	@rm -f $B.log
+	@{ $(MAKE) -s --no-print-directory lines; \
+	   $(MAKE) -s --no-print-directory memory-lines B=$B/memory; \
+	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
+
+test-programs: $(TEST_BINARIES) $T/printed.mlir
+thread-programs: $(THREADS:%=$T/%)
+
+lines:
+	@$(call LINES,$(PLAIN))
+	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
+	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
+	@echo '120 tests/cells/check_cuda.sh'
+	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
+	@echo '200 tests/cli/test_cli.sh $B/unroll'
+memory-lines:
+	@$(call LINES,$(MEMORY))
+	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
+thread-lines:
+	@$(call LINES,$(THREADS))
+
+mutate:
+	tests/cells/mutate.sh
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@tools/install.sh clang libclang-rt-14-dev
+	@for f in $(FUZZERS); do mkdir -p $B/fuzz/$$f && \
+	    clang -g -O1 -fsanitize=fuzzer,address,undefined -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -I. \
+	    tests/fuzz/fuzz_$$f.c src/base/*.c src/file/*.c src/data/*.c $(LIBS) -o $B/fuzz/fuzz_$$f && \
+	    $B/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$$f tests/fuzz/seeds/$$f || exit 1; done
+
+vectors:
+	python3 tools/make_torch_vectors.py --out tests/vectors
+
+.PHONY: test test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors
