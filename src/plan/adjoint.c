@@ -26,8 +26,7 @@ static bool has_gradient(const struct plan *p, const struct view *v)
     return d.buffer == v->buffer || p->buffer[d.buffer].segment == SEG_IO || written_before(p, &d);
 }
 
-/* The gradient of what a view covers, for reading. */
-static struct view gradient_read(const struct plan *p, const struct view *v)
+struct view gradient_read(const struct plan *p, const struct view *v)
 {
     if (!has_gradient(p, v))
         return view_none();
@@ -37,9 +36,7 @@ static struct view gradient_read(const struct plan *p, const struct view *v)
     return d;
 }
 
-/* The gradient of what a view covers, for one more contribution: the first writes, the others add.
- * An absent view where nobody wants it. */
-static unroll_status gradient_write(struct plan *p, const struct view *v, struct view *out)
+unroll_status gradient_write(struct plan *p, const struct view *v, struct view *out)
 {
     *out = view_none();
     if (v->buffer < 0 || !p->buffer[v->buffer].wants_gradient)
@@ -78,7 +75,7 @@ static struct view all_of_parameter_gradient(const struct plan *p, const struct 
     return parameter_gradient(p, parameter->buffer, use, 0, rows);
 }
 
-static struct op backward_op(const struct op *forward, enum op_kind kind)
+struct op backward_op(const struct op *forward, enum op_kind kind)
 {
     struct op op = op_new(kind, PART_BACKWARD, forward->depth);
     op.chunk = forward->chunk;

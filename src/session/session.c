@@ -5,6 +5,7 @@
 #include "device/cpu/instance.h"
 #include "device/cpu/kernel.h"
 #include "optim/optim.h"
+#include "session/locate.h"
 #include "session/weights.h"
 #include <math.h>
 #include <string.h>
@@ -252,6 +253,18 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
 
 /* ---- running --------------------------------------------------------------------------- */
 
+/* A loss that is not finite is reported at once, while the activations that made it are there. */
+static unroll_status check_loss(unroll_session *s)
+{
+    char where[160];
+    double loss = *(double *)instance_buffer(s->instance, "loss_sum");
+    if (isfinite(loss))
+        return UNROLL_OK;
+    locate_in_forward(s->instance, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
+                *where ? "; first bad value: " : "", where);
+}
+
 unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 {
     TRY(check_batch(s, batch));
@@ -261,7 +274,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     s->forwarded = false;
     TRY(instance_run(s->instance, PART_FORWARD));
     s->forwarded = true;
-    return UNROLL_OK;
+    return s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL ? check_loss(s) : UNROLL_OK;
 }
 
 /* A module's gradients are those of one backward; in training they add up until the update. */
@@ -342,8 +355,12 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
     TRY(instance_run(s->instance, PART_UPDATE));
     unroll_status status = unroll_loss_result(s, result);
     result->norm = weight > 0 ? sqrt(squared) / weight : 0;
-    if (status == UNROLL_OK && !isfinite(squared))
-        status = fail(UNROLL_DIVERGED, "the norm of the gradient is %s", isnan(squared) ? "NaN" : "infinite");
+    if (status == UNROLL_OK && !isfinite(squared)) {
+        char where[160];
+        locate_in_gradients(s->instance, s->plan, where, sizeof where);
+        status = fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" :
+                      "infinite", where);
+    }
     if (status != UNROLL_OK)
         ((double *)instance_buffer(s->instance, "rates"))[RATE_STEP]--;     /* nothing was updated */
     return status;

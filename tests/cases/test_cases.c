@@ -213,7 +213,10 @@ static void test_case_gradients(const struct test_case *c)
     if (!CHECK(unroll_model_new(&c->spec, 5, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;
     if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
-        return unroll_model_free(model);
+    {
+        unroll_model_free(model);
+        return;
+    }
     struct quantity q[256] = { 0 };
     int n = list_quantities(c, model, session, q);
     struct case_batch *b = case_batch_new(c, 100);

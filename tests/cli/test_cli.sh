@@ -98,7 +98,8 @@ holds "version" test "$(unroll --version)" = "$(unroll version)"
 unroll completion bash > completion.sh
 holds "completion is bash" bash -n completion.sh
 completes() {
-    bash -c 'source ./completion.sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _unroll; echo ${COMPREPLY[*]}' x "$@"
+    bash -c 'source ./completion.sh
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _unroll; echo ${COMPREPLY[*]}' x "$@"
 }
 holds "completes commands" test "$(completes unroll tr)" = train
 holds "completes values" test "$(completes unroll train --cell gr)" = "gru gru-before"
@@ -314,7 +315,7 @@ holds "SIGUSR1 saves and goes on" test "$(grep -c '^resume:' child.message)" -eq
 unroll train --resume asked --quiet
 holds "resume after SIGINT is bit-exact" cmp -s asked/model.safetensors straight/model.safetensors
 
-unroll train text.txt $small --for 0.5s --sample-every 0.2s --out timed 2> message
+unroll train text.txt $small --for 1.5s --sample-every 0.1s --out timed 2> message
 holds "--for ends" grep -q '^done: ' message
 holds "a sample is shown when asked for" grep -q '^  "' message
 unroll train text.txt $small --steps 20 --val 0 --json --quiet --out blind > output

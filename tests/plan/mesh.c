@@ -50,10 +50,10 @@ static void fill_inputs(struct instance *in, const struct plan *p)
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-static unroll_status open_rank(const unroll_model *m, const struct plan_config *config, const struct cpu_isa *isa,
-                               int threads, struct mesh_run *run, int rank)
+static unroll_status open_rank(plan_maker *make, const unroll_model *m, const struct plan_config *config,
+                               const struct cpu_isa *isa, int threads, struct mesh_run *run, int rank)
 {
-    TRY(plan_new(m, config, &run->plan[rank]));
+    TRY(make(m, config, &run->plan[rank]));
     TRY(store_new(run->plan[rank], &run->store[rank]));
     struct instance_config c = { .isa = isa, .threads = threads, .comm = run->comm[rank] };
     TRY(instance_new(run->plan[rank], run->store[rank], &c, &run->instance[rank]));
@@ -62,8 +62,8 @@ static unroll_status open_rank(const unroll_model *m, const struct plan_config *
     return instance_run(run->instance[rank], PART_PACK);
 }
 
-unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa, int threads,
-                        struct mesh_run *run)
+unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct plan_config c,
+                             const struct cpu_isa *isa, int threads, struct mesh_run *run)
 {
     memset(run, 0, sizeof *run);
     run->ranks = c.mesh[M_BATCH] * c.mesh[M_LAYER] * c.mesh[M_HIDDEN];
@@ -72,11 +72,17 @@ unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struc
         c.at[M_HIDDEN] = rank % c.mesh[M_HIDDEN];
         c.at[M_LAYER] = rank / c.mesh[M_HIDDEN] % c.mesh[M_LAYER];
         c.at[M_BATCH] = rank / c.mesh[M_HIDDEN] / c.mesh[M_LAYER];
-        status = open_rank(m, &c, isa, threads, run, rank);
+        status = open_rank(make, m, &c, isa, threads, run, rank);
     }
     if (status == UNROLL_OK)
         status = check_mesh(run->plan, run->ranks);
     return status;
+}
+
+unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa, int threads,
+                        struct mesh_run *run)
+{
+    return mesh_open_with(plan_new, m, c, isa, threads, run);
 }
 
 void mesh_close(struct mesh_run *run)

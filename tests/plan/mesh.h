@@ -15,6 +15,10 @@ struct mesh_run {
  * on global indices alone. */
 unroll_status mesh_open(const unroll_model *, struct plan_config, const struct cpu_isa *, int threads,
                         struct mesh_run *);
+/* The same with plans that are made in another way than by plan_new. */
+typedef unroll_status plan_maker(const unroll_model *, const struct plan_config *, struct plan **);
+unroll_status mesh_open_with(plan_maker *, const unroll_model *, struct plan_config, const struct cpu_isa *,
+                             int threads, struct mesh_run *);
 void mesh_close(struct mesh_run *);
 
 /* Forward, backward and sums on all ranks; the first error. */

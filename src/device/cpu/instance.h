@@ -26,6 +26,10 @@ void instance_free(struct instance *instance);                              /* N
 /* Returns when all operations of the part have ended, or with the first error: buffers then hold anything. */
 unroll_status instance_run(struct instance *instance, enum part part);
 
+/* For tests: one operation of the plan on the caller's thread alone, a team of one. Its place in the order is
+ * the caller's business. instance_work() then tells of this operation. */
+unroll_status instance_run_op(struct instance *instance, int op);
+
 /* NULL: the plan has no buffer of that name, or none of its operations needs it here. */
 void *instance_buffer(struct instance *instance, const char *name);
 

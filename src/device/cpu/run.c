@@ -142,3 +142,13 @@ unroll_status instance_run(struct instance *in, enum part part)
     unroll_status status = (unroll_status)atomic_load(&in->error);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
 }
+
+unroll_status instance_run_op(struct instance *in, int op)
+{
+    uint64_t mode = cpu_float_mode();
+    memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
+    cpu_flush_denormals();
+    unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
+    cpu_restore_float_mode(mode);
+    return status;
+}
