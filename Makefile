@@ -1,6 +1,7 @@
 # make              build/unroll and build/libunroll.a
 # make demo         installs what is needed, builds, trains a network on real text for a minute
 # make test         installs what the tests need, builds and runs them all
+# make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
@@ -55,6 +56,10 @@ demo: deps
 # ---- tests --------------------------------------------------------------------------------
 
 include tests/tests.mk
+
+# ---- package ------------------------------------------------------------------------------
+
+include tools/package.mk
 
 clean:
 	rm -rf $B

@@ -89,11 +89,6 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
     return op;
 }
 
-static unroll_status push(struct plan *p, const struct op *op)
-{
-    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
-}
-
 /* ---- sums over rows -------------------------------------------------------------------- */
 
 static unroll_status push_bias_gradient(struct plan *p, const struct op *forward, struct view dy, struct view sum)
@@ -104,7 +99,7 @@ static unroll_status push_bias_gradient(struct plan *p, const struct op *forward
     op.group = -1;
     op.view[SUM_ROWS_DY] = dy;
     op.view[SUM_ROWS_SUM] = sum;
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static unroll_status push_weight_gradient(struct plan *p, const struct op *forward, struct view dy, struct view x,
@@ -118,7 +113,7 @@ static unroll_status push_weight_gradient(struct plan *p, const struct op *forwa
     op.view[GEMM_DW_DY] = dy;
     op.view[GEMM_DW_X] = x;
     op.view[GEMM_DW_DW] = dw;
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 /* ---- the pairs ------------------------------------------------------------------------- */
@@ -133,7 +128,7 @@ unroll_status adjoint_embed(struct plan *p, int index)
     op.view[EMBED_GRAD_TOKENS] = forward.view[EMBED_TOKENS];
     op.view[EMBED_GRAD_DY] = dy;
     op.view[EMBED_GRAD_DTABLE] = all_of_parameter_gradient(p, &forward.view[EMBED_TABLE], forward.use);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 unroll_status adjoint_gemm(struct plan *p, int index)
@@ -148,7 +143,7 @@ unroll_status adjoint_gemm(struct plan *p, int index)
         op.view[GEMM_DX_DY] = dy;
         op.view[GEMM_DX_W] = view_of(p, master_weight(p, forward.view[GEMM_W].buffer), READ);
         op.view[GEMM_DX_DX] = dx;
-        TRY(push(p, &op));
+        TRY(plan_push(p, &op));
     }
     TRY(push_weight_gradient(p, &forward, dy, forward.view[GEMM_X],
                              all_of_parameter_gradient(p, &forward.view[GEMM_W], forward.use)));
@@ -164,7 +159,7 @@ unroll_status adjoint_dropout(struct plan *p, int index)
     if (op.view[DROPOUT_X].buffer < 0)
         return UNROLL_OK;
     TRY(gradient_write(p, &forward.view[DROPOUT_X], &op.view[DROPOUT_Y]));
-    return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : push(p, &op);
+    return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
 }
 
 unroll_status adjoint_send(struct plan *p, int index)
@@ -177,7 +172,7 @@ unroll_status adjoint_send(struct plan *p, int index)
     if (op.view[COMM_X].access == ADD)
         return fail(UNROLL_UNSUPPORTED, "'%s' is used by several stages of a layer cut",
                     p->buffer[forward.view[COMM_X].buffer].name);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 unroll_status adjoint_recv(struct plan *p, int index)
@@ -185,7 +180,7 @@ unroll_status adjoint_recv(struct plan *p, int index)
     const struct op forward = p->op[index];
     struct op op = backward_op(&forward, OP_SEND);
     op.view[COMM_X] = gradient_read(p, &forward.view[COMM_X]);
-    return op.view[COMM_X].buffer < 0 ? UNROLL_OK : push(p, &op);
+    return op.view[COMM_X].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
 }
 
 /* ---- the recurrence -------------------------------------------------------------------- */
@@ -295,7 +290,7 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
     op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);
     TRY(state_views(p, forward, op));
     TRY(backward_buffers(p, forward, op));
-    return push(p, op);
+    return plan_push(p, op);
 }
 
 /* The gradients of the recurrent weights: one product for each run of gates that have the same operand. */
@@ -330,7 +325,7 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
         op.view[GEMM_DW_DW] = view_of(p, weights, ADD);
         op.view[GEMM_DW_DW].first[1] = row;
         op.view[GEMM_DW_DW].count[1] = gates;
-        TRY(push(p, &op));
+        TRY(plan_push(p, &op));
         TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, bias_buffer, 0, row, gates)));
         row += gates;
     }

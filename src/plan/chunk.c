@@ -60,7 +60,7 @@ static unroll_status push_chunk(struct plan *p, const struct op *whole, int n)
     if (op.group >= 0)
         op.tag = plan_tag(p->buffer[op.view[RNN_G].buffer].name, op.chunk, 0);
     TRY(hand_over(p, &op, n, chunks));
-    return plan_add_op(p, &op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+    return plan_push(p, &op);
 }
 
 /* Operations of one direction follow each other chunk by chunk. Where the direction turns, all chunks of the
@@ -93,10 +93,8 @@ unroll_status pass_chunk(struct plan *p)
     if ((uint32_t)p->config.chunks > quanta)
         return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here", p->config.chunks,
                     p->config.T, quanta);
-    struct op *list = p->op;
-    int count = p->ops;
-    p->op = NULL;
-    p->ops = p->op_room = 0;
+    int count;
+    struct op *list = plan_take_list(p, &count);
     unroll_status status = chunk_list(p, list, count);
     release(list);
     return status;

@@ -203,7 +203,7 @@ static unroll_status push_message(struct plan *p, const struct op *reader, const
     op.tag = plan_tag(p->buffer[v->buffer].name, reader->chunk, to);
     op.view[COMM_X] = *v;
     op.view[COMM_X].access = sends ? READ : WRITE;
-    return plan_add_op(p, &op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+    return plan_push(p, &op);
 }
 
 static unroll_status divide_list(struct plan *p, const struct op *list, int count, struct op *messages)
@@ -222,8 +222,8 @@ static unroll_status divide_list(struct plan *p, const struct op *list, int coun
             messages[sent++].view[COMM_X] = *v;
             TRY(push_message(p, &list[i], v, from, stage));
         }
-        if (stage == p->config.at[M_LAYER] && plan_add_op(p, &list[i]) < 0)
-            return UNROLL_RESOURCE;
+        if (stage == p->config.at[M_LAYER])
+            TRY(plan_push(p, &list[i]));
     }
     return UNROLL_OK;
 }
@@ -233,11 +233,9 @@ unroll_status pass_cut_layer(struct plan *p)
     find_homes(p);
     if (p->config.mesh[M_LAYER] == 1)
         return UNROLL_OK;
-    struct op *list = p->op;
-    int count = p->ops;
+    int count;
+    struct op *list = plan_take_list(p, &count);
     struct op *messages = allocate_zeroed((size_t)count * 2, sizeof *messages);
-    p->op = NULL;
-    p->ops = p->op_room = 0;
     unroll_status status = messages ? divide_list(p, list, count, messages)
                                     : fail(UNROLL_RESOURCE, "no memory to cut %d operations into stages", count);
     release(messages);

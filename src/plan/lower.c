@@ -156,11 +156,6 @@ static struct view read_named(const struct plan *p, const char *name)
 
 /* ---- operations ------------------------------------------------------------------------ */
 
-static unroll_status push(struct plan *p, const struct op *op)
-{
-    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
-}
-
 /* Tokens or vectors; gives the buffer that the first layer reads. */
 static unroll_status lower_input(struct plan *p, int *x)
 {
@@ -183,7 +178,7 @@ static unroll_status lower_input(struct plan *p, int *x)
     op.view[EMBED_TABLE] = view_of(p, table, READ);
     op.view[EMBED_OUT] = view_of(p, *x, WRITE);
     p->buffer[*x].wants_gradient = table >= 0;
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 /* The buffers of one direction of one layer. */
@@ -242,7 +237,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_Y] = view_of(p, g, WRITE);
     view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
     op.direction = direction;
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
@@ -267,7 +262,7 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     op.view[RNN_SCRATCH] = view_of(p, l->scratch, WRITE);
     op.view[RNN_HN] = view_of(p, l->hn, WRITE);
     op.view[RNN_SN] = view_of(p, l->sn, WRITE);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static unroll_status lower_dropout(struct plan *p, int layer, int *y)
@@ -288,7 +283,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     op.view[DROPOUT_RUN] = read_named(p, "run");
     op.view[DROPOUT_Y] = view_of(p, dropped, WRITE);
     *y = dropped;
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static unroll_status lower_layer(struct plan *p, int layer, int *x)
@@ -335,7 +330,7 @@ static unroll_status lower_head(struct plan *p, int x, int *z)
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
     op.view[GEMM_Y] = view_of(p, *z, WRITE);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static unroll_status lower_loss(struct plan *p, int z)
@@ -359,7 +354,7 @@ static unroll_status lower_loss(struct plan *p, int z)
     op.view[LOSS_LENGTHS] = read_named(p, "lengths");
     op.view[LOSS_SUM] = view_of(p, plan_find_buffer(p, "loss_sum"), ADD);
     op.view[LOSS_WEIGHT] = view_of(p, plan_find_buffer(p, "weight_sum"), ADD);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 unroll_status pass_lower(struct plan *p)

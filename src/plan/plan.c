@@ -63,15 +63,24 @@ int plan_gradient(struct plan *p, int buffer)
     return made;
 }
 
-int plan_add_op(struct plan *p, const struct op *op)
+unroll_status plan_push(struct plan *p, const struct op *op)
 {
     struct op kept = *op;                               /* op may lie in the array that moves */
     struct op *all = grown(p->op, p->ops, &p->op_room, sizeof *all);
     if (!all)
-        return -1;
+        return UNROLL_RESOURCE;
     p->op = all;
-    all[p->ops] = kept;
-    return p->ops++;
+    all[p->ops++] = kept;
+    return UNROLL_OK;
+}
+
+struct op *plan_take_list(struct plan *p, int *count)
+{
+    struct op *list = p->op;
+    *count = p->ops;
+    p->op = NULL;
+    p->ops = p->op_room = 0;
+    return list;
 }
 
 int plan_find_buffer(const struct plan *p, const char *name)

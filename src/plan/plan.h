@@ -288,10 +288,12 @@ const struct op_kind_info *kind_info(enum op_kind kind);
 /* For tests: a kind of one's own gets the next free number. */
 unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind);
 
-/* Both return an index or -1 when memory is out (the error is set). */
+/* Index, or -1 when memory is out (the error is set). */
 int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, int rank,
                     const enum axis *axis, const uint32_t *size);
-int plan_add_op(struct plan *, const struct op *op);
+unroll_status plan_push(struct plan *, const struct op *op);              /* to the end of the list */
+/* Takes the list out, so that a pass can write it anew; the caller releases it. */
+struct op *plan_take_list(struct plan *, int *count);
 /* The buffer of a gradient, made at first use; -1: memory is out. */
 int plan_gradient(struct plan *, int buffer);
 int plan_find_buffer(const struct plan *, const char *name);             /* or -1 */

@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static unroll_status push(struct plan *p, const struct op *op)
-{
-    return plan_add_op(p, op) < 0 ? UNROLL_RESOURCE : UNROLL_OK;
-}
-
 /* ---- partial gradients of activations -------------------------------------------------- */
 
 /* Does this operation sum over a mesh axis that its operands are divided along? */
@@ -66,7 +61,7 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
     v.access = UPDATE;
     op.view[COMM_X] = v;
     op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1]);
-    return push(p, &op);
+    return plan_push(p, &op);
 }
 
 static bool reduced_before(const struct plan *p, const struct view *v)
@@ -90,7 +85,7 @@ static unroll_status settle(struct plan *p, const struct op *list, int count)
             if (axes && !reduced_before(p, v))
                 TRY(push_all_reduce(p, list[i].part, plan_group(p, axes), *v, &list[i]));
         }
-        TRY(push(p, &list[i]));
+        TRY(plan_push(p, &list[i]));
     }
     return UNROLL_OK;
 }
@@ -99,10 +94,8 @@ static unroll_status settle_activations(struct plan *p)
 {
     TRY(mark(p, M_BATCH, AX_B, 1));
     TRY(mark(p, M_HIDDEN, AX_U, 2));
-    struct op *list = p->op;
-    int count = p->ops;
-    p->op = NULL;
-    p->ops = p->op_room = 0;
+    int count;
+    struct op *list = plan_take_list(p, &count);
     unroll_status status = settle(p, list, count);
     release(list);
     return status;
@@ -139,7 +132,7 @@ static unroll_status sum_use(struct plan *p, int gradient)
     if (p->buffer[gradient].size[0] > 1) {
         struct op op = op_new(OP_TREE, PART_SUM, 0);
         op.view[TREE_X] = view_of(p, gradient, UPDATE);
-        TRY(push(p, &op));
+        TRY(plan_push(p, &op));
     }
     if (p->config.mesh[M_BATCH] > 1)
         axes |= 1u << M_BATCH;
@@ -153,8 +146,8 @@ static unroll_status join_uses(struct plan *p, int first, int second)
     copy.view[COPY_FROM] = sum_of(p, second, READ);
     copy.view[COPY_TO] = sum_of(p, first, ADD);
     fill.view[FILL_TO] = view_of(p, second, WRITE);
-    TRY(push(p, &copy));
-    return push(p, &fill);
+    TRY(plan_push(p, &copy));
+    return plan_push(p, &fill);
 }
 
 /* The stages of a layer cut that use this parameter, at our place on the other axes. */
@@ -200,7 +193,7 @@ static unroll_status push_norms(struct plan *p)
     int norms = plan_find_buffer(p, "norms");
     struct op fill = op_new(OP_FILL, PART_SUM, 0);
     fill.view[FILL_TO] = view_of(p, norms, WRITE);
-    TRY(push(p, &fill));
+    TRY(plan_push(p, &fill));
     for (int i = 0; i < p->buffers; i++) {
         const struct buffer *b = &p->buffer[i];
         if (b->segment != SEG_PARAM || !b->homes || !owns_norm(p, b))
@@ -209,7 +202,7 @@ static unroll_status push_norms(struct plan *p)
         op.view[NORM_GRAD] = sum_of(p, b->gradient, READ);
         op.view[NORM_OUT] = view_of(p, norms, ADD);
         view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
-        TRY(push(p, &op));
+        TRY(plan_push(p, &op));
     }
     unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
                     (p->config.mesh[M_HIDDEN] > 1 ? 1u << M_HIDDEN : 0);
@@ -247,12 +240,12 @@ static unroll_status push_update(struct plan *p, int master)
     op.view[UPDATE_RUN] = view_of(p, plan_find_buffer(p, "rates"), READ);
     op.view[UPDATE_NORM] = view_of(p, plan_find_buffer(p, "norms"), READ);
     op.view[UPDATE_WEIGHT] = view_of(p, plan_find_buffer(p, "weight_sum"), READ);
-    TRY(push(p, &op));
+    TRY(plan_push(p, &op));
     if (p->buffer[p->buffer[master].gradient].size[0] == 1)
         return UNROLL_OK;
     struct op fill = op_new(OP_FILL, PART_UPDATE, 0);   /* the shards' sums, for the next step */
     fill.view[FILL_TO] = view_of(p, p->buffer[master].gradient, WRITE);
-    return push(p, &fill);
+    return plan_push(p, &fill);
 }
 
 static unroll_status push_packs(struct plan *p, enum part part)
@@ -264,7 +257,7 @@ static unroll_status push_packs(struct plan *p, enum part part)
         struct op op = op_new(OP_PACK, part, 0);
         op.view[PACK_FROM] = view_of(p, master, READ);
         op.view[PACK_TO] = view_of(p, i, WRITE);
-        TRY(push(p, &op));
+        TRY(plan_push(p, &op));
     }
     return UNROLL_OK;
 }
@@ -288,7 +281,7 @@ static unroll_status push_carry(struct plan *p)
             struct op copy = op_new(OP_COPY, part, op.depth);
             copy.view[COPY_FROM] = view_of(p, out, READ);
             copy.view[COPY_TO] = view_of(p, plan_find_buffer(p, name), WRITE);
-            TRY(push(p, &copy));
+            TRY(plan_push(p, &copy));
         }
     }
     return UNROLL_OK;

@@ -257,9 +257,11 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
 static unroll_status check_loss(unroll_session *s)
 {
     char where[160];
-    double loss = *(double *)instance_buffer(s->instance, "loss_sum");
+    double *sum = instance_buffer(s->instance, "loss_sum"), loss = *sum;
     if (isfinite(loss))
         return UNROLL_OK;
+    *sum = *(double *)instance_buffer(s->instance, "weight_sum") = 0;
+    s->forwarded = false;
     locate_in_forward(s->instance, s->plan, where, sizeof where);
     return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
                 *where ? "; first bad value: " : "", where);

@@ -282,6 +282,51 @@ static void plain_embed_grad(struct fixture *f)
     }
 }
 
+/* ---- the sum contract, word by word ---------------------------------------------------- */
+
+/* One element of a weight gradient: the leaves of its shard, each one chain from zero. */
+static float contract_element(const struct fixture *f, float sum, size_t shard, size_t n, size_t column)
+{
+    const struct tensor *dy = &f->call.view[GEMM_DW_DY];
+    uint32_t T = dy->count[0], q = f->plan.quantum, quanta = (T + q - 1) / q;
+    for (uint32_t i = 0; i < quanta; i++) {
+        uint32_t first = (f->op.direction ? i : quanta - 1 - i) * q;
+        float leaf = 0;
+        bool any = false;
+        for (uint32_t t = first; t < T && t < first + q; t++)
+            for (uint32_t b = 0; b < dy->count[1]; b++)
+                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == shard) {
+                    any = true;
+                    leaf = fmaf((float)get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)),
+                                (float)plain_x(f, t, b, column), leaf);
+                }
+        if (any)
+            sum += leaf;
+    }
+    return sum;
+}
+
+static void check_contract(void)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct fixture *before = build_gemm_dw(seed, DTYPE_F32), *after = build_gemm_dw(seed, DTYPE_F32);
+        const struct tensor *dw = &before->call.view[GEMM_DW_DW];
+        run_on(after, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
+        for (int i = 0; i < 10; i++) {
+            uint32_t shard = random_size(before, 0, dw->count[0] - 1), columns = dw->count[dw->rank - 1];
+            uint32_t units = dw->count[dw->rank - 2], gates = dw->rank == 4 ? dw->count[1] : 1;
+            uint32_t n = random_size(before, 0, gates * units - 1), k = random_size(before, 0, columns - 1);
+            size_t at = dw->rank == 4 ? at4(before, GEMM_DW_DW, shard, n / units, n % units, k)
+                                      : at4(before, GEMM_DW_DW, shard, n, k, 0);
+            float expected = contract_element(before, (float)get(before, GEMM_DW_DW, at), shard, n, k);
+            float found = (float)get(after, GEMM_DW_DW, at);
+            CHECK(found == expected, "seed %d: %a, by the contract %a", (int)seed, (double)found, (double)expected);
+        }
+        fixture_free(before);
+        fixture_free(after);
+    }
+}
+
 /* ---- chunks of time -------------------------------------------------------------------- */
 
 static void narrow_time(struct tensor *x, uint32_t first, uint32_t count)
@@ -380,6 +425,7 @@ int main(int argc, char **argv)
     check_kind(&sum_rows);
     check_kind(&embed);
     check_kind(&embed_grad);
+    check_contract();
     check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, best);
     check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, best);
     check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, best);

@@ -254,8 +254,6 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
 {
     struct back k;
     TRY(begin(&k.r, call, me, team, 4));
-    if (k.r.row == k.r.row_end)
-        return UNROLL_OK;
     size_t states = k.r.states;
     k.state = 0;
     k.next = states;

@@ -207,8 +207,6 @@ unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work 
 {
     struct rnn r;
     TRY(begin(&r, call, me, team, 1));
-    if (r.row == r.row_end)
-        return UNROLL_OK;
     enter(&r);
     for (size_t i = 0; i < r.steps; i++)
         TRY(forward_step(&r, step_at(&r, i)));

@@ -1,0 +1,580 @@
+/* The executor runs exactly the plan: it does the work that the plan foretold, no operation is idle, every
+ * order that lanes and waits allow gives the same bits, memory is what was foretold and steps take none.
+ * What the plans compute is tested in test_mesh.c. */
+#include "check.h"
+#include "base/memory.h"
+#include "optim/optim.h"
+#include "plan/allocations.h"
+#include "plan/mesh.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* ---- models and plans ------------------------------------------------------------------ */
+
+static unroll_spec spec_of(int layers, int hidden, int bidirectional, int tied)
+{
+    unroll_spec s = unroll_spec_default();
+    s.layers = layers;
+    s.hidden = hidden;
+    s.bidirectional = bidirectional;
+    s.tokens = 1;
+    s.input = s.output = 11;
+    s.embed = tied ? hidden * (1 + bidirectional) : 6;
+    s.tied = tied;
+    s.loss = UNROLL_LOSS_XENT;
+    s.dropout = 0.25f;
+    return s;
+}
+
+/* Of any declaration in the cell table, also those that no user names. */
+static unroll_model *build(unroll_spec s, const struct cell_declaration *cell)
+{
+    unroll_model *m = NULL;
+    s.cell = cell->name;
+    s.clip = cell->options ? 0.5f : 0;
+    CHECK(model_build(&s, cell, 1, &m) == UNROLL_OK, "%s: %s", cell->name, unroll_last_error());
+    return must(m);
+}
+
+static unroll_model *build_named(unroll_spec s, const char *name)
+{
+    return build(s, cell_find(cells_scalar, name)->declaration);
+}
+
+static struct plan_config config_of(uint32_t T, uint32_t B, int chunks, enum dtype real)
+{
+    struct plan_config c = plan_config_default();
+    c.real = real;
+    c.T = T;
+    c.B = B;
+    c.chunks = chunks;
+    c.packed = true;
+    c.optimizer = optimizer_find("adam");
+    c.optimizer_states = 2;
+    return c;
+}
+
+/* ---- the state of one rank ------------------------------------------------------------- */
+
+typedef void buffer_visitor(void *at, size_t bytes, void *arg);
+
+static void visit_segment(const struct mesh_run *run, enum segment segment, buffer_visitor *visit, void *arg)
+{
+    const struct plan *p = run->plan[0];
+    for (int i = 0; i < p->buffers; i++) {
+        void *at = p->buffer[i].segment == segment ? instance_buffer(run->instance[0], p->buffer[i].name) : NULL;
+        if (at)
+            visit(at, p->buffer[i].bytes, arg);
+    }
+}
+
+static void set_bytes(void *at, size_t bytes, void *byte)
+{
+    memset(at, *(int *)byte, bytes);
+}
+
+static void set_segment(const struct mesh_run *run, enum segment segment, int byte)
+{
+    visit_segment(run, segment, set_bytes, &byte);
+}
+
+/* All ones is a NaN in either precision. */
+static void poison(const struct mesh_run *run)
+{
+    set_segment(run, SEG_STEP, 0xff);
+    set_segment(run, SEG_SCRATCH, 0xff);
+}
+
+static void clear_loss(const struct mesh_run *run)
+{
+    *(double *)instance_buffer(run->instance[0], "loss_sum") = 0;
+    *(double *)instance_buffer(run->instance[0], "weight_sum") = 0;
+}
+
+/* The numbers of a segment, one buffer after the other. */
+struct copy { char *bytes; size_t count; };
+
+static void append(void *at, size_t bytes, void *arg)
+{
+    struct copy *c = arg;
+    c->bytes = must(realloc(c->bytes, c->count + bytes));
+    memcpy(c->bytes + c->count, at, bytes);
+    c->count += bytes;
+}
+
+static struct copy copy_segment(const struct mesh_run *run, enum segment segment)
+{
+    struct copy c = { NULL, 0 };
+    visit_segment(run, segment, append, &c);
+    return c;
+}
+
+/* Does the segment still hold what the copy holds? */
+static bool same_segment(const struct mesh_run *run, enum segment segment, const struct copy *c)
+{
+    struct copy now = copy_segment(run, segment);
+    bool same = now.count == c->count && !memcmp(now.bytes, c->bytes, c->count);
+    free(now.bytes);
+    return same;
+}
+
+/* ---- counts ---------------------------------------------------------------------------- */
+
+/* On zeros: the work does not depend on the numbers. */
+static void check_part(struct instance *instance, const struct plan *p, enum part part, const char *what)
+{
+    static const char *const names[] = {
+#define PART_NAME(NAME, name) #name,
+        PARTS(PART_NAME)
+#undef PART_NAME
+    };
+    struct work price = { 0, 0 }, done;
+    for (int i = p->part[part].first; i < p->part[part].end; i++) {
+        price.flops += p->op[i].flops;
+        price.bytes += p->op[i].bytes;
+    }
+    CHECK(instance_run(instance, part) == UNROLL_OK, "%s: %s", what, unroll_last_error());
+    done = instance_work(instance);
+    CHECK(done.flops == price.flops, "%s: %s did %.0f flops, the plan says %.0f", what, names[part], done.flops,
+          price.flops);
+    CHECK(done.bytes == price.bytes, "%s: %s went over %.0f bytes, the plan says %.0f", what, names[part], done.bytes,
+          price.bytes);
+}
+
+static void check_counts(const struct plan *p, const struct cpu_isa *isa, int threads)
+{
+    struct store *store = NULL;
+    struct instance *instance = NULL;
+    struct instance_config config = { .isa = isa, .threads = threads };
+    const unroll_spec *s = &p->model->spec;
+    char what[128];
+    snprintf(what, sizeof what, "%s %s, %d layers, tied %d, B=%u, %d chunks, %d threads", isa->name, s->cell,
+             s->layers, s->tied, p->config.B, p->config.chunks, threads);
+    bool good = CHECK(store_new(p, &store) == UNROLL_OK && instance_new(p, store, &config, &instance) == UNROLL_OK,
+                      "%s: %s", what, unroll_last_error());
+    for (int part = 0; good && part < PART_N; part++)
+        check_part(instance, p, (enum part)part, what);
+    instance_free(instance);
+    store_free(store);
+}
+
+static void check_counts_everywhere(const unroll_model *m, struct plan_config c)
+{
+    static const enum dtype reals[] = { DTYPE_F32, DTYPE_F64 };
+    for (int way = 0; way < 4; way++) {
+        struct plan *p = NULL;
+        c.real = reals[way & 1];
+        c.chunks = way & 2 ? 3 : 1;
+        if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s: %s", m->spec.cell, unroll_last_error()))
+            return;
+        for (int isa = 0; isa < ISA_COUNT; isa++) {
+            const struct cpu_isa *found = cpu_isa_find((enum isa)isa, c.real);
+            for (int threads = 1; found && threads <= 3; threads++)
+                check_counts(p, found, threads);
+        }
+        plan_free(p);
+    }
+}
+
+static void check_counts_of_cells(void)
+{
+    for (int cell = 0; cells_scalar[cell]; cell++)
+        for (int way = 0; way < 8; way++) {
+            unroll_spec s = spec_of(1 + (way & 1), 10, way >> 1 & 1, way >> 2);
+            unroll_model *m = build(s, cells_scalar[cell]->declaration);
+            struct plan_config c = config_of(7, way & 1 ? 3 : 2, 1, DTYPE_F32);     /* rows: also fewer than threads */
+            c.shards = way & 1 ? 2 : 1;
+            check_counts_everywhere(m, c);
+            unroll_model_free(m);
+        }
+    unroll_spec s = spec_of(2, 40, 0, 0);               /* wider than a panel, with vectors as inputs */
+    s.projection = 34;
+    s.tokens = s.embed = 0;
+    unroll_model *m = build_named(s, "lstm_peephole");
+    check_counts_everywhere(m, config_of(7, 9, 1, DTYPE_F32));
+    unroll_model_free(m);
+}
+
+/* ---- deletion -------------------------------------------------------------------------- */
+
+static int deleted;         /* the operation that plan_without_one leaves out; -1: none */
+
+static unroll_status plan_without_one(const unroll_model *m, const struct plan_config *c, struct plan **plan)
+{
+    TRY(plan_new(m, c, plan));
+    struct plan *p = *plan;
+    if (deleted < 0)
+        return UNROLL_OK;
+    p->ops--;
+    memmove(&p->op[deleted], &p->op[deleted + 1], (size_t)(p->ops - deleted) * sizeof *p->op);
+    for (int part = 0; part < PART_N; part++) {
+        p->part[part].first -= p->part[part].first > deleted;
+        p->part[part].end -= p->part[part].end > deleted;
+    }
+    return UNROLL_OK;
+}
+
+/* What an operation leaves may be for the next step alone (packed copies, carried states, cleared sums), so
+ * there are two. Memory of activations has no memory of the step before. */
+static unroll_status train_two_steps(struct mesh_run *run)
+{
+    static const enum part parts[] = { PART_FORWARD, PART_BACKWARD, PART_SUM, PART_UPDATE };
+    ((double *)instance_buffer(run->instance[0], "rates"))[RATE_CLIP] = 1e-3;   /* so that every norm counts */
+    for (int step = 0; step < 2; step++) {
+        poison(run);
+        for (int i = 0; i < 4; i++)
+            TRY(instance_run(run->instance[0], parts[i]));
+        clear_loss(run);
+    }
+    return UNROLL_OK;
+}
+
+/* In double, where no contribution is too small to be seen. */
+static unroll_status train_without(int op, const unroll_model *m, const struct plan_config *c, struct mesh_run *run)
+{
+    deleted = op;
+    unroll_status status = mesh_open_with(plan_without_one, m, *c, cpu_isa_find(ISA_SCALAR, DTYPE_F64), 1, run);
+    return status == UNROLL_OK ? train_two_steps(run) : status;
+}
+
+static void check_deletions(unroll_model *m, const struct plan_config *c)
+{
+    struct mesh_run whole, run;
+    struct plan *p;
+    bool good = CHECK(train_without(-1, m, c, &whole) == UNROLL_OK, "%s", unroll_last_error());
+    good = good && CHECK(plan_new(m, c, &p) == UNROLL_OK, "%s", unroll_last_error());
+    if (!good) {
+        mesh_close(&whole);
+        return;
+    }
+    struct copy weights = copy_segment(&whole, SEG_PARAM);
+    for (int i = 0; i < p->ops; i++) {
+        char label[96];
+        op_label(p, &p->op[i], label, sizeof label);
+        CHECK(train_without(i, m, c, &run) == UNROLL_OK, "%s without '%s': %s", m->spec.cell, label,
+              unroll_last_error());
+        CHECK(!same_segment(&run, SEG_PARAM, &weights), "%s: nothing changes without operation %d, '%s'",
+              m->spec.cell, i, label);
+        mesh_close(&run);
+    }
+    free(weights.bytes);
+    plan_free(p);
+    mesh_close(&whole);
+    unroll_model_free(m);
+}
+
+static void check_all_deletions(void)
+{
+    struct plan_config c = config_of(9, 4, 3, DTYPE_F64);
+    c.lengths = c.carry = true;
+    c.shards = 2;
+    check_deletions(build_named(spec_of(2, 6, 0, 1), "lstm"), &c);
+    c.chunks = 1;
+    check_deletions(build_named(spec_of(2, 6, 1, 1), "gru_before"), &c);
+    c.shards = 1;
+    unroll_spec s = spec_of(2, 6, 1, 0);
+    s.projection = 4;
+    check_deletions(build_named(s, "lstm_peephole_clip"), &c);
+}
+
+/* ---- the scrambler --------------------------------------------------------------------- */
+
+static uint32_t draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+/* A lane's next operation, or the end of the part. */
+static int next_on(const struct plan *p, enum part part, int lane, int after)
+{
+    for (after++; after < p->part[part].end && p->op[after].lane != lane;)
+        after++;
+    return after;
+}
+
+static bool is_legal(const struct plan *p, int op, const int *ended)
+{
+    for (int lane = 0; lane < p->config.lanes; lane++)
+        if (ended[lane] < p->op[op].wait[lane])
+            return false;
+    return true;
+}
+
+/* The lanes that may go on now. */
+static int legal_lanes(const struct plan *p, enum part part, const int *next, const int *ended, int *lanes)
+{
+    int n = 0;
+    for (int lane = 0; lane < p->config.lanes; lane++)
+        if (next[lane] < p->part[part].end && is_legal(p, next[lane], ended))
+            lanes[n++] = lane;
+    return n;
+}
+
+static void poison_scratch_of(const struct mesh_run *run, int op)
+{
+    const struct plan *p = run->plan[0];
+    for (int k = 0; k < p->op[op].views; k++) {
+        int b = p->op[op].view[k].buffer;
+        if (b >= 0 && p->buffer[b].segment == SEG_SCRATCH)
+            memset(instance_buffer(run->instance[0], p->buffer[b].name), 0xff, p->buffer[b].bytes);
+    }
+}
+
+/* One by one, in an order that respects lanes and waits alone; the higher `stays` of 8, the longer a lane
+ * runs ahead of the others. False: no lane could go on. */
+static bool run_scrambled(const struct mesh_run *run, enum part part, uint64_t *random)
+{
+    const struct plan *p = run->plan[0];
+    int next[LANES_MAX], ended[LANES_MAX], lanes[LANES_MAX], lane = 0, n;
+    uint32_t stays = draw(random) % 8;
+    for (int l = 0; l < p->config.lanes; l++) {
+        ended[l] = p->part[part].first - 1;
+        next[l] = next_on(p, part, l, ended[l]);
+    }
+    while ((n = legal_lanes(p, part, next, ended, lanes)) > 0) {
+        bool can_stay = false;
+        for (int i = 0; i < n; i++)
+            can_stay |= lanes[i] == lane;
+        if (!can_stay || draw(random) % 8 >= stays)
+            lane = lanes[draw(random) % (uint32_t)n];
+        poison_scratch_of(run, next[lane]);
+        if (instance_run_op(run->instance[0], next[lane]) != UNROLL_OK)
+            return false;
+        ended[lane] = next[lane];
+        next[lane] = next_on(p, part, lane, next[lane]);
+    }
+    for (int l = 0; l < p->config.lanes; l++)
+        if (next[l] < p->part[part].end)
+            return false;
+    return true;
+}
+
+/* Where the last gradients began. */
+static void start_over(const struct mesh_run *run)
+{
+    poison(run);
+    set_segment(run, SEG_GRAD, 0);
+    set_segment(run, SEG_CARRY, 0);
+    clear_loss(run);
+}
+
+static bool scramble(const struct mesh_run *run, uint64_t *random)
+{
+    start_over(run);
+    return run_scrambled(run, PART_FORWARD, random) && run_scrambled(run, PART_BACKWARD, random) &&
+           run_scrambled(run, PART_SUM, random);
+}
+
+static void check_orders(const struct mesh_run *run, const struct copy *gradients, const char *what)
+{
+    enum { ORDERS = 200 };
+    uint64_t random = 1;
+    int stuck = 0, different = 0;
+    for (int i = 0; i < ORDERS; i++) {
+        stuck += !scramble(run, &random);
+        different += !same_segment(run, SEG_GRAD, gradients);
+    }
+    CHECK(!stuck && !different, "%s: of %d orders %d could not go on, %d gave other gradients", what, ORDERS, stuck,
+          different);
+}
+
+/* A wait less: when that lets any order go wrong, the check of plans must have said so. */
+static void check_mutants(const struct mesh_run *run, const struct copy *gradients, const char *what)
+{
+    enum { ORDERS = 12 };
+    struct plan *p = run->plan[0];
+    uint64_t random = 2;
+    int waits = 0, refused = 0, went_wrong = 0, slipped = 0;
+    for (int i = 0; i < p->ops; i++)
+        for (int lane = 0; lane < p->config.lanes; lane++) {
+            int kept = p->op[i].wait[lane];
+            if (kept < 0)
+                continue;
+            p->op[i].wait[lane] = -1;
+            bool complains = pass_check(p) != UNROLL_OK, wrong = false;
+            for (int k = 0; k < ORDERS && !wrong; k++)
+                wrong = !scramble(run, &random) || !same_segment(run, SEG_GRAD, gradients);
+            p->op[i].wait[lane] = kept;
+            waits++;
+            refused += complains;
+            went_wrong += wrong;
+            slipped += wrong && !complains;
+        }
+    CHECK(refused > 4 && went_wrong > 4, "%s: %d waits were lost, the check noticed %d, the gradients %d", what, waits,
+          refused, went_wrong);
+    CHECK(!slipped, "%s: %d lost waits went wrong, and the check had not complained", what, slipped);
+}
+
+static void check_scrambled(unroll_model *m)
+{
+    const struct cpu_isa *isa = cpu_isa_find(isa_best(), DTYPE_F32);
+    for (int lanes = 2; lanes <= 3; lanes++)
+        for (int chunks = 3; chunks <= 6; chunks += 3) {
+            struct mesh_run run;
+            struct plan_config c = config_of(12, 4, chunks, DTYPE_F32);
+            char what[64];
+            snprintf(what, sizeof what, "%s, %d lanes, %d chunks", m->spec.cell, lanes, chunks);
+            c.lanes = lanes;
+            c.lengths = c.carry = true;
+            c.shards = 2;
+            if (CHECK(mesh_open(m, c, isa, 1, &run) == UNROLL_OK, "%s: %s", what, unroll_last_error())) {
+                start_over(&run);
+                CHECK(mesh_gradients(&run) == UNROLL_OK, "%s: %s", what, unroll_last_error());
+                struct copy gradients = copy_segment(&run, SEG_GRAD);
+                check_orders(&run, &gradients, what);
+                check_mutants(&run, &gradients, what);
+                free(gradients.bytes);
+            }
+            mesh_close(&run);
+        }
+    unroll_model_free(m);
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static uint64_t foretold(const struct plan *p, bool stored)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < SEG_N; i++) {
+        bool is_stored = i == SEG_PARAM || i == SEG_COPY || i == SEG_OPT || i == SEG_GRAD;
+        bytes += is_stored == stored ? p->segment_bytes[i] : 0;
+    }
+    return bytes;
+}
+
+static void check_near(const char *what, double bytes, double forecast)
+{
+    CHECK(fabs(bytes - forecast) <= 0.02 * forecast, "%s: %.0f bytes, the plan foretold %.0f", what, bytes, forecast);
+}
+
+static unroll_model *language_model(int hidden)
+{
+    unroll_spec s = spec_of(2, hidden, 0, 0);
+    s.input = s.output = 65;
+    s.embed = 64;
+    return build_named(s, "lstm");
+}
+
+/* What was really asked of the C library, and what the instance says of itself. */
+static void check_forecast(int threads)
+{
+    unroll_model *m = language_model(128);
+    struct plan_config c = config_of(64, 32, 1, DTYPE_F32);
+    struct plan *p = NULL;
+    struct store *store = NULL;
+    struct instance *instance = NULL;
+    struct instance_config ic = { .isa = cpu_isa_find(isa_best(), DTYPE_F32), .threads = threads };
+    CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error());
+    size_t before = atomic_load(&requested_bytes);
+    bool good = CHECK(store_new(p, &store) == UNROLL_OK && instance_new(p, store, &ic, &instance) == UNROLL_OK, "%s",
+                      unroll_last_error());
+    double taken = (double)(atomic_load(&requested_bytes) - before);
+    if (good) {
+        double own = (double)instance_bytes(instance);
+        check_near("an instance, by itself", own, (double)foretold(p, false));
+        if (COUNTS_ALLOCATIONS) {
+            check_near("a store and an instance", taken, (double)(foretold(p, false) + foretold(p, true)));
+            check_near("a store", taken - own, (double)foretold(p, true));
+        }
+    }
+    instance_free(instance);
+    store_free(store);
+    plan_free(p);
+    unroll_model_free(m);
+}
+
+/* ---- steps that allocate nothing ------------------------------------------------------- */
+
+enum { STEPS = 16, ROWS = 8 };
+
+struct batch { int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS]; };
+
+static void draw_batch(struct batch *b, uint64_t *random)
+{
+    for (int i = 0; i < STEPS * ROWS; i++) {
+        b->tokens[i] = (int32_t)(draw(random) % 65);
+        b->classes[i] = (int32_t)(draw(random) % 66) - 1;
+    }
+    for (int row = 0; row < ROWS; row++)
+        b->lengths[row] = (int32_t)(draw(random) % (STEPS + 1));
+}
+
+static unroll_status train_on(unroll_session *s, const struct batch *b, bool lengths, unroll_result *result)
+{
+    static unroll_rates rates;
+    unroll_batch batch = { .tokens = b->tokens, .classes = b->classes, .lengths = lengths ? b->lengths : NULL };
+    rates = unroll_rates_default("adam");
+    TRY(unroll_forward(s, &batch));
+    TRY(unroll_backward(s));
+    return unroll_update(s, &rates, result);
+}
+
+static int counted(const struct batch *b, bool lengths)
+{
+    int n = 0;
+    for (int i = 0; i < STEPS * ROWS; i++)
+        n += b->classes[i] >= 0 && (!lengths || i / ROWS < b->lengths[i % ROWS]);
+    return n;
+}
+
+/* Every batch has other lengths; the session and its plan stay. */
+static void check_steady(int threads, int lanes, int steps, bool lengths)
+{
+    unroll_model *m = language_model(32);
+    unroll_session *s = NULL;
+    unroll_session_config c = unroll_session_default();
+    static struct batch b;
+    uint64_t random = 3;
+    unroll_result result;
+    c.mode = UNROLL_TRAIN;
+    c.steps = STEPS;
+    c.rows = ROWS;
+    c.threads = threads;
+    c.lanes = lanes;
+    c.chunks = lanes > 1 ? 4 : 1;
+    c.lengths = lengths;
+    bool good = CHECK(unroll_session_new(m, &c, &s) == UNROLL_OK, "%s", unroll_last_error());
+    size_t asked = 0;
+    uint64_t made = 0;
+    for (int i = 0; good && i <= steps; i++) {
+        draw_batch(&b, &random);
+        good = CHECK(train_on(s, &b, lengths, &result) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(result.weight == counted(&b, lengths), "%g were counted, not %d", result.weight, counted(&b, lengths));
+        if (i == 0) {                                   /* the first step may still warm up the C library */
+            asked = atomic_load(&requests);
+            made = memory_allocations();
+        }
+    }
+    CHECK(atomic_load(&requests) == asked && memory_allocations() == made,
+          "%d threads, %d lanes: %zu requests for memory in %d steps", threads, lanes, atomic_load(&requests) - asked,
+          steps);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+int main(void)
+{
+    if (!COUNTS_ALLOCATIONS)
+        check_skip("this build's sanitizer keeps the C library's memory to itself: only the library's is counted");
+    check_counts_of_cells();
+    check_all_deletions();
+    check_scrambled(build_named(spec_of(2, 8, 0, 1), "lstm"));
+    check_scrambled(build_named(spec_of(2, 8, 1, 0), "gru_before"));
+    check_forecast(1);
+    check_forecast(3);
+    for (int lanes = 1; lanes <= 2; lanes++) {
+        check_steady(1, lanes, 10, false);
+        check_steady(3, lanes, 10, false);
+    }
+    check_steady(2, 1, 8, true);
+    return check_finish("execution");
+}

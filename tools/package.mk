@@ -1,0 +1,110 @@
+# The package: what is installed and where, and the Debian package made of it. Not how anything is compiled.
+#
+# make install [PREFIX=/usr/local] [DESTDIR=]     the command, header, libraries, pkg-config, CMake, manual page
+# make uninstall                                  with the same PREFIX and DESTDIR: removes each of those files
+# make deb                                        $B/unroll_VERSION_ARCHITECTURE.deb
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share
+OBJCOPY    ?= objcopy
+STRIP      ?= strip
+
+P          := $B/package
+VERSION    := $(shell sed -nE 's/^.define UNROLL_VERSION_(MAJOR|MINOR|PATCH) *//p' include/unroll.h | paste -sd.)
+SERIES     := $(basename $(VERSION))
+SONAME     := libunroll.so.$(basename $(SERIES))
+SHARED     := libunroll.so.$(VERSION)
+
+# ---- the libraries ------------------------------------------------------------------------
+
+# The objects of the static library serve the shared one too.
+$(OBJECTS): FLAGS += -fPIC
+
+$P/$(SHARED): $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANITIZE) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $^ $(LIBS) -o $@.whole
+	$(STRIP) --strip-unneeded $@.whole -o $@
+	@rm -f $@.whole
+
+# One object, so that the names which our files share with each other can be made local: a program that
+# is linked with the library may have a function fail() of its own.
+$P/libunroll.a: $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -r -nostdlib $^ -o $P/unroll.o
+	$(OBJCOPY) --localize-hidden --strip-debug $P/unroll.o
+	@rm -f $@
+	ar rcs $@ $P/unroll.o
+
+$P/unroll: $B/unroll
+	@mkdir -p $(@D)
+	$(STRIP) $< -o $@
+$P/unroll.1: $B/unroll
+	@mkdir -p $(@D)
+	$< man >$@
+$P/unroll.bash: $B/unroll
+	@mkdir -p $(@D)
+	$< completion >$@
+
+package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $P/unroll.bash
+
+# ---- installing ---------------------------------------------------------------------------
+
+DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md)
+COMPLETION  = $(DATADIR)/bash-completion/completions
+CMAKEDIR    = $(LIBDIR)/cmake/unroll
+DOCDIR      = $(DATADIR)/doc/unroll
+INSTALLED   = $(BINDIR)/unroll $(INCLUDEDIR)/unroll.h \
+    $(addprefix $(LIBDIR)/,libunroll.a $(SHARED) $(SONAME) libunroll.so pkgconfig/unroll.pc) \
+    $(addprefix $(CMAKEDIR)/,unroll-config.cmake unroll-config-version.cmake) \
+    $(DATADIR)/man/man1/unroll.1 $(COMPLETION)/unroll $(DOCUMENTS:%=$(DOCDIR)/%)
+
+DATA = install -D -m 644
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+    -e 's|@VERSION@|$(VERSION)|g' -e 's|@SERIES@|$(SERIES)|g' -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g'
+
+# The loader's cache is of this machine, so it is left alone where DESTDIR says that the files are for another.
+install: package
+	install -D -m 755 $P/unroll $(DESTDIR)$(BINDIR)/unroll
+	$(DATA) include/unroll.h $(DESTDIR)$(INCLUDEDIR)/unroll.h
+	$(DATA) $P/libunroll.a $(DESTDIR)$(LIBDIR)/libunroll.a
+	$(DATA) $P/$(SHARED) $(DESTDIR)$(LIBDIR)/$(SHARED)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libunroll.so
+	$(DATA) $P/unroll.1 $(DESTDIR)$(DATADIR)/man/man1/unroll.1
+	$(DATA) $P/unroll.bash $(DESTDIR)$(COMPLETION)/unroll
+	@$(FILL) tools/package/unroll.pc.in >$P/unroll.pc
+	$(DATA) $P/unroll.pc $(DESTDIR)$(LIBDIR)/pkgconfig/unroll.pc
+	@for f in unroll-config unroll-config-version; do $(FILL) tools/package/$$f.cmake.in >$P/$$f.cmake || exit; done
+	$(DATA) -t $(DESTDIR)$(CMAKEDIR) $P/unroll-config.cmake $P/unroll-config-version.cmake
+	$(if $(DOCUMENTS),$(DATA) -t $(DESTDIR)$(DOCDIR) $(DOCUMENTS))
+	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	@rmdir --ignore-fail-on-non-empty $(wildcard $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR))) 2>/dev/null || true
+	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
+
+# ---- Debian -------------------------------------------------------------------------------
+
+# dpkg-deb alone: there is nothing to run at installation, but the loader's cache, which a trigger renews.
+# The libc named is the oldest that has every symbol asked for.
+DEB_MAINTAINER ?= The Unroll authors <unroll@localhost>
+deb: package
+	@command -v dpkg-deb >/dev/null || { echo 'make deb: there is no dpkg-deb here; install dpkg' >&2; exit 1; }
+	@rm -rf $P/deb
+	@$(MAKE) -s --no-print-directory install DESTDIR=$P/deb PREFIX=/usr \
+	    LIBDIR=/usr/lib/$$($(CC) -print-multiarch)
+	@gzip -9n $P/deb/usr/share/man/man1/unroll.1
+	@if [ -f LICENSE ]; then mv $P/deb/usr/share/doc/unroll/LICENSE $P/deb/usr/share/doc/unroll/copyright; fi
+	@mkdir $P/deb/DEBIAN
+	@echo 'activate-noawait ldconfig' >$P/deb/DEBIAN/triggers
+	@cd $P/deb && find usr -type f -exec md5sum {} + >DEBIAN/md5sums
+	@libc=$$(objdump -T $P/unroll $P/$(SHARED) | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1); \
+	 sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(DEB_MAINTAINER)/' -e "s/@LIBC@/$${libc#GLIBC_}/" \
+	     -e "s/@ARCHITECTURE@/$$(dpkg --print-architecture)/" \
+	     -e "s/@KIBIBYTES@/$$(du -sk $P/deb/usr | cut -f 1)/" tools/package/control.in >$P/deb/DEBIAN/control
+	dpkg-deb --root-owner-group --build $P/deb $B/unroll_$(VERSION)_$$(dpkg --print-architecture).deb
+
+.PHONY: package install uninstall deb
