@@ -21,7 +21,7 @@ OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records
 OF_plan/test_mesh       = plan/mesh
 OF_plan/test_execution  = plan/mesh
-OF_plan/test_toy        = plan/mesh
+OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)

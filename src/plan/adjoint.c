@@ -10,9 +10,8 @@ static bool written_before(const struct plan *p, const struct view *v)
     if (p->buffer[v->buffer].segment == SEG_GRAD)
         return true;                                    /* the update left zeros */
     for (int i = p->ops; i-- > 0 && p->op[i].part == PART_BACKWARD;)
-        for (int k = 0; k < p->op[i].views; k++)
-            if (access_writes(p->op[i].view[k].access) && view_overlap(&p->op[i].view[k], v))
-                return true;
+        if (op_writes(&p->op[i], v))
+            return true;
     return false;
 }
 

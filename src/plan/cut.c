@@ -172,9 +172,8 @@ static int producer_stage(const struct plan *p, const struct op *list, int end, 
     if (v->buffer < 0 || p->buffer[v->buffer].segment != SEG_STEP)
         return -1;
     for (int i = end; i-- > 0;)
-        for (int k = 0; k < list[i].views; k++)
-            if (access_writes(list[i].view[k].access) && view_overlap(&list[i].view[k], v))
-                return p->stage_of[list[i].depth];
+        if (op_writes(&list[i], v))
+            return p->stage_of[list[i].depth];
     return -1;
 }
 

@@ -28,6 +28,8 @@ static int lane_of(const struct plan *p, const struct op *op)
 
 static bool conflict(const struct op *a, const struct op *b)
 {
+    if (!(a->touches & b->touches))
+        return false;
     for (int i = 0; i < a->views; i++)
         for (int k = 0; k < b->views; k++)
             if ((access_writes(a->view[i].access) || access_writes(b->view[k].access)) &&

@@ -69,6 +69,9 @@ unroll_status plan_push(struct plan *p, const struct op *op)
     struct op *all = grown(p->op, p->ops, &p->op_room, sizeof *all);
     if (!all)
         return UNROLL_RESOURCE;
+    for (int i = 0; i < kept.views; i++)
+        if (kept.view[i].buffer >= 0)
+            kept.touches |= 1ull << kept.view[i].buffer % 64;
     p->op = all;
     all[p->ops++] = kept;
     return UNROLL_OK;
@@ -219,6 +222,16 @@ bool view_overlap(const struct view *a, const struct view *b)
     return true;
 }
 
+bool op_writes(const struct op *op, const struct view *v)
+{
+    if (!(op->touches >> v->buffer % 64 & 1))
+        return false;
+    for (int i = 0; i < op->views; i++)
+        if (access_writes(op->view[i].access) && view_overlap(&op->view[i], v))
+            return true;
+    return false;
+}
+
 uint64_t view_elements(const struct plan *p, const struct view *v)
 {
     if (v->buffer < 0)
@@ -227,16 +240,6 @@ uint64_t view_elements(const struct plan *p, const struct view *v)
     for (int i = 0; i < p->buffer[v->buffer].rank; i++)
         n *= v->count[i];
     return n;
-}
-
-bool access_reads(enum access a)
-{
-    return a == READ || a == ADD || a == UPDATE;
-}
-
-bool access_writes(enum access a)
-{
-    return a == WRITE || a == ADD || a == UPDATE;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */

@@ -206,6 +206,7 @@ struct op {
     uint32_t     tag;           /* the same on all ranks that take part */
     struct view  view[OP_VIEWS];
     int          views;
+    uint64_t     touches;       /* a bit for each buffer's number modulo 64: a quick look before a long one */
     int          wait[LANES_MAX];               /* per lane: the last operation that must have ended, or -1 */
     double       flops, bytes;                  /* by the standard count; each view once, twice if updated */
 };
@@ -310,9 +311,10 @@ struct view view_none(void);
 int  buffer_dim(const struct buffer *, enum axis);                       /* position, or -1 */
 void view_narrow(const struct plan *, struct view *, enum axis, uint32_t first, uint32_t count);
 bool view_overlap(const struct view *, const struct view *);
+bool op_writes(const struct op *, const struct view *);          /* any part of what the view covers */
 uint64_t view_elements(const struct plan *, const struct view *);
-bool access_reads(enum access);
-bool access_writes(enum access);
+static inline bool access_reads(enum access a)  { return a == READ || a == ADD || a == UPDATE; }
+static inline bool access_writes(enum access a) { return a == WRITE || a == ADD || a == UPDATE; }
 /* n shares of size in multiples of grain: share number at is [first, first + count). */
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
 

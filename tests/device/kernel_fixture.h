@@ -154,8 +154,8 @@ static inline size_t panel_at(size_t g, size_t u, size_t k, size_t units, size_t
 }
 
 /* A view in panels, its numbers random, zeros where no unit is. */
-static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates, uint32_t units,
-                               uint32_t width)
+static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates,
+                               uint32_t units, uint32_t width)
 {
     struct tensor *x = &f->call.view[slot];
     *x = (struct tensor){ .rank = 3, .count = { gates, units, width }, .dtype = f->real };

@@ -61,7 +61,8 @@ static inline double peak_of(enum isa isa)
     for (int i = 0; i < 10 && (isa == ISA_AVX512 || isa == ISA_AVX2); i++) {
         double begin = seconds_now();
         isa == ISA_AVX512 ? multiply_add_avx512() : multiply_add_avx2();
-        double rate = 2.0 * (isa == ISA_AVX512 ? 16 : 8) * PEAK_CHAINS * PEAK_ROUNDS / (seconds_now() - begin) / 1e9;
+        double flops = 2.0 * (isa == ISA_AVX512 ? 16 : 8) * PEAK_CHAINS * PEAK_ROUNDS;
+        double rate = flops / (seconds_now() - begin) / 1e9;
         best = rate > best ? rate : best;
     }
 #else

@@ -9,7 +9,8 @@ struct product_case { struct product p; float *a, *b, *c; size_t c_size; };
 
 static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
 {
-    size_t m = 1 + rng_below(rng, 120), n = 1 + rng_below(rng, 100), depth = rng_below(rng, 20) ? rng_below(rng, 600) : 0;
+    size_t m = 1 + rng_below(rng, 120), n = 1 + rng_below(rng, 100);
+    size_t depth = rng_below(rng, 20) ? rng_below(rng, 600) : 0;
     size_t a_row = transposed ? 1 : depth + rng_below(rng, 3), a_col = transposed ? m + rng_below(rng, 3) : 1;
     size_t b_row = packed ? PANEL : n + rng_below(rng, 3), b_panel = packed ? (depth + 1) * PANEL : PANEL;
     size_t c_row = n + rng_below(rng, 3), a_size = m * a_row + depth * a_col + 1;
@@ -21,7 +22,8 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     for (size_t i = 0; i < a_size; i++) k->a[i] = 2 * rng_uniform(rng) - 1;
     for (size_t i = 0; i < b_size; i++) k->b[i] = 2 * rng_uniform(rng) - 1;
     for (size_t i = 0; i < k->c_size; i++) k->c[i] = 2 * rng_uniform(rng) - 1;
-    k->p = (struct product){ m, n, depth, k->a, a_row, a_col, k->b, b_row, b_panel, k->c, c_row, rng_below(rng, 2) };
+    k->p = (struct product){ m, n, depth, k->a, a_row, a_col, k->b, b_row, b_panel, k->c, c_row,
+                             rng_below(rng, 2) };
 }
 
 static void check_products(const struct cpu_isa *isa)
@@ -36,7 +38,8 @@ static void check_products(const struct cpu_isa *isa)
         p.c = found;
         isa->product(&p);
         cpu_isa_find(ISA_SCALAR, DTYPE_F32)->product(&k.p);
-        CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name, p.m, p.n, p.k);
+        CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name,
+              p.m, p.n, p.k);
         free(k.a); free(k.b); free(k.c); free(found);
     }
 }
@@ -107,9 +110,11 @@ static void plain_gemm_dx(struct fixture *f)
         for (size_t b = 0; b < dx->count[1]; b++)
             for (size_t k = 0; k < dx->count[2]; k++) {
                 double sum = adds ? value(f, GEMM_DX_DX, t, b, k, 0) : 0;
-                for (size_t n = 0; n < N; n++)
-                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) *
-                           (w->rank == 3 ? value(f, GEMM_DX_W, n / U, n % U, k, 0) : value(f, GEMM_DX_W, n, k, 0, 0));
+                for (size_t n = 0; n < N; n++) {
+                    double weight = w->rank == 3 ? value(f, GEMM_DX_W, n / U, n % U, k, 0)
+                                                 : value(f, GEMM_DX_W, n, k, 0, 0);
+                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) * weight;
+                }
                 set(f, GEMM_DX_DX, at4(f, GEMM_DX_DX, t, b, k, 0), sum);
             }
 }
@@ -121,7 +126,8 @@ static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *
 {
     static const uint32_t shards[] = { 1, 2, 4 };
     struct plan_config *c = &f->plan.config;
-    uint32_t first, count, all = shards[random_size(f, 0, 2)], mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
+    uint32_t first, count, all = shards[random_size(f, 0, 2)];
+    uint32_t mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
     c->shards = all;
     c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, 100);
     c->T = T;
@@ -252,8 +258,9 @@ static void plain_embed(struct fixture *f)
 {
     EACH(f, EMBED_OUT) {
         double token = value(f, EMBED_TOKENS, i, j, 0, 0);
-        double v = token < 0 ? 0 : f->call.view[EMBED_TABLE].at ? value(f, EMBED_TABLE, (size_t)token, k, 0, 0)
-                                                                  : (double)k == token;
+        double v = (double)k == token;
+        if (f->call.view[EMBED_TABLE].at)
+            v = token < 0 ? 0 : value(f, EMBED_TABLE, (size_t)token, k, 0, 0);
         set(f, EMBED_OUT, at4(f, EMBED_OUT, i, j, k, l), v);
     }
 }
@@ -320,7 +327,8 @@ static void check_contract(void)
                                       : at4(before, GEMM_DW_DW, shard, n, k, 0);
             float expected = contract_element(before, (float)get(before, GEMM_DW_DW, at), shard, n, k);
             float found = (float)get(after, GEMM_DW_DW, at);
-            CHECK(found == expected, "seed %d: %a, by the contract %a", (int)seed, (double)found, (double)expected);
+            CHECK(found == expected, "seed %d: %a, by the contract %a", (int)seed, (double)found,
+                  (double)expected);
         }
         fixture_free(before);
         fixture_free(after);
@@ -340,7 +348,8 @@ static void narrow_time(struct tensor *x, uint32_t first, uint32_t count)
 
 /* The state that enters a chunk, as the recurrence hands it over: of a row that starts in or after it,
  * the whole sequence's. */
-static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end, double *init)
+static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end,
+                        const double *init)
 {
     const struct call chunk = f->call;
     const int32_t *lengths = whole->view[GEMM_DW_LENGTHS].at;
@@ -363,10 +372,9 @@ static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chun
     double init[100 * 100];
     uint32_t T = whole.view[timed[0]].count[0];
     bool shifts = f->op.kind == OP_GEMM_DW && f->op.shift;
-    for (uint32_t i = 0; shifts && i < whole.view[GEMM_DW_INIT].count[0] * whole.view[GEMM_DW_INIT].count[1]; i++) {
-        uint32_t K = whole.view[GEMM_DW_INIT].count[1];
+    uint32_t K = whole.view[GEMM_DW_INIT].count[1];
+    for (uint32_t i = 0; shifts && i < whole.view[GEMM_DW_INIT].count[0] * K; i++)
         init[i] = value(f, GEMM_DW_INIT, i / K, i % K, 0, 0);
-    }
     for (int i = 0; i < chunks; i++) {
         uint32_t first, count;
         share(T, chunks, f->op.direction ? i : chunks - 1 - i, f->plan.quantum, &first, &count);
@@ -382,7 +390,8 @@ static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chun
     f->call = whole;
 }
 
-static void check_chunks(const struct kind_case *c, int result, const int *timed, int n, const struct cpu_isa *isa)
+static void check_chunks(const struct kind_case *c, int result, const int *timed, int n,
+                         const struct cpu_isa *isa)
 {
     static const int chunks[] = { 2, 3, 5 };
     for (int seed = 1; seed <= c->cases; seed++) {

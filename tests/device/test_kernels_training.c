@@ -29,7 +29,8 @@ static void plain_dropout(struct fixture *f)
     const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)f->op.stream };
     EACH(f, DROPOUT_X) {
         uint32_t unit = origin[2] + (uint32_t)k, word[4];
-        philox(key, (uint32_t[]){ unit / 4, origin[1] + (uint32_t)j, origin[0] + (uint32_t)i, (uint32_t)run[1] }, word);
+        uint32_t row = origin[1] + (uint32_t)j, step = origin[0] + (uint32_t)i;
+        philox(key, (uint32_t[]){ unit / 4, row, step, (uint32_t)run[1] }, word);
         bool kept = philox_unit(word[unit % 4]) >= f->op.probability;
         double y = kept ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
         size_t at = at4(f, DROPOUT_Y, i, j, k, l);
@@ -54,7 +55,7 @@ static void check_mask_of_part(void)
     run_on(part, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
     EACH(part, DROPOUT_Y) {
         size_t at = at4(part, DROPOUT_Y, i, j, k, l);
-        CHECK(same_number(get(part, DROPOUT_Y, at), get(whole, DROPOUT_Y, at)), "the mask of a part is another");
+        CHECK(same_number(get(part, DROPOUT_Y, at), get(whole, DROPOUT_Y, at)), "another mask for a part");
     }
     fixture_free(whole);
     fixture_free(part);
@@ -66,7 +67,8 @@ static struct fixture *build_copy(uint64_t seed, enum dtype real)
     uint32_t a = random_size(f, 1, 4), b = random_size(f, 1, 6), c = random_size(f, 1, 40);
     bool integers = random_size(f, 0, 3) == 0;
     make(f, COPY_FROM, integers ? DTYPE_I32 : real, READ, 3, SIZES(a, b, c));
-    make(f, COPY_TO, integers ? DTYPE_I32 : real, integers || random_size(f, 0, 1) ? WRITE : ADD, 3, SIZES(a, b, c));
+    enum access access = integers || random_size(f, 0, 1) ? WRITE : ADD;
+    make(f, COPY_TO, integers ? DTYPE_I32 : real, access, 3, SIZES(a, b, c));
     return f;
 }
 
@@ -82,7 +84,8 @@ static void plain_copy(struct fixture *f)
 static struct fixture *build_fill(uint64_t seed, enum dtype real)
 {
     struct fixture *f = fixture_new(OP_FILL, seed, real);
-    make(f, FILL_TO, real, WRITE, 3, SIZES(random_size(f, 1, 4), random_size(f, 1, 4), random_size(f, 1, 40)));
+    uint32_t a = random_size(f, 1, 4), b = random_size(f, 1, 4), c = random_size(f, 1, 40);
+    make(f, FILL_TO, real, WRITE, 3, SIZES(a, b, c));
     return f;
 }
 
@@ -174,8 +177,15 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, int loss)
     return f;
 }
 
-static struct fixture *build_xent(uint64_t seed, enum dtype real) { return build_loss(seed, real, UNROLL_LOSS_XENT); }
-static struct fixture *build_mse(uint64_t seed, enum dtype real)  { return build_loss(seed, real, UNROLL_LOSS_MSE); }
+static struct fixture *build_xent(uint64_t seed, enum dtype real)
+{
+    return build_loss(seed, real, UNROLL_LOSS_XENT);
+}
+
+static struct fixture *build_mse(uint64_t seed, enum dtype real)
+{
+    return build_loss(seed, real, UNROLL_LOSS_MSE);
+}
 
 static bool counts(const struct fixture *f, size_t t, size_t b)
 {
@@ -195,7 +205,8 @@ static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t
     const struct tensor *z = &f->call.view[LOSS_Z];
     for (size_t t = 0; t < z->count[0]; t++)
         for (size_t b = 0; b < z->count[1]; b++) {
-            bool counted = counts(f, t, b) && (f->op.choice != UNROLL_LOSS_XENT || value(f, LOSS_TARGET, t, b, 0, 0) >= 0);
+            bool has_class = f->op.choice != UNROLL_LOSS_XENT || value(f, LOSS_TARGET, t, b, 0, 0) >= 0;
+            bool counted = has_class && counts(f, t, b);
             if (counted) {
                 add_to(f, LOSS_SUM, row(f, t, b, z->count[2]));
                 add_to(f, LOSS_WEIGHT, 1);
@@ -208,7 +219,8 @@ static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t
 
 static double plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 {
-    double sum = 0, class = value(f, LOSS_TARGET, t, b, 0, 0), of_class = value(f, LOSS_Z, t, b, (size_t)class, 0);
+    double sum = 0, class = value(f, LOSS_TARGET, t, b, 0, 0);
+    double of_class = value(f, LOSS_Z, t, b, (size_t)class, 0);
     for (uint32_t i = 0; i < n; i++)
         sum += exp(value(f, LOSS_Z, t, b, i, 0));
     for (uint32_t i = 0; i < n; i++)
@@ -331,7 +343,8 @@ static void plain_update(struct fixture *f)
         bool has0 = f->call.view[UPDATE_S0].at, has1 = f->call.view[UPDATE_S1].at;
         size_t w = at4(f, UPDATE_W, i, j, k, l), g = at4(f, UPDATE_GRAD, 0, i, j, k);
         size_t s0 = has0 ? at4(f, UPDATE_S0, i, j, k, l) : 0, s1 = has1 ? at4(f, UPDATE_S1, i, j, k, l) : 0;
-        struct plain_weight p = { get(f, UPDATE_W, w), has0 ? get(f, UPDATE_S0, s0) : 0, has1 ? get(f, UPDATE_S1, s1) : 0 };
+        struct plain_weight p = { .w = get(f, UPDATE_W, w), .s0 = has0 ? get(f, UPDATE_S0, s0) : 0,
+                                  .s1 = has1 ? get(f, UPDATE_S1, s1) : 0 };
         if (scale != 0) {
             plain_step(name, rate, scale * get(f, UPDATE_GRAD, g), &p);
             set(f, UPDATE_W, w, p.w);
@@ -364,10 +377,10 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
     struct fixture *f = fixture_new(OP_UPDATE, 1, isa->real);
     f->op.choice = optimizer_find(c->name);
     for (int slot = UPDATE_W; slot <= UPDATE_S1; slot++) {
-        make(f, slot, isa->real, UPDATE, slot == UPDATE_GRAD ? 2 : 1, slot == UPDATE_GRAD ? SIZES(1, 5) : SIZES(5));
+        bool sums = slot == UPDATE_GRAD;
+        make(f, slot, isa->real, UPDATE, sums ? 2 : 1, sums ? SIZES(1, 5) : SIZES(5));
         for (size_t i = 0; i < 5; i++)
-            set(f, slot, at4(f, slot, slot == UPDATE_GRAD ? 0 : i, slot == UPDATE_GRAD ? i : 0, 0, 0),
-                slot == UPDATE_W ? first[i] : 0);
+            set(f, slot, at4(f, slot, sums ? 0 : i, sums ? i : 0, 0, 0), slot == UPDATE_W ? first[i] : 0);
     }
     make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATE_N));
     make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(1));
@@ -389,8 +402,9 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
         run_on(f, isa, 1);
     }
     for (size_t i = 0; i < 5; i++)
-        CHECK(fabs(value(f, UPDATE_W, i, 0, 0, 0) - c->w[i]) <= allowed, "%s, clip %g, weight %zu: %.12g, PyTorch %.12g",
-              c->name, c->clip, i, value(f, UPDATE_W, i, 0, 0, 0), c->w[i]);
+        CHECK(fabs(value(f, UPDATE_W, i, 0, 0, 0) - c->w[i]) <= allowed,
+              "%s, clip %g, weight %zu: %.12g, PyTorch %.12g", c->name, c->clip, i,
+              value(f, UPDATE_W, i, 0, 0, 0), c->w[i]);
     fixture_free(f);
 }
 

@@ -67,7 +67,8 @@ static size_t columns_in(const struct gemm *g, struct range panel)
 }
 
 /* Rows at even distances by panels of one gate. */
-static void gemm_run(const struct call *call, const struct gemm *g, size_t row, size_t rows, struct range panel)
+static void gemm_run(const struct call *call, const struct gemm *g, size_t row, size_t rows,
+                     struct range panel)
 {
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
     size_t columns = columns_in(g, panel);
@@ -105,7 +106,8 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
     struct portion part = my_portion((size_t)y->count[0] * y->count[1], g.gates * g.panels, 1, me, team);
     gemm_part(call, &g, part.row, part.column);
 
-    size_t columns = columns_in(&g, part.column), before = columns_in(&g, (struct range){ 0, part.column.first });
+    size_t columns = columns_in(&g, part.column);
+    size_t before = columns_in(&g, (struct range){ 0, part.column.first });
     part.column = (struct range){ before, before + columns };
     part.columns = g.gates * g.units;
     count_portion(work, call, &part, GEMM_X, GEMM_W, GEMM_Y, me);
@@ -131,7 +133,8 @@ static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, s
     if (g.stride == g.units && w_gate == g.units * w_row)
         g = (struct gates){ 1, sums, sums };
 
-    struct portion part = my_portion((size_t)dx_view->count[0] * dx_view->count[1], tensor_width(dx_view), PANEL, me, team);
+    const size_t all_rows = (size_t)dx_view->count[0] * dx_view->count[1];
+    struct portion part = my_portion(all_rows, tensor_width(dx_view), PANEL, me, team);
     size_t columns = part.column.end - part.column.first;
     for (size_t r = part.row.first, rows; r < part.row.end && columns; r += rows) {
         rows = steps_even(&dy, &dx, r, part.row.end);
@@ -139,7 +142,8 @@ static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, s
             call->isa->product(&(struct product){
                 .m = rows, .n = columns, .k = g.units,
                 .a = steps_at(&dy, r) + gate * g.stride, .a_row = dy.b, .a_col = 1,
-                .b = (const real *)w->at + gate * w_gate + part.column.first, .b_row = w_row, .b_panel = PANEL,
+                .b = (const real *)w->at + gate * w_gate + part.column.first,
+                .b_row = w_row, .b_panel = PANEL,
                 .c = steps_at(&dx, r) + part.column.first, .c_row = dx.b, .from_zero = !adds && gate == 0,
             });
     }

@@ -2,7 +2,8 @@
  * or the state that enters it. Rows of a leaf are copied side by side, so the product sees plain
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
-enum { DW_UNITS = 96, DW_COLUMNS = 2 * PANEL, DW_ROWS = 128 };     /* of dW, of dW, of a leaf: a block in cache */
+/* A block that stays in the cache: units and columns of dW, rows of a leaf. */
+enum { DW_UNITS = 96, DW_COLUMNS = 2 * PANEL, DW_ROWS = 128 };
 
 struct dw {
     const struct call *call;
@@ -67,8 +68,8 @@ static void copy_to_panels(real *panels, const real *const *x, size_t rows, stru
 }
 
 /* A block of dW: units of one gate that begin at `unit` of dy's rows, and columns. */
-static void dw_block(const struct dw *d, const struct leaf *leaf, size_t unit, size_t units, struct range column,
-                     real *dw, size_t dw_row)
+static void dw_block(const struct dw *d, const struct leaf *leaf, size_t unit, size_t units,
+                     struct range column, real *dw, size_t dw_row)
 {
     real a[DW_ROWS * DW_UNITS], b[DW_ROWS * DW_COLUMNS], sum[DW_UNITS * DW_COLUMNS];
     const real *dy[DW_ROWS], *x[DW_ROWS];
@@ -91,8 +92,8 @@ static void dw_block(const struct dw *d, const struct leaf *leaf, size_t unit, s
 }
 
 /* Units of one gate by columns: dy's numbers from `dy` on, rows of dW from `dw` on. */
-static void dw_gate(const struct dw *d, const struct leaf *leaf, size_t dy, struct range unit, struct range column,
-                    real *dw, size_t dw_row)
+static void dw_gate(const struct dw *d, const struct leaf *leaf, size_t dy, struct range unit,
+                    struct range column, real *dw, size_t dw_row)
 {
     for (size_t u = unit.first; u < unit.end; u += DW_UNITS)
         for (size_t c = column.first; c < column.end; c += DW_COLUMNS) {
@@ -133,7 +134,7 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     count_view(work, call, GEMM_DW_INIT, me);
     count_view(work, call, GEMM_DW_LENGTHS, me);
     count_view(work, call, GEMM_DW_RESET, me);
-    work->flops += 2.0 * (double)(part.row.end - part.row.first) * (double)(part.column.end - part.column.first)
-                 * (double)dy->count[0] * (double)dy->count[1];
+    size_t units = part.row.end - part.row.first, columns = part.column.end - part.column.first;
+    work->flops += 2.0 * (double)units * (double)columns * (double)dy->count[0] * (double)dy->count[1];
     return UNROLL_OK;
 }

@@ -18,8 +18,8 @@ struct tensor {
     enum dtype dtype;
 };
 
-/* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins K * PANEL * (g * panels(U) + p)
- * elements after the first. Such views are whole in U and K. */
+/* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins
+ * K * PANEL * (g * panels(U) + p) elements after the first. Such views are whole in U and K. */
 static inline size_t panels(size_t units)
 {
     return (units + PANEL - 1) / PANEL;

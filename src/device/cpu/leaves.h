@@ -10,11 +10,12 @@
 struct leaf { struct range step, row; };
 
 /* Rows of shard number `shard` of the sum that lie in x. */
-static inline struct range shard_rows(const struct call *call, const struct tensor *x, const struct tensor *sum,
-                                      uint32_t shard)
+static inline struct range shard_rows(const struct call *call, const struct tensor *x,
+                                      const struct tensor *sum, uint32_t shard)
 {
     uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
-    share(call->plan->config.B, (int)call->plan->config.shards, (int)(sum->origin[0] + shard), 1, &first, &count);
+    const struct plan_config *c = &call->plan->config;
+    share(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
     uint32_t last = first + count < end ? first + count : end;
     first = first > begin ? first : begin;
     return first < last ? (struct range){ first - begin, last - begin } : (struct range){ 0, 0 };

@@ -43,8 +43,10 @@ static unroll_status kernel_sum_rows(const struct call *call, int me, int team, 
     const struct range column = my_share(g.units, me, team, 16);
     const size_t gate_stride = sum->rank == 3 ? sum->stride[1] : 0;
     for (uint32_t s = 0; s < sum->count[0]; s++)
-        for (size_t gate = 0; gate < g.count; gate++)
-            sum_gate(call, s, gate * g.stride, (real *)sum->at + s * sum->stride[0] + gate * gate_stride, column);
+        for (size_t gate = 0; gate < g.count; gate++) {
+            real *to = (real *)sum->at + s * sum->stride[0] + gate * gate_stride;
+            sum_gate(call, s, gate * g.stride, to, column);
+        }
     count_slices(work, call, SUM_ROWS_DY, column, g.units);
     count_slices(work, call, SUM_ROWS_SUM, column, g.units);
     return UNROLL_OK;

@@ -77,11 +77,14 @@ static inline void count_view(struct work *work, const struct call *call, int sl
 }
 
 /* A view of `of` equal slices, of which this thread took those of a range. */
-static inline void count_slices(struct work *work, const struct call *call, int slot, struct range taken, size_t of)
+static inline void count_slices(struct work *work, const struct call *call, int slot, struct range taken,
+                                size_t of)
 {
     const struct tensor *x = &call->view[slot];
-    if (x->at && of)
-        count_elements(work, call, slot, (double)(tensor_rows(x) * tensor_width(x) / of * (taken.end - taken.first)));
+    if (!x->at || of == 0)
+        return;
+    size_t slice = tensor_rows(x) * tensor_width(x) / of;
+    count_elements(work, call, slot, (double)(slice * (taken.end - taken.first)));
 }
 
 /* The operands of a matrix of results: one goes with its rows, one with its columns. */

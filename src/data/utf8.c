@@ -1,0 +1,54 @@
+/* The well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing
+ * above U+10FFFF. Knows nothing of what characters mean. */
+#include "data/utf8.h"
+
+typedef unsigned char byte;
+
+enum { LARGEST_CODE = 0x10ffff };
+
+/* A first byte alone tells the length; 0: no character begins with it. */
+static int sequence_length(byte first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first <= 0xdf)
+        return 2;
+    if (first >= 0xe0 && first <= 0xef)
+        return 3;
+    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+}
+
+int utf8_decode(const byte *at, const byte *end, int32_t *code)
+{
+    static const int32_t least[UTF8_LONGEST + 1] = {0, 0, 0x80, 0x800, 0x10000};
+    int length = sequence_length(at[0]);
+
+    if (length == 1) {
+        *code = at[0];
+        return 1;
+    }
+    if (length == 0 || end - at < length)
+        return 0;
+    int32_t value = at[0] & (0x7f >> length);
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        value = value << 6 | (at[i] & 0x3f);
+    }
+    if (value < least[length] || value > LARGEST_CODE || (value >= 0xd800 && value <= 0xdfff))
+        return 0;
+    *code = value;
+    return length;
+}
+
+int utf8_encode(int32_t code, char spelling[UTF8_LONGEST + 1])
+{
+    static const byte lead[UTF8_LONGEST + 1] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    spelling[length] = '\0';
+    for (int i = length - 1; i > 0; i--, code >>= 6)
+        spelling[i] = (char)(0x80 | (code & 0x3f));
+    spelling[0] = (char)(lead[length] | code);
+    return length;
+}

@@ -1,0 +1,42 @@
+/* Words of a text, and their numbers: where a word ends, which are frequent enough to be symbols.
+ * Works on code points; not a tokenizer of pieces of words, and it knows no language. */
+#ifndef DATA_WORDS_H
+#define DATA_WORDS_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Stands for every word that is no symbol. In a text it is a word of its own, as corpora have it. */
+#define UNKNOWN_WORD "<unk>"
+
+struct codes {
+    const int32_t *at;      /* code points */
+    size_t count;
+};
+
+/* How many code points the first word of a text has, 1 .. count. All words one after the other are the text.
+ * A word is, with the one space before it if there is one,
+ *   a run of letters, digits and the like, in which ' - . _ may stand between two of these;
+ *   a run of punctuation marks;
+ *   or one line end.
+ * Other white space is a word by itself, run by run. */
+size_t word_length(struct codes text);
+
+/* The symbols: UNKNOWN_WORD, then the most frequent words of the text, the most frequent first, of equals the
+ * one with the smaller code points; at most `most` in all. *tokens [*count] are their numbers. All arrays are
+ * the caller's to release; *spelling holds the zero-ended symbols, to which *symbols [*symbol_count] point. */
+struct numbered_words {
+    int32_t *tokens;
+    size_t count;
+    char *spelling;
+    const char **symbols;
+    int symbol_count;
+};
+unroll_status words_find(struct codes text, int most, struct numbered_words *words);
+
+/* The same with symbols given: each spelled once, UNKNOWN_WORD among them. */
+unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count,
+                        struct numbered_words *words);
+
+#endif
