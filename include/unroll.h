@@ -101,10 +101,19 @@ typedef struct unroll_parameter {
 UNROLL_API int unroll_model_parameters(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, unroll_parameter *parameter);
 
+/* What one symbol of a text is. */
+typedef enum unroll_symbol_kind {
+    UNROLL_CHARACTERS,
+    UNROLL_WORDS                    /* see unroll_text_open_words */
+} unroll_symbol_kind;
+
 /* Symbols of the tokens as UTF-8 strings, [spec.input] of them; NULL where the model has none.
- * Set copies them; the array belongs to the model. */
+ * Set copies characters, or the symbols of a text, whatever they are; the array belongs to the model. */
+typedef struct unroll_text unroll_text;
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
+UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
+UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
@@ -130,8 +139,10 @@ typedef struct unroll_session_config {
     int         lanes;              /* operations that may run side by side */
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
+    const char *device;             /* "cpu"; NULL: cpu */
     const char *isa;                /* "scalar", "avx2", "avx512"; NULL: the best this machine has */
     int         double_precision;   /* on the reference kernels: for checks */
+    uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
@@ -209,14 +220,26 @@ UNROLL_API int unroll_session_threads(const unroll_session *session);
 
 /* ---- text ------------------------------------------------------------------------------ */
 
-/* A UTF-8 text as symbol numbers, one for each character. */
-typedef struct unroll_text unroll_text;
+/* An unroll_text is a UTF-8 text as symbol numbers, one for each character or word. */
 
 /* symbols NULL: they are found in the text, in the order of their code points; else a character that is
  * not among them is an error that names it, its line and column. path "-": standard input. */
 UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *symbols, int count,
                                           unroll_text **text);
+
+/* Words. The symbols of all words, one after the other, are the text again: a word is, with the one space
+ * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run of
+ * punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then the most
+ * frequent words, of equals the one with the smaller code points, at most `vocabulary` in all; else they are
+ * taken as given. A word that is no symbol is "<unk>". */
+UNROLL_API unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count,
+                                                int vocabulary, unroll_text **text);
+
+/* As a model reads it: with its kind of symbols, and with these symbols. */
+UNROLL_API unroll_status unroll_text_open_for(const char *path, const unroll_model *model, unroll_text **text);
+
 UNROLL_API void unroll_text_free(unroll_text *text);
+UNROLL_API unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text);
 UNROLL_API const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count);
 UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *count);
 
@@ -226,14 +249,16 @@ UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *
 typedef struct unroll_train_config {
     size_t      size;               /* sizeof(unroll_train_config) */
     int         batch;              /* rows: the text is cut into so many pieces that run side by side */
-    int         bptt;               /* steps between updates */
+    int         bptt;               /* steps between updates; 0: the whole piece, one update an epoch */
     const char *optimizer;
     unroll_rates rates;
     const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
     int64_t     warmup;             /* steps of linear rise of the learning rate */
     int64_t     total_steps;        /* what schedules count on */
     double      validation;         /* the last part of the text that is not trained on, 0 .. 0.5 */
+    const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
     uint64_t    seed;
+    uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks;
     const char *isa;
 } unroll_train_config;
@@ -242,7 +267,7 @@ UNROLL_API unroll_train_config unroll_train_default(void);
 
 typedef struct unroll_trainer unroll_trainer;
 
-/* The model's input must be the text's symbols. Both outlive the trainer. */
+/* The model's input must be the text's symbols, and the validation text's. All outlive the trainer. */
 UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
                                             const unroll_train_config *config, unroll_trainer **trainer);
 UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
@@ -250,14 +275,16 @@ UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 typedef struct unroll_progress {
     int64_t step;                   /* updates done */
     double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* of this step, nats per character */
+    double  loss;                   /* of this step, nats per symbol */
     double  norm, learning_rate;
-    int64_t characters;             /* trained on so far */
+    int64_t symbols;                /* characters or words trained on so far */
     int64_t steps_per_epoch;
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
-/* Mean nats per character over the validation part, read from its beginning with carried state. */
+/* Schedules count on another number of steps from now on: for runs that end by the clock. */
+UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
+/* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
 UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
@@ -269,14 +296,14 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per character of a text whose symbols are the model's. */
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. */
 UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
-                                         int64_t *characters);
+                                         int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
-    const char *prompt;             /* UTF-8; NULL or "": the first symbol of the model */
-    int         length;             /* characters to write */
+    const char *prompt;             /* UTF-8; NULL or "": a line end, or the model's first symbol if it has none */
+    int         length;             /* symbols to write */
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
@@ -284,7 +311,7 @@ typedef struct unroll_sample_config {
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
 
-/* Calls write with each UTF-8 symbol as it is drawn; a non-zero return ends it. */
+/* Calls write with each UTF-8 symbol as it is drawn, which is never "<unk>"; a non-zero return ends it. */
 UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                                        int (*write)(void *arg, const char *symbol), void *arg);
 
@@ -302,6 +329,13 @@ UNROLL_API unroll_plan_config unroll_plan_default(void);
 /* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
+
+/* Bytes that this process may use: the least of the machine's memory, its control groups' and its own limit. */
+UNROLL_API uint64_t unroll_memory_limit(void);
+
+/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor that
+ * we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
+UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);

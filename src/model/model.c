@@ -281,6 +281,11 @@ const char *const *unroll_model_symbols(const unroll_model *m)
     return (const char *const *)m->symbol;
 }
 
+unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *m)
+{
+    return m->symbol_kind;
+}
+
 unroll_status unroll_model_set_symbols(unroll_model *m, const char *const *symbols, int count)
 {
     if (!m->spec.tokens || count != m->spec.input)
@@ -302,5 +307,6 @@ unroll_status unroll_model_set_symbols(unroll_model *m, const char *const *symbo
     }
     free_symbols(m);
     m->symbol = copy;
+    m->symbol_kind = UNROLL_CHARACTERS;
     return UNROLL_OK;
 }

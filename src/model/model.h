@@ -2,6 +2,7 @@
  * It knows no device and no plan: the plan's lowering reads it, devices copy its values. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
+#include "base/dtype.h"
 #include "cells/cell.h"
 #include "unroll.h"
 #include <stdbool.h>
@@ -31,7 +32,7 @@ struct parameter {
 
 enum { MODEL_LAYERS_MAX = 64 };
 
-struct store;
+struct device;
 
 struct unroll_model {
     unroll_spec spec;                   /* checked; spec.cell points to the cell table's name */
@@ -43,7 +44,10 @@ struct unroll_model {
     float      *values;                 /* all parameters one after the other */
     size_t      count;
     char      **symbol;                 /* [spec.input] what the tokens stand for, or NULL */
-    struct store *store;                /* the weights on a device while sessions exist, else NULL */
+    unroll_symbol_kind symbol_kind;
+    void       *store;                  /* the weights on a device while sessions exist, else NULL */
+    const struct device *device;        /* the device of the store */
+    enum dtype  store_real;             /* what the store's numbers are */
     int         sessions;
 };
 

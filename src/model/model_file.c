@@ -86,8 +86,9 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
     if (status == UNROLL_OK) {
         const struct metadata metadata[] = {
             { "format", "unroll" }, { "format_version", "1" }, { "spec", spec }, { "symbols", symbols },
+            { "symbol_kind", "words" },
         };
-        status = write_tensors(m, path, metadata, m->symbol ? 4 : 3);
+        status = write_tensors(m, path, metadata, !m->symbol ? 3 : m->symbol_kind == UNROLL_CHARACTERS ? 4 : 5);
     }
     release(symbols);
     release(spec);
@@ -146,6 +147,17 @@ static unroll_status new_from_metadata(const struct safetensors *file, const cha
     return status;
 }
 
+/* Symbols of a file that does not say their kind are characters. */
+static unroll_status read_symbol_kind(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *kind = safetensors_metadata(file, "symbol_kind");
+    if (kind && strcmp(kind, "words"))
+        return fail(UNROLL_UNSUPPORTED, "'%s': its symbols are '%s'; this library reads characters and words", path,
+                    kind);
+    m->symbol_kind = kind ? UNROLL_WORDS : UNROLL_CHARACTERS;
+    return UNROLL_OK;
+}
+
 static unroll_status read_symbols(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     const char *text = safetensors_metadata(file, "symbols");
@@ -194,6 +206,7 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
 static unroll_status fill_from(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     TRY(read_symbols(file, path, m));
+    TRY(read_symbol_kind(file, path, m));
     for (int i = 0; i < m->parameters; i++)
         TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {

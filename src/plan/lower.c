@@ -206,7 +206,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
                      SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
     l->s  = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
     l->link = optional(p, links && keeps, NAMED("link"), SEG_STEP,
-                       SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_U, U), &ok);
+                       SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_K, K), &ok);  /* whole: an operand */
     l->m  = optional(p, p->model->spec.projection && keeps, NAMED("m"), SEG_STEP,
                      SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
     l->h0 = optional(p, true, NAMED("h0"), SEG_CARRY, SHAPE2(AX_B, B, AX_K, K), &ok);

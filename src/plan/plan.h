@@ -128,7 +128,7 @@ enum {                                                           /* rnn and rnn_
     RNN_H0, RNN_S0,     /* [B,K], [S,B,U]   states entering: the output h; the others */
     RNN_Y,              /* [T,B,K]      outputs; zero where a row has ended */
     RNN_S,              /* [T,B,S,U]    the other states after each step */
-    RNN_LINK,           /* [T,B,L,U]    what the first phase hands to the second product */
+    RNN_LINK,           /* [T,B,L,K]    what the first phase hands to the second product */
     RNN_M,              /* [T,B,U]      the output before projection */
     RNN_LENGTHS,        /* [B]   i32    steps of each row */
     RNN_RESET,          /* [T,B] u8     1: the row starts anew from zero states at this step */

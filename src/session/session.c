@@ -1,9 +1,8 @@
-/* Sessions: a model, a plan and an instance of it on the CPU, behind the public interface. Checks what
+/* Sessions: a model, a plan and an instance of it on a device, behind the public interface. Checks what
  * comes in, hands it to the instance's buffers, runs parts. No kernel and no strategy is known here. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "device/cpu/instance.h"
-#include "device/cpu/kernel.h"
+#include "device/device.h"
 #include "optim/optim.h"
 #include "session/locate.h"
 #include "session/weights.h"
@@ -14,9 +13,9 @@ struct unroll_session {
     struct unroll_model  *model;
     unroll_session_config config;
     struct plan          *plan;
-    struct instance      *instance;
-    const struct cpu_isa *isa;
-    int                   threads;
+    const struct device  *device;
+    void                 *instance;
+    void                 *staging;          /* the largest buffer that unroll_read or unroll_write may move */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
 };
 
@@ -28,18 +27,9 @@ unroll_session_config unroll_session_default(void)
                                     .rows = 1, .optimizer = "adam", .lanes = 1, .chunks = 1, .shards = 1 };
 }
 
-static unroll_status choose_isa(const unroll_session_config *c, const struct cpu_isa **chosen)
+static void *host(unroll_session *s, const char *name)
 {
-    enum isa isa = c->double_precision ? ISA_SCALAR : isa_best();
-    if (c->isa && !isa_parse(c->isa, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", c->isa);
-    if (c->double_precision && isa != ISA_SCALAR)
-        return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
-    const struct cpu_isa *found = cpu_isa_find(isa, c->double_precision ? DTYPE_F64 : DTYPE_F32);
-    if (!found)
-        return fail(UNROLL_UNSUPPORTED, "this machine or build has no '%s'", c->isa ? c->isa : "isa");
-    *chosen = found;
-    return UNROLL_OK;
+    return s->device->host(s->instance, name);
 }
 
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
@@ -61,7 +51,6 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->chunks = c->chunks;
     p->lanes = c->lanes;
     p->shards = (uint32_t)c->shards;
-    p->packed = true;
     p->lengths = c->lengths;
     p->resets = c->resets;
     p->carry = c->carry;
@@ -76,41 +65,87 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     return UNROLL_OK;
 }
 
-static unroll_status open_instance(struct unroll_session *s, const struct instance_config *config)
+/* All sessions of a model use one store: one device, one type of numbers. */
+static unroll_status join_store(struct unroll_session *s)
 {
-    bool first = !s->model->store;
-    if (first)
-        TRY(store_new(s->plan, &s->model->store));
-    unroll_status status = instance_new(s->plan, s->model->store, config, &s->instance);
-    if (status == UNROLL_OK && first) {
-        weights_push(s->instance, s->plan, s->model->values);
-        status = instance_run(s->instance, PART_PACK);
-    }
+    struct unroll_model *m = s->model;
+    if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
+        return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
+                    dtype_name(m->store_real), m->device->name);
+    if (m->store)
+        return UNROLL_OK;
+    TRY(s->device->store_new(s->plan, &m->store));
+    m->device = s->device;
+    m->store_real = s->plan->config.real;
+    return UNROLL_OK;
+}
+
+static void leave_store(struct unroll_session *s)
+{
+    if (s->model->sessions > 0 || !s->model->store)
+        return;
+    s->device->store_free(s->model->store);
+    s->model->store = NULL;
+}
+
+static unroll_status open_instance(struct unroll_session *s, const struct device_options *options)
+{
+    bool first = s->model->sessions == 0;
+    TRY(join_store(s));
+    unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
+    if (status == UNROLL_OK && first)
+        status = unroll_session_push(s);
     if (status == UNROLL_OK) {
         s->model->sessions++;
         return UNROLL_OK;
     }
-    instance_free(s->instance);
+    if (s->instance)
+        s->device->instance_free(s->instance);
     s->instance = NULL;
-    if (first) {
-        store_free(s->model->store);
-        s->model->store = NULL;
-    }
+    leave_store(s);
     return status;
+}
+
+static unroll_status open_staging(struct unroll_session *s)
+{
+    uint64_t largest = 0;
+    for (int i = 0; i < s->plan->buffers; i++)
+        if (s->plan->buffer[i].bytes > largest)
+            largest = s->plan->buffer[i].bytes;
+    s->staging = allocate_zeroed(1, largest);
+    return s->staging ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to look into a session");
+}
+
+/* The weights' memory counts with the session that makes it. */
+static unroll_status check_memory(const struct unroll_session *s)
+{
+    const uint64_t *bytes = s->plan->segment_bytes;
+    uint64_t limit = s->config.memory ? s->config.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
+    if (!s->model->store)
+        needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
+    if (needed <= limit)
+        return UNROLL_OK;
+    return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
+                "at once (--bptt), fewer rows (--batch), a smaller network, or a higher limit (--memory)",
+                s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
 static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config;
-    TRY(choose_isa(&s->config, &s->isa));
-    TRY(make_config(&s->config, &plan_config));
+    const char *name = s->config.device ? s->config.device : "cpu";
+    s->device = device_find(name);
+    if (!s->device)
+        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: all)", s->config.threads);
-    s->threads = s->config.threads ? s->config.threads : cpu_count();
+    TRY(make_config(&s->config, &plan_config));
+    plan_config.packed = s->device->packed;
     TRY(plan_new(s->model, &plan_config, &s->plan));
-    TRY(open_instance(s, &(struct instance_config){ .isa = s->isa, .threads = s->threads }));
-    int64_t *run = instance_buffer(s->instance, "run");
-    run[0] = (int64_t)s->config.seed;
+    TRY(check_memory(s));
+    TRY(open_staging(s));
+    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
+    ((int64_t *)host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }
 
@@ -136,12 +171,13 @@ void unroll_session_free(unroll_session *s)
 {
     if (!s)
         return;
-    if (s->instance && --s->model->sessions == 0) {
-        weights_pull(s->instance, s->plan, s->model->values);
-        store_free(s->model->store);
-        s->model->store = NULL;
+    if (s->instance) {
+        if (--s->model->sessions == 0)
+            unroll_session_pull(s);                     /* what was learnt stays in the model */
+        s->device->instance_free(s->instance);
+        leave_store(s);
     }
-    instance_free(s->instance);
+    release(s->staging);
     plan_free(s->plan);
     release(s);
 }
@@ -215,7 +251,7 @@ static unroll_status check_batch(const unroll_session *s, const unroll_batch *b)
 
 static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)
 {
-    int32_t *to = instance_buffer(s->instance, name);
+    int32_t *to = host(s, name);
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
             int i = t * s->config.rows + row;
@@ -226,7 +262,7 @@ static void take_integers(unroll_session *s, const unroll_batch *b, const int32_
 /* What lies beyond a row's length becomes zero, so that nothing there can reach a sum. */
 static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
 {
-    char *to = instance_buffer(s->instance, name);
+    char *to = host(s, name);
     size_t size = width * dtype_size(s->plan->config.real);
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
@@ -246,9 +282,9 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
     take_floats(s, b, b->inputs, "x", (size_t)spec->input);
     take_floats(s, b, b->values, "targets", (size_t)spec->output);
     if (b->lengths)
-        memcpy(instance_buffer(s->instance, "lengths"), b->lengths, (size_t)s->config.rows * sizeof *b->lengths);
+        memcpy(host(s, "lengths"), b->lengths, (size_t)s->config.rows * sizeof *b->lengths);
     if (b->reset)
-        memcpy(instance_buffer(s->instance, "reset"), b->reset, (size_t)s->config.rows * (size_t)s->config.steps);
+        memcpy(host(s, "reset"), b->reset, (size_t)s->config.rows * (size_t)s->config.steps);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -257,12 +293,12 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
 static unroll_status check_loss(unroll_session *s)
 {
     char where[160];
-    double *sum = instance_buffer(s->instance, "loss_sum"), loss = *sum;
+    double *sum = host(s, "loss_sum"), loss = *sum;
     if (isfinite(loss))
         return UNROLL_OK;
-    *sum = *(double *)instance_buffer(s->instance, "weight_sum") = 0;
+    *sum = *(double *)host(s, "weight_sum") = 0;
     s->forwarded = false;
-    locate_in_forward(s->instance, s->plan, where, sizeof where);
+    locate_in_forward(s->device, s->instance, s->plan, where, sizeof where);
     return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
                 *where ? "; first bad value: " : "", where);
 }
@@ -271,22 +307,25 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 {
     TRY(check_batch(s, batch));
     take_batch(s, batch);
-    int64_t *run = instance_buffer(s->instance, "run");
+    int64_t *run = host(s, "run");
     run[1]++;                                           /* each forward draws its own dropout masks */
     s->forwarded = false;
-    TRY(instance_run(s->instance, PART_FORWARD));
+    TRY(s->device->run(s->instance, PART_FORWARD));
     s->forwarded = true;
     return s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL ? check_loss(s) : UNROLL_OK;
 }
 
 /* A module's gradients are those of one backward; in training they add up until the update. */
-static void clear_gradients(unroll_session *s)
+static unroll_status clear_segment(unroll_session *s, enum segment segment)
 {
     for (int i = 0; i < s->plan->buffers; i++) {
         const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment == SEG_GRAD)
-            memset(instance_buffer(s->instance, b->name), 0, b->bytes);
+        if (b->segment != segment || !b->bytes)
+            continue;
+        memset(s->staging, 0, b->bytes);
+        TRY(s->device->write(s->instance, b->name, s->staging));
     }
+    return UNROLL_OK;
 }
 
 unroll_status unroll_backward(unroll_session *s)
@@ -297,14 +336,14 @@ unroll_status unroll_backward(unroll_session *s)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
     if (s->config.mode == UNROLL_MODULE)
-        clear_gradients(s);
-    TRY(instance_run(s->instance, PART_BACKWARD));
-    return s->config.mode == UNROLL_MODULE ? instance_run(s->instance, PART_SUM) : UNROLL_OK;
+        TRY(clear_segment(s, SEG_GRAD));
+    TRY(s->device->run(s->instance, PART_BACKWARD));
+    return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
 }
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
-    double *loss = instance_buffer(s->instance, "loss_sum"), *weight = instance_buffer(s->instance, "weight_sum");
+    double *loss = host(s, "loss_sum"), *weight = host(s, "weight_sum");
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
     *result = (unroll_result){ .loss = *weight > 0 ? *loss / *weight : 0, .weight = *weight };
@@ -331,7 +370,7 @@ unroll_rates unroll_rates_default(const char *optimizer)
 
 static void give_rates(unroll_session *s, const unroll_rates *r)
 {
-    double *rates = instance_buffer(s->instance, "rates");
+    double *rates = host(s, "rates");
     rates[RATE_LR] = r->learning_rate;
     rates[RATE_MOMENTUM] = r->momentum;
     rates[RATE_BETA1] = r->beta1;
@@ -348,23 +387,23 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
-    TRY(instance_run(s->instance, PART_SUM));
-    const double *norms = instance_buffer(s->instance, "norms");
-    double squared = 0, weight = *(double *)instance_buffer(s->instance, "weight_sum");
+    TRY(s->device->run(s->instance, PART_SUM));
+    const double *norms = host(s, "norms");
+    double squared = 0, weight = *(double *)host(s, "weight_sum");
     for (int i = 0; i < s->model->parameters; i++)
         squared += norms[i];
     give_rates(s, rates);
-    TRY(instance_run(s->instance, PART_UPDATE));
+    TRY(s->device->run(s->instance, PART_UPDATE));
     unroll_status status = unroll_loss_result(s, result);
     result->norm = weight > 0 ? sqrt(squared) / weight : 0;
     if (status == UNROLL_OK && !isfinite(squared)) {
         char where[160];
-        locate_in_gradients(s->instance, s->plan, where, sizeof where);
+        locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
         status = fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" :
                       "infinite", where);
     }
     if (status != UNROLL_OK)
-        ((double *)instance_buffer(s->instance, "rates"))[RATE_STEP]--;     /* nothing was updated */
+        ((double *)host(s, "rates"))[RATE_STEP]--;     /* nothing was updated */
     return status;
 }
 
@@ -398,7 +437,8 @@ unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    reals_to_floats(instance_buffer(s->instance, name), b->dtype, to, count);
+    TRY(s->device->read(s->instance, name, s->staging));
+    reals_to_floats(s->staging, b->dtype, to, count);
     return UNROLL_OK;
 }
 
@@ -406,47 +446,42 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    floats_to_reals(from, b->dtype, instance_buffer(s->instance, name), count);
-    return b->segment == SEG_PARAM ? instance_run(s->instance, PART_PACK) : UNROLL_OK;
+    floats_to_reals(from, b->dtype, s->staging, count);
+    TRY(s->device->write(s->instance, name, s->staging));
+    return b->segment == SEG_PARAM ? s->device->run(s->instance, PART_PACK) : UNROLL_OK;
 }
 
 unroll_status unroll_clear_states(unroll_session *s)
 {
-    for (int i = 0; i < s->plan->buffers; i++) {
-        const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment == SEG_CARRY)
-            memset(instance_buffer(s->instance, b->name), 0, b->bytes);
-    }
-    return UNROLL_OK;
+    return clear_segment(s, SEG_CARRY);
 }
 
 unroll_status unroll_session_pull(unroll_session *s)
 {
-    weights_pull(s->instance, s->plan, s->model->values);
-    return UNROLL_OK;
+    return weights_pull(s->device, s->instance, s->plan, s->model->values);
 }
 
 unroll_status unroll_session_push(unroll_session *s)
 {
-    weights_push(s->instance, s->plan, s->model->values);
-    return instance_run(s->instance, PART_PACK);
+    TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
+    return s->device->run(s->instance, PART_PACK);
 }
 
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
 {
-    *forwards = ((int64_t *)instance_buffer(s->instance, "run"))[1];
-    *updates = (int64_t)((double *)instance_buffer(s->instance, "rates"))[RATE_STEP];
+    *forwards = ((int64_t *)s->device->host(s->instance, "run"))[1];
+    *updates = (int64_t)((double *)s->device->host(s->instance, "rates"))[RATE_STEP];
 }
 
 void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t updates)
 {
-    ((int64_t *)instance_buffer(s->instance, "run"))[1] = forwards;
-    ((double *)instance_buffer(s->instance, "rates"))[RATE_STEP] = (double)updates;
+    ((int64_t *)host(s, "run"))[1] = forwards;
+    ((double *)host(s, "rates"))[RATE_STEP] = (double)updates;
 }
 
 uint64_t unroll_session_bytes(const unroll_session *s)
 {
-    return instance_bytes(s->instance);
+    return s->device->bytes(s->instance);
 }
 
 uint64_t unroll_session_forecast(const unroll_session *s)
@@ -460,10 +495,10 @@ uint64_t unroll_session_forecast(const unroll_session *s)
 
 const char *unroll_session_isa(const unroll_session *s)
 {
-    return s->isa->name;
+    return s->device->isa(s->instance);
 }
 
 int unroll_session_threads(const unroll_session *s)
 {
-    return s->threads;
+    return s->device->threads(s->instance);
 }

@@ -1,4 +1,5 @@
 #include "session/weights.h"
+#include "base/memory.h"
 
 void reals_to_floats(const void *from, enum dtype dtype, float *to, size_t count)
 {
@@ -33,38 +34,61 @@ static void visit_rows(const struct buffer *b, row_visitor *visit, void *arg)
         }
 }
 
-struct transfer { char *device; float *host; enum dtype dtype; };
+struct transfer { char *share; float *whole; enum dtype dtype; };
 
 static void push_row(size_t whole, size_t here, size_t count, void *arg)
 {
     const struct transfer *t = arg;
-    floats_to_reals(t->host + whole, t->dtype, t->device + here * dtype_size(t->dtype), count);
+    floats_to_reals(t->whole + whole, t->dtype, t->share + here * dtype_size(t->dtype), count);
 }
 
 static void pull_row(size_t whole, size_t here, size_t count, void *arg)
 {
     const struct transfer *t = arg;
-    reals_to_floats(t->device + here * dtype_size(t->dtype), t->dtype, t->host + whole, count);
+    reals_to_floats(t->share + here * dtype_size(t->dtype), t->dtype, t->whole + whole, count);
 }
 
-static void transfer(struct instance *instance, const struct plan *p, float *values, row_visitor *visit)
+static unroll_status push_buffer(const struct device *device, void *instance, const struct buffer *b,
+                                 struct transfer *t)
+{
+    visit_rows(b, push_row, t);
+    return device->write(instance, b->name, t->share);
+}
+
+static unroll_status pull_buffer(const struct device *device, void *instance, const struct buffer *b,
+                                 struct transfer *t)
+{
+    TRY(device->read(instance, b->name, t->share));
+    visit_rows(b, pull_row, t);
+    return UNROLL_OK;
+}
+
+typedef unroll_status mover(const struct device *, void *instance, const struct buffer *, struct transfer *);
+
+static unroll_status move_all(const struct device *device, void *instance, const struct plan *p, float *values,
+                              mover *move)
 {
     for (int i = 0; i < p->buffers; i++) {
         const struct buffer *b = &p->buffer[i];
         if (b->segment != SEG_PARAM || !b->bytes)
             continue;
-        struct transfer t = { instance_buffer(instance, b->name), values + p->model->parameter[b->parameter].first,
+        struct transfer t = { allocate_zeroed(1, b->bytes), values + p->model->parameter[b->parameter].first,
                               b->dtype };
-        visit_rows(b, visit, &t);
+        if (!t.share)
+            return fail(UNROLL_RESOURCE, "no memory to move the weights '%s'", b->name);
+        unroll_status status = move(device, instance, b, &t);
+        release(t.share);
+        TRY(status);
     }
+    return UNROLL_OK;
 }
 
-void weights_push(struct instance *instance, const struct plan *p, const float *values)
+unroll_status weights_push(const struct device *device, void *instance, const struct plan *p, const float *values)
 {
-    transfer(instance, p, (float *)values, push_row);       /* push only reads them */
+    return move_all(device, instance, p, (float *)values, push_buffer);     /* which only reads them */
 }
 
-void weights_pull(struct instance *instance, const struct plan *p, float *values)
+unroll_status weights_pull(const struct device *device, void *instance, const struct plan *p, float *values)
 {
-    transfer(instance, p, values, pull_row);
+    return move_all(device, instance, p, values, pull_buffer);
 }

@@ -2,12 +2,12 @@
  * instance (floats or doubles, this rank's share). */
 #ifndef SESSION_WEIGHTS_H
 #define SESSION_WEIGHTS_H
-#include "device/cpu/instance.h"
+#include "device/device.h"
 
-void weights_push(struct instance *, const struct plan *, const float *values);
-void weights_pull(struct instance *, const struct plan *, float *values);
+unroll_status weights_push(const struct device *, void *instance, const struct plan *, const float *values);
+unroll_status weights_pull(const struct device *, void *instance, const struct plan *, float *values);
 
-/* One buffer of reals as floats, dense. */
+/* count reals as floats, and back. */
 void reals_to_floats(const void *from, enum dtype, float *to, size_t count);
 void floats_to_reals(const float *from, enum dtype, void *to, size_t count);
 

@@ -438,11 +438,12 @@ static void check_case(const struct cpu_isa *isa, struct shape shape, struct tea
     case_free(&c);
 }
 
-static void check_cells(const struct cpu_isa *isa, uint32_t T, uint32_t B, uint32_t U,
+/* every: 1 for all combinations of direction, lengths and resets, 7 for none and all of them. */
+static void check_cells(const struct cpu_isa *isa, uint32_t T, uint32_t B, uint32_t U, int every,
                         struct team *const teams[2])
 {
     for (int i = 0; isa->cells[i]; i++)
-        for (int variant = 0; variant < 8; variant++) {
+        for (int variant = 0; variant < 8; variant += every) {
             struct shape s = { .cell = isa->cells[i]->declaration->name, .T = T, .B = B, .U = U, .K = U,
                                .direction = variant & 1, .lengths = variant & 2, .resets = variant & 4,
                                .bias = variant % 3 != 2 };
@@ -460,9 +461,9 @@ int main(void)
     struct team *teams[2];
     if (team_new(2, &teams[0]) != UNROLL_OK || team_new(3, &teams[1]) != UNROLL_OK)
         return 1;
-    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F64), 4, 4, 5, teams);
-    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F32), 5, 5, 33, teams);
-    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F32), 3, 70, 32, teams);
+    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F64), 4, 3, 4, 1, teams);
+    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F32), 4, 3, 33, 1, teams);
+    check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F32), 2, 70, 32, 7, teams);
     team_free(teams[0]);
     team_free(teams[1]);
     return check_finish("test_rnn");

@@ -141,6 +141,7 @@ int main(void)
 {
     check_products("lstm", 0, 1, 0.25f, DTYPE_F64);
     check_products("gru", 0, 0, 0, DTYPE_F64);
+    check_products("gru-before", 0, 1, 0, DTYPE_F64);
     check_products("rnn", 1, 1, 0.25f, DTYPE_F64);
     check_products("lstm", 1, 0, 0, DTYPE_F64);
     check_products("lstm", 0, 1, 0.25f, DTYPE_F32);

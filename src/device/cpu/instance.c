@@ -292,3 +292,18 @@ uint64_t instance_bytes(const struct instance *in)
 {
     return in->bytes;
 }
+
+const struct plan *instance_plan(const struct instance *in)
+{
+    return in->plan;
+}
+
+const struct cpu_isa *instance_isa(const struct instance *in)
+{
+    return in->isa;
+}
+
+int instance_threads(const struct instance *in)
+{
+    return in->threads;
+}

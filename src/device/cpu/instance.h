@@ -36,4 +36,8 @@ void *instance_buffer(struct instance *instance, const char *name);
 struct work instance_work(const struct instance *instance);     /* counted by the kernels of the last run */
 uint64_t instance_bytes(const struct instance *instance);       /* memory of its own, without the store's */
 
+const struct plan    *instance_plan(const struct instance *instance);
+const struct cpu_isa *instance_isa(const struct instance *instance);
+int                   instance_threads(const struct instance *instance);
+
 #endif

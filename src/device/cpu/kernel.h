@@ -68,6 +68,7 @@ struct cpu_isa {
     enum dtype  real;
     const struct cell_kernels *const *cells;
     void (*product)(const struct product *);
+    uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
     kernel *kernel[OP_KIND_MAX];
 };
 

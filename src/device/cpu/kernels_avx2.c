@@ -7,6 +7,6 @@ typedef float real;
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_avx2 = {
-    .name = "avx2", .isa = ISA_AVX2, .real = DTYPE_F32, .cells = cells_avx2, .product = product,
+    .name = "avx2", .isa = ISA_AVX2, .real = DTYPE_F32, .cells = cells_avx2, .product = product, .peak = peak,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

@@ -14,6 +14,7 @@
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss.h"
 #include "device/cpu/update.h"
+#include "device/cpu/peak.h"
 
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \

@@ -1,0 +1,45 @@
+/* What a device is to the rest of the library: a row of device_table.c. A device takes a finished plan,
+ * gives memory to its segments, binds kernels to its operations and runs its parts. It knows plans and
+ * cells (through their table), but no model, no session and no strategy. */
+#ifndef DEVICE_DEVICE_H
+#define DEVICE_DEVICE_H
+#include "comm/comm.h"
+#include "plan/plan.h"
+
+struct device_options {
+    const char  *isa;                   /* NULL: the best there is */
+    int          threads;               /* 0: one for each processor that may be used */
+    struct comm *comm;                  /* NULL: alone */
+};
+
+/* A store holds PARAM, COPY, OPT and GRAD of one model and mesh coordinate, for all its instances. An instance
+ * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
+struct device {
+    const char *name;
+    bool packed;                        /* forward products read weights in panels (plan_config.packed) */
+
+    unroll_status (*store_new)(const struct plan *, void **store);
+    void          (*store_free)(void *store);
+    unroll_status (*instance_new)(const struct plan *, void *store, const struct device_options *, void **instance);
+    void          (*instance_free)(void *instance);
+
+    /* Returns when all operations of the part have ended; on an error buffers hold anything. */
+    unroll_status (*run)(void *instance, enum part part);
+
+    /* Buffers of the segments IO and VALUES lie where the host can use them, between two runs. NULL: the plan
+     * has no such buffer, or does not use it on this rank. */
+    void         *(*host)(void *instance, const char *buffer);
+
+    /* Any dense buffer as a whole, in its own type. */
+    unroll_status (*read)(void *instance, const char *buffer, void *to);
+    unroll_status (*write)(void *instance, const char *buffer, const void *from);
+
+    uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
+    const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
+    int           (*threads)(const void *instance);
+};
+
+const struct device *device_at(int index);              /* NULL after the last */
+const struct device *device_find(const char *name);     /* NULL: there is none of that name */
+
+#endif

@@ -1,0 +1,87 @@
+/* The measured peak: what a program is compared with when its speed is a part of what the machine can do.
+ * Measured, not worked out from the clock: clocks change with the load and with the ISA. */
+#include <stdalign.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/team.h"
+#include "device/cpu/kernel.h"
+
+enum { LARGEST_WIDTH = 16, FIRST_ROUNDS = 1 << 12 };
+
+static const double measured_seconds = 0.1, shortest_run = 0.004;
+
+struct thread_load {
+    alignas(64) double sink[LARGEST_WIDTH];
+    uint64_t operations;
+};
+
+struct load {
+    const struct cpu_isa *isa;
+    uint64_t rounds;
+    struct thread_load *thread;         /* [threads] */
+};
+
+static void do_share(void *arg, int me)
+{
+    const struct load *load = arg;
+
+    load->thread[me].operations = load->isa->peak(load->rounds, load->thread[me].sink);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Operations per second of the best run that was long enough to be timed. */
+static double best_rate(struct load *load, struct team *team)
+{
+    double best = 0, begin = seconds_now();
+
+    while (best == 0 || seconds_now() - begin < measured_seconds) {
+        double operations = 0, from = seconds_now();
+        team_run(team, do_share, load);
+        double seconds = seconds_now() - from;
+        for (int i = 0; i < team_size(team); i++)
+            operations += (double)load->thread[i].operations;
+        if (seconds < shortest_run)
+            load->rounds *= 2;
+        else if (operations / seconds > best)
+            best = operations / seconds;
+    }
+    return best;
+}
+
+static unroll_status find_isa(const char *name, const struct cpu_isa **found)
+{
+    enum isa isa = isa_best();
+
+    if (name && !isa_parse(name, &isa))
+        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", name);
+    *found = cpu_isa_find(isa, DTYPE_F32);
+    return *found ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "this machine or build has no '%s'", isa_name(isa));
+}
+
+unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
+{
+    struct load load = {.rounds = FIRST_ROUNDS};
+    struct team *team;
+
+    TRY(find_isa(isa, &load.isa));
+    if (threads < 0 || threads > TEAM_LARGEST)
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..%d (0: all)", threads, (int)TEAM_LARGEST);
+    TRY(team_new(threads ? threads : cpu_count(), &team));
+    load.thread = allocate_zeroed((size_t)team_size(team), sizeof *load.thread);
+    if (load.thread)
+        *gflops = best_rate(&load, team) / 1e9;
+    team_free(team);
+    if (load.thread == NULL)
+        return fail(UNROLL_RESOURCE, "no memory to measure the peak");
+    release(load.thread);
+    return UNROLL_OK;
+}
