@@ -342,6 +342,7 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
         struct call call;
         struct team_call t = { .call = &call, .kernel = back ? backward : forward, .team = 1 };
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
+        memset(c->slot[RNN_SCRATCH].memory, 0xff, c->slot[RNN_SCRATCH].bytes);
         if (members) {
             t.team = team_size(members);
             team_run(members, call_as, &t);
