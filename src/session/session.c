@@ -15,7 +15,6 @@ struct unroll_session {
     struct plan          *plan;
     const struct device  *device;
     void                 *instance;
-    void                 *staging;          /* the largest buffer that unroll_read or unroll_write may move */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
 };
 
@@ -106,30 +105,6 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     return status;
 }
 
-static unroll_status open_staging(struct unroll_session *s)
-{
-    uint64_t largest = 0;
-    for (int i = 0; i < s->plan->buffers; i++)
-        if (s->plan->buffer[i].bytes > largest)
-            largest = s->plan->buffer[i].bytes;
-    s->staging = allocate_zeroed(1, largest);
-    return s->staging ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to look into a session");
-}
-
-/* The weights' memory counts with the session that makes it. */
-static unroll_status check_memory(const struct unroll_session *s)
-{
-    const uint64_t *bytes = s->plan->segment_bytes;
-    uint64_t limit = s->config.memory ? s->config.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
-    if (!s->model->store)
-        needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
-    if (needed <= limit)
-        return UNROLL_OK;
-    return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
-                "at once (--bptt), fewer rows (--batch), a smaller network, or a higher limit (--memory)",
-                s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
-}
-
 static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config;
@@ -143,7 +118,6 @@ static unroll_status open_session(struct unroll_session *s)
     plan_config.packed = s->device->packed;
     TRY(plan_new(s->model, &plan_config, &s->plan));
     TRY(check_memory(s));
-    TRY(open_staging(s));
     TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
     ((int64_t *)host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
@@ -177,7 +151,6 @@ void unroll_session_free(unroll_session *s)
         s->device->instance_free(s->instance);
         leave_store(s);
     }
-    release(s->staging);
     plan_free(s->plan);
     release(s);
 }
@@ -318,12 +291,15 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 /* A module's gradients are those of one backward; in training they add up until the update. */
 static unroll_status clear_segment(unroll_session *s, enum segment segment)
 {
+    static const char zeros[16384];
     for (int i = 0; i < s->plan->buffers; i++) {
         const struct buffer *b = &s->plan->buffer[i];
         if (b->segment != segment || !b->bytes)
             continue;
-        memset(s->staging, 0, b->bytes);
-        TRY(s->device->write(s->instance, b->name, s->staging));
+        for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
+            uint64_t rest = b->bytes - first;
+            TRY(s->device->write(s->instance, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
+        }
     }
     return UNROLL_OK;
 }
@@ -433,12 +409,19 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     return UNROLL_OK;
 }
 
+enum { PIECE = 2048 };           /* numbers on the stack at once */
+
 unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t count)
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    TRY(s->device->read(s->instance, name, s->staging));
-    reals_to_floats(s->staging, b->dtype, to, count);
+    double piece[PIECE];
+    size_t size = dtype_size(b->dtype);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        TRY(s->device->read(s->instance, name, i * size, n * size, piece));
+        reals_to_floats(piece, b->dtype, to + i, n);
+    }
     return UNROLL_OK;
 }
 
@@ -446,8 +429,13 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    floats_to_reals(from, b->dtype, s->staging, count);
-    TRY(s->device->write(s->instance, name, s->staging));
+    double piece[PIECE];
+    size_t size = dtype_size(b->dtype);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        floats_to_reals(from + i, b->dtype, piece, n);
+        TRY(s->device->write(s->instance, name, i * size, n * size, piece));
+    }
     return b->segment == SEG_PARAM ? s->device->run(s->instance, PART_PACK) : UNROLL_OK;
 }
 
