@@ -50,13 +50,13 @@ UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
 typedef enum unroll_loss {
     UNROLL_LOSS_NONE,
     UNROLL_LOSS_XENT,               /* softmax cross-entropy; targets are class numbers, -1 is not counted */
-    UNROLL_LOSS_MSE                 /* squared error, summed over the outputs, mean over steps and outputs */
+    UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
 } unroll_loss;
 
 /* What a network is. Begin with unroll_spec_default(). */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
-    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before" */
+    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
     int         layers;             /* 1 .. 64 */
     int         hidden;             /* units of a layer and direction */
     int         bidirectional;
@@ -73,6 +73,11 @@ typedef struct unroll_spec {
     unroll_loss loss;
 } unroll_spec;
 
+/* The cells and the optimizers by name, in order; NULL after the last. A cell's name is good until this
+ * thread's next call. */
+UNROLL_API const char *unroll_cell_name(int index);
+UNROLL_API const char *unroll_optimizer_name(int index);
+
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
 typedef struct unroll_model unroll_model;
@@ -86,7 +91,7 @@ UNROLL_API void unroll_model_free(unroll_model *model);
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* spec->cell points into the library and stays valid. */
+/* spec->cell belongs to the model. */
 UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
 /* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as

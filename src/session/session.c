@@ -7,6 +7,7 @@
 #include "session/locate.h"
 #include "session/weights.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct unroll_session {
@@ -29,6 +30,16 @@ unroll_session_config unroll_session_default(void)
 static void *host(unroll_session *s, const char *name)
 {
     return s->device->host(s->instance, name);
+}
+
+static unroll_status refuse_optimizer(const char *name)
+{
+    char known[256] = "";
+    for (int i = 0; optimizer_at(i); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", optimizer_at(i)->name);
+    }
+    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
 }
 
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
@@ -58,9 +69,23 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
     if (p->optimizer < 0)
-        return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of sgd, momentum, rmsprop, adam, adamw",
-                    c->optimizer ? c->optimizer : "");
+        return refuse_optimizer(c->optimizer);
     p->optimizer_states = optimizer_at(p->optimizer)->states;
+    return UNROLL_OK;
+}
+
+static unroll_status clear_segment(unroll_session *s, enum segment segment)
+{
+    static const char zeros[16384];
+    for (int i = 0; i < s->plan->buffers; i++) {
+        const struct buffer *b = &s->plan->buffer[i];
+        if (b->segment != segment || !b->bytes)
+            continue;
+        for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
+            uint64_t rest = b->bytes - first;
+            TRY(s->device->write(s->instance, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
+        }
+    }
     return UNROLL_OK;
 }
 
@@ -68,6 +93,9 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
 static unroll_status join_store(struct unroll_session *s)
 {
     struct unroll_model *m = s->model;
+    if (s->config.mode == UNROLL_TRAIN && m->training)
+        return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
+                    "time; free that session first");
     if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(m->store_real), m->device->name);
@@ -94,8 +122,13 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
     if (status == UNROLL_OK && first)
         status = unroll_session_push(s);
+    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
+        status = clear_segment(s, SEG_OPT);
+    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
+        status = clear_segment(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         s->model->sessions++;
+        s->model->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
     }
     if (s->instance)
@@ -103,6 +136,20 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     s->instance = NULL;
     leave_store(s);
     return status;
+}
+
+/* The weights' memory counts with the session that makes it. */
+static unroll_status check_memory(const struct unroll_session *s)
+{
+    const uint64_t *bytes = s->plan->segment_bytes;
+    uint64_t limit = s->config.memory ? s->config.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
+    if (!s->model->store)
+        needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
+    if (needed <= limit)
+        return UNROLL_OK;
+    return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
+                "at once (--bptt), fewer rows (--batch), a smaller network, or a higher limit (--memory)",
+                s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
 static unroll_status open_session(struct unroll_session *s)
@@ -146,6 +193,7 @@ void unroll_session_free(unroll_session *s)
     if (!s)
         return;
     if (s->instance) {
+        s->model->training &= s->config.mode != UNROLL_TRAIN;
         if (--s->model->sessions == 0)
             unroll_session_pull(s);                     /* what was learnt stays in the model */
         s->device->instance_free(s->instance);
@@ -288,22 +336,6 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     return s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL ? check_loss(s) : UNROLL_OK;
 }
 
-/* A module's gradients are those of one backward; in training they add up until the update. */
-static unroll_status clear_segment(unroll_session *s, enum segment segment)
-{
-    static const char zeros[16384];
-    for (int i = 0; i < s->plan->buffers; i++) {
-        const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment != segment || !b->bytes)
-            continue;
-        for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
-            uint64_t rest = b->bytes - first;
-            TRY(s->device->write(s->instance, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
-        }
-    }
-    return UNROLL_OK;
-}
-
 unroll_status unroll_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
@@ -311,7 +343,7 @@ unroll_status unroll_backward(unroll_session *s)
     if (!s->forwarded)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
-    if (s->config.mode == UNROLL_MODULE)
+    if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
         TRY(clear_segment(s, SEG_GRAD));
     TRY(s->device->run(s->instance, PART_BACKWARD));
     return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
