@@ -233,10 +233,10 @@ UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *s
                                           unroll_text **text);
 
 /* Words. The symbols of all words, one after the other, are the text again: a word is, with the one space
- * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run of
- * punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then the most
- * frequent words, of equals the one with the smaller code points, at most `vocabulary` in all; else they are
- * taken as given. A word that is no symbol is "<unk>". */
+ * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run
+ * of punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then
+ * the most frequent words, of equals the one with the smaller code points, at most `vocabulary` in all;
+ * else they are taken as given. A word that is no symbol is "<unk>". */
 UNROLL_API unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count,
                                                 int vocabulary, unroll_text **text);
 
@@ -307,7 +307,7 @@ UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text 
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
-    const char *prompt;             /* UTF-8; NULL or "": a line end, or the model's first symbol if it has none */
+    const char *prompt;             /* UTF-8; NULL or "": a line end, or the first symbol if there is none */
     int         length;             /* symbols to write */
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
@@ -335,11 +335,11 @@ UNROLL_API unroll_plan_config unroll_plan_default(void);
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 
-/* Bytes that this process may use: the least of the machine's memory, its control groups' and its own limit. */
+/* Bytes that this process may use: the least of the machine's memory, its control groups' limit, its own. */
 UNROLL_API uint64_t unroll_memory_limit(void);
 
-/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor that
- * we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
+/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
+ * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
