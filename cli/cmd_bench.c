@@ -214,24 +214,19 @@ static unroll_status measure(struct bench *bench)
 
 /* ---- the result ---- */
 
-/* Floating-point operations of a run by the standard count: each gate of a unit multiplies and adds its
- * inputs and h, the backward does twice that; steps beyond a row's length do not count. */
+/* Floating-point operations of a run by the standard count: every number of the recurrent layers' matrices is
+ * multiplied and added once a step and row, the backward does twice that; steps beyond a row's length do not
+ * count. */
 static double operations(const struct bench *bench)
 {
-    static const struct { const char *cell; int gates; } known[] = {
-        {"rnn", 1}, {"rnn-relu", 1}, {"lstm", 4}, {"gru", 3}, {"gru-before", 3},
-    };
     double places = (double)bench->steps * bench->rows, sum = 0;
-    int gates = 0;
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].cell, text_of(bench->settings, OPTION_CELL)) == 0)
-            gates = known[i].gates;
     for (int row = 0; bench->lengths && row < bench->rows; row++)
         places -= bench->steps - bench->lengths[row];
-    for (int layer = 0; layer < bench->layers; layer++) {
-        double width = layer == 0 ? bench->input : bench->directions * bench->hidden;
-        sum += 2.0 * gates * bench->hidden * (width + bench->hidden) * bench->directions;
+    for (int i = 0; i < unroll_model_parameters(bench->model); i++) {
+        unroll_parameter p;
+        if (unroll_model_parameter(bench->model, i, &p) == UNROLL_OK && p.rank == 2)
+            sum += 2.0 * p.shape[0] * p.shape[1];
     }
     return places * sum * (is_pass(bench, "train") ? 3 : 1);
 }

@@ -73,8 +73,8 @@ static json_t *extremes(const struct series *s)
     if (s->count == 0)
         return json_null();
     size_t low = series_lowest(s), high = series_highest(s);
-    return json_pack("{sf sf sf sf sf}", "first", s->y[0], "last", s->y[s->count - 1], "min", s->y[low],
-                     "min_step", s->x[low], "max", s->y[high]);
+    return json_pack("{sf sf sf sI sf}", "first", s->y[0], "last", s->y[s->count - 1], "min", s->y[low],
+                     "min_step", (json_int_t)s->x[low], "max", s->y[high]);
 }
 
 static unroll_status add_extremes(json_t *object, const struct curves *run, enum metric metric)
@@ -128,6 +128,14 @@ static bool is_svg(const char *path)
     return length > 4 && strcmp(path + length - 4, ".svg") == 0;
 }
 
+/* Without what follows the last dot of the name. */
+static int length_of_stem(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+
+    return (int)(dot && dot > name ? dot - path : (ptrdiff_t)strlen(path));
+}
+
 static unroll_status check_request(const struct settings *s)
 {
     unroll_status status = settings_need(s, OPTION_RUNS);
@@ -140,7 +148,7 @@ static unroll_status check_request(const struct settings *s)
                         "in parts", s->words, RUNS_MOST);
     if (output && strcmp(output, "-") != 0 && !is_svg(output))
         return complain(UNROLL_USAGE, "--output: '%s' does not end in .svg, and pictures are SVG; fix: write "
-                        "-o %.200s.svg", output, output);
+                        "-o %.*s.svg", output, length_of_stem(output), output);
     if (output && strcmp(output, "-") == 0 && is_on(s, OPTION_JSON))
         return complain(UNROLL_USAGE, "--output - and --json: both go to standard output; fix: give the "
                         "picture a name");

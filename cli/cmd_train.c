@@ -124,6 +124,7 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
 
     config.batch = (int)integer_of(s, OPTION_BATCH);
     config.bptt = (int)integer_of(s, OPTION_BPTT);
+    config.carry = is_on(s, OPTION_CARRY_STATE);
     config.optimizer = text_of(s, OPTION_OPTIMIZER);
     config.rates = unroll_rates_default(config.optimizer);
     config.rates.learning_rate = number_of(s, OPTION_RATE);

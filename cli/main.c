@@ -108,6 +108,7 @@ int main(int count, char *words[])
 {
     enum command command;
 
+    options_begin();
     signal(SIGXFSZ, SIG_IGN);       /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {
         complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train "

@@ -22,7 +22,7 @@ OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm word-lm", .
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
        .group = "Network", .commands = IN(TRAIN),
        .doc = "word-lm: the most frequent words of the text that are symbols; the others are <unk>")
-OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = "rnn rnn-relu lstm gru gru-before",
+OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names,
        .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "
               "(the 2014 paper)")
@@ -56,7 +56,9 @@ OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64"
        .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "characters or words of a row between updates; states are carried over, gradients are not; "
               "full: the whole piece of each row at once, one update an epoch")
-OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = "sgd momentum rmsprop adam adamw",
+OPTION(CARRY_STATE, "carry-state", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
+       .doc = "a row's states go on from update to update; with --no-carry-state each begins from zero")
+OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
        .fallback = "adam", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
        .group = "Training", .commands = IN(TRAIN), .doc = "learning rate at its highest")
@@ -117,7 +119,7 @@ OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
        .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "limit of what the plans need, such as 500M or 2G; a training that needs more is refused")
-OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
+OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 8), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "operations that may run side by side")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,

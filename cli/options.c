@@ -15,10 +15,26 @@
 
 #define RANGE(least_, most_) .least = (least_), .most = (most_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
+static char cell_names[160], optimizer_names[160];      /* what the library has, one space between them */
 const struct option options[OPTION_COUNT] = {
 #include "option_table.h"
 };
 #undef OPTION
+
+static void join_names(const char *(*name_of)(int), char *text, size_t size)
+{
+    const char *name;
+    for (int i = 0; (name = name_of(i)); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? " " : "", name);
+    }
+}
+
+void options_begin(void)
+{
+    join_names(unroll_cell_name, cell_names, sizeof cell_names);
+    join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
+}
 
 enum { WHERE_LONGEST = 128, ALLOWED_LONGEST = 256 };
 

@@ -48,6 +48,9 @@ enum option_id {
 
 extern const struct option options[OPTION_COUNT];
 
+/* Fills in the choices that the library knows: before anything else. */
+void options_begin(void);
+
 enum source { SOURCE_NONE, SOURCE_DEFAULT, SOURCE_RUN, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE };
 
 struct setting {

@@ -255,6 +255,7 @@ typedef struct unroll_train_config {
     size_t      size;               /* sizeof(unroll_train_config) */
     int         batch;              /* rows: the text is cut into so many pieces that run side by side */
     int         bptt;               /* steps between updates; 0: the whole piece, one update an epoch */
+    int         carry;              /* 1: a row's states go on from update to update; 0: from zero each time */
     const char *optimizer;
     unroll_rates rates;
     const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */

@@ -54,7 +54,7 @@ FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
-MEMORY  = base/test_base file/test_safetensors cells/check_nan plan/test_plan plan/test_mesh plan/test_execution \
+MEMORY  = base/test_base file/test_safetensors cells/check_nan plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn session/test_session session/test_refusals \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample
@@ -64,7 +64,7 @@ MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user pkg-config cmake g++ groff-base
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv librsvg2-bin pkg-config cmake g++ groff-base
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='-O1 -g' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -86,6 +86,7 @@ lines:
 	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
 memory-lines:
 	@$(call LINES,$(MEMORY))

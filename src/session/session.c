@@ -172,6 +172,8 @@ static unroll_status open_session(struct unroll_session *s)
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
 {
+    if (!model)
+        return fail(UNROLL_USAGE, "a session needs a model");
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
     struct unroll_session *s = allocate_zeroed(1, sizeof *s);
@@ -326,6 +328,8 @@ static unroll_status check_loss(unroll_session *s)
 
 unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 {
+    if (!s || !batch)
+        return fail(UNROLL_USAGE, "a forward needs a session and a batch");
     TRY(check_batch(s, batch));
     take_batch(s, batch);
     int64_t *run = host(s, "run");

@@ -62,6 +62,7 @@ static void describe_identity(const unroll_trainer *trainer, struct fields *fiel
     describe_spec(&spec, fields);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
+    add_field(fields, "carry", "%d", trainer->config.carry != 0);
     add_field(fields, "optimizer", "%s", trainer->optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
     add_field(fields, "training_symbols", "%zu", trainer->batcher.count);

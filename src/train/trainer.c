@@ -13,7 +13,7 @@ enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
 unroll_train_config unroll_train_default(void)
 {
     unroll_train_config config = {
-        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .optimizer = "adam",
+        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1, .optimizer = "adam",
         .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
         .seed = 1, .lanes = 1, .chunks = 1,
     };
@@ -208,7 +208,7 @@ static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_rates 
     unroll_batch batch = {.tokens = trainer->inputs, .classes = trainer->targets};
 
     batcher_fill(&trainer->batcher, trainer->state.cursor, trainer->inputs, trainer->targets);
-    if (trainer->state.cursor.window == 0)
+    if (trainer->state.cursor.window == 0 || !trainer->config.carry)
         TRY(unroll_clear_states(trainer->session));
     TRY(unroll_forward(trainer->session, &batch));
     TRY(unroll_backward(trainer->session));

@@ -160,6 +160,23 @@ static void test_epochs_begin_with_zero_states(void)
     unroll_text_free(text);
 }
 
+/* The first window begins from zero states either way, the second only without carry. */
+static void test_states_are_carried(const unroll_text *text)
+{
+    double loss[2][2];
+
+    for (int carry = 0; carry < 2; carry++) {
+        unroll_train_config config = small_config();
+        config.carry = carry;
+        struct training training = start(text, &config);
+        for (int i = 0; i < 2; i++)
+            loss[carry][i] = steps(&training, 1).loss;
+        end(&training);
+    }
+    CHECK(loss[0][0] == loss[1][0], "the first step is the same: %g, %g", loss[0][0], loss[1][0]);
+    CHECK(loss[0][1] != loss[1][1], "the second is not: %g", loss[0][1]);
+}
+
 static void test_validations_steer_the_plateau(const unroll_text *text)
 {
     unroll_train_config config = small_config();
@@ -503,6 +520,7 @@ int main(void)
         return 1;
     unroll_text *text = make_text(4000, 1);
     test_it_learns(text);
+    test_states_are_carried(text);
     test_no_allocation(text);
     test_epochs_begin_with_zero_states();
     test_validations_steer_the_plateau(text);
