@@ -29,7 +29,7 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
 static void check_products(const struct cpu_isa *isa)
 {
     struct rng rng = rng_new(7, 7);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 60 / SLOWER; i++) {
         struct product_case k;
         product_new(&k, &rng, i % 2, i / 2 % 2);
         float *found = malloc(k.c_size * sizeof(float));
@@ -315,7 +315,7 @@ static float contract_element(const struct fixture *f, float sum, size_t shard, 
 
 static void check_contract(void)
 {
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= 40 / SLOWER; seed++) {
         struct fixture *before = build_gemm_dw(seed, DTYPE_F32), *after = build_gemm_dw(seed, DTYPE_F32);
         const struct tensor *dw = &before->call.view[GEMM_DW_DW];
         run_on(after, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
@@ -394,7 +394,7 @@ static void check_chunks(const struct kind_case *c, int result, const int *timed
                          const struct cpu_isa *isa)
 {
     static const int chunks[] = { 2, 3, 5 };
-    for (int seed = 1; seed <= c->cases; seed++) {
+    for (int seed = 1; seed <= c->cases / SLOWER; seed++) {
         struct fixture *whole = c->build((uint64_t)seed, DTYPE_F32);
         run_on(whole, isa, 1);
         for (int i = 0; i < 3; i++) {

@@ -130,7 +130,7 @@ int main(int argc, char **argv)
             mutate(&input, &rng);
         run(&input);
     }
-    printf("%d seeds and %ld mutations passed\n", seed_count, iterations);
+    printf("fuzz %s: %ld passed, 0 failed, 0 skipped\n", argv[1], seed_count + iterations);
     for (int i = 0; i < seed_count; i++)
         release(seeds[i].bytes);
     return 0;
