@@ -5,6 +5,7 @@
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
+# make reference    prints docs/reference.md anew, from the table of options
 #
 # No contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so that every
 # instruction set gives the same bits.
@@ -50,7 +51,8 @@ deps:
 	@tools/install.sh $(NEEDED)
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@echo 'building $B/unroll'
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all
 	@tools/demo.sh $B
 
 # ---- tests --------------------------------------------------------------------------------

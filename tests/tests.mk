@@ -88,6 +88,7 @@ lines:
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
+	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
@@ -108,4 +109,8 @@ fuzz:
 vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors
 
-.PHONY: test test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors
+reference: $B/unroll
+	tools/reference.sh $B >$B/reference.md
+	mv $B/reference.md docs/reference.md
+
+.PHONY: test test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference

@@ -11,6 +11,7 @@ if [ "$(wc -c <"$text")" -lt 100000 ]; then         # no Debian: our own sources
 fi
 rm -rf "$run"
 
+trap : INT                          # Ctrl-C is for the training; what comes after it is still said
 show() { echo; echo "\$ $*"; "$@"; }
 
 echo "A network that has never seen a word reads $text ($(($(wc -c <"$text") / 1000)) kB, licences) and writes"
@@ -18,7 +19,10 @@ echo "every few seconds what it has learnt so far. It stops after ${DEMO_SECONDS
 show "$build/unroll" train "$text" --hidden 128 --batch 16 --bptt 32 --lr 0.008 --warmup 80 \
     --for "${DEMO_SECONDS:-60}s" --sample-every 6s --out "$run"
 code=$?
-[ $code -eq 75 ] && exit 0          # stopped and saved
+if [ $code -eq 75 ]; then           # stopped and saved
+    echo "in this folder: $build/unroll train --resume $run"
+    exit 0
+fi
 [ $code -eq 0 ] || exit $code
 show "$build/unroll" sample "$run" --prompt License --length 400 --temperature 0.6
 show "$build/unroll" plot "$run"

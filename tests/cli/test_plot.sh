@@ -46,7 +46,8 @@ judge() {               # NAME CODE FOUND, with the message in its file
     if [ "${UPDATE:-}" ]; then pass; return; fi
     awk -v begin="== $1: exit $2" '$0 == begin {on = 1; print; next} /^== / {on = 0} on' \
         "$golden/errors-plot.txt" > expected
-    if cmp -s block expected; then pass; else miss "$1: $(diff expected block | sed -n 2,3p | tr '\n' ' ')"; fi
+    if cmp -s block expected; then pass; return; fi
+    miss "$1: $(diff expected block | sed -n 2,3p | tr '\n' ' ')"
 }
 
 # ---- material ----
@@ -58,8 +59,8 @@ small="--hidden 12 --layers 1 --batch 4 --bptt 16 --threads 1 --quiet"
 # A run whose numbers are simple: 40 reports, validation with every tenth.
 mkdir known
 awk 'BEGIN { for (i = 1; i <= 40; i++)
-    printf "{\"step\":%d,\"epoch\":%.2f,\"loss\":%.4f,\"val_loss\":%s,\"norm\":%.2f,\"lr\":%.4f,%s}\n", 25 * i, i / 10,
-        1 + 3 / i, i % 10 ? "null" : 1.2 + 4 / i, 0.5 + 1 / i, 0.002 * (1 - i / 50),
+    printf "{\"step\":%d,\"epoch\":%.2f,\"loss\":%.4f,\"val_loss\":%s,\"norm\":%.2f,\"lr\":%.4f,%s}\n",
+        25 * i, i / 10, 1 + 3 / i, i % 10 ? "null" : 1.2 + 4 / i, 0.5 + 1 / i, 0.002 * (1 - i / 50),
         "\"items_per_second\":" (70000 + 100 * (i % 7)) ",\"seconds\":" i
     }' > known/metrics.jsonl
 
@@ -78,7 +79,7 @@ expected_scalars() {
         for (i = 1; i <= NF; i++) { split($i, pair, ":"); of[pair[1]] = pair[2] }
         print "loss/train", of["step"]; print "norm", of["step"]; print "learning_rate", of["step"]
         print "items_per_second", of["step"]
-        if (of["val_loss"] != "null") print "loss/validation", of["step"], sprintf("%.5g", of["val_loss"]) }' | sort
+        if (of["val_loss"] != "null") printf "loss/validation %s %.5g\n", of["step"], of["val_loss"] }' | sort
 }
 # found_scalars READER: the same from the reader's output
 found_scalars() { awk '{ print $1, $2, $1 == "loss/validation" ? $3 : "" }' | sed 's/ $//' | sort; }
@@ -86,6 +87,7 @@ found_scalars() { awk '{ print $1, $2, $1 == "loss/validation" ? $3 : "" }' | se
 # wait_for COMMAND...: until it succeeds; a slow machine gets 20 s
 wait_for() { for _ in $(seq 400); do "$@" && return; sleep 0.05; done; miss "waited in vain: $*"; }
 lines_are() { [ "$(wc -l < "$1")" -ge "$2" ]; }
+files_are() { [ "$(ls "$1" | grep -c "$2")" -ge "$3" ]; }
 
 # A run that was killed and goes on: what came after its checkpoint is in the events twice.
 never="--val 0 --validate-every 900000000"
@@ -105,16 +107,18 @@ if command -v python3 > /dev/null; then
         found_scalars < scalars > found; expected_scalars $run > expected
         holds "events of $run are the metrics" cmp found expected
     done
-    cp -r run damaged; for file in damaged/events*; do printf 'x' | dd of="$file" bs=1 seek=30 conv=notrunc 2> dd; done
-    holds "the reader notices damage" test "$(python3 "$here/read_events.py" damaged 2>&1 | grep -c 'Error: a sum is wrong')" -eq 1
+    cp -r run damaged
+    for file in damaged/events*; do printf 'x' | dd of="$file" bs=1 seek=30 conv=notrunc 2> message; done
+    python3 "$here/read_events.py" damaged 2> message
+    holds "the reader notices damage" grep -q 'Error: a sum is wrong' message
 else
     skip "no python3 to read the events"
 fi
 
 install_tensorboard() {
     [ -x "$venv/bin/python" ] && "$venv/bin/python" -c 'import tensorboard' 2> /dev/null && return
-    command -v python3 > /dev/null && python3 -m venv "$venv" > pip 2>&1 &&
-        timeout 100 "$venv/bin/pip" --disable-pip-version-check --timeout 5 --retries 0 install -q tensorboard > pip 2>&1
+    command -v python3 > /dev/null && python3 -m venv "$venv" > pip 2>&1 || return
+    timeout 100 "$venv/bin/pip" --timeout 5 --retries 0 install -q tensorboard > pip 2>&1
 }
 if install_tensorboard; then
     for run in run killed; do
@@ -132,7 +136,7 @@ if command -v prlimit > /dev/null; then
     ln -sf /dev/null full/metrics.jsonl
     "$binary" train --resume full --steps 4000000 --quiet 2> >(cat > pipe) > output &
     child=$!    # its messages go through a pipe: the limit is for files
-    wait_for ls full/events*.$child.0 > output 2>&1
+    wait_for files_are full '^events' 2
     prlimit --pid $child --fsize=10
     wait $child
     found=$?
@@ -172,7 +176,8 @@ holds "a long run makes a light picture" test "$(wc -c < long.svg)" -lt 60000
 holds "20 runs have 20 lines of the table" test "$(grep -c '>known</text>' many.svg)" -eq 20
 holds "all metrics are 4 panels" test "$(grep -c '<clipPath' many.svg)" -eq 4
 for picture in known many odd one long wide; do
-    holds "$picture.svg has no number that is none" test -z "$(grep -iE '[ "ML](-?nan|-?inf)[ "A-Z]' $picture.svg)"
+    grep -iE '[ "ML](-?nan|-?inf)[ "A-Z]' $picture.svg > found
+    holds "$picture.svg has numbers only" test ! -s found
     if command -v python3 > /dev/null; then holds "$picture.svg is XML" well_formed $picture.svg; fi
 done
 holds "light and dark" grep -q 'prefers-color-scheme:dark' known.svg
@@ -219,7 +224,8 @@ refuses "JSON in a picture" 2 plot known -o - --json
 # ---- the clock ----
 
 last_of() { tail -n 1 "$2/metrics.jsonl" | sed -E "s/.*\"$1\":([^,}]*).*/\1/"; }
-# The lowest rate of the cosine is a twentieth; half of the time the process is stopped, as if the machine were slow.
+# The lowest rate of the cosine is a twentieth; half of the time the process is stopped, as if the machine
+# were slow.
 "$binary" train text.txt $small --lr 0.01 --warmup 5 --for 2.4s --out slow &
 child=$!
 sleep 0.7; kill -STOP $child; sleep 1.2; kill -CONT $child; wait $child
@@ -234,8 +240,8 @@ child=$!
 wait_for test -s early/metrics.jsonl
 took=$((($(date +%s%N) - begin) / 1000000))
 kill -INT $child; wait $child
-# A quiet machine needs a tenth of this; tests may share it with others.
-holds "first loss within a second" test $took -lt "${FIRST_LOSS_MS:-1000}"
+# A quiet machine needs 0.3 s for the default network; tests may share theirs with others.
+holds "first loss within FIRST_LOSS_MS" test $took -lt "${FIRST_LOSS_MS:-2000}"
 
 if [ "${UPDATE:-}" ]; then cp transcript "$golden/errors-plot.txt"; fi
 echo "plot: $passed passed, $failed failed, $skipped skipped"
