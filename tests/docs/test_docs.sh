@@ -1,0 +1,158 @@
+#!/bin/bash
+# The documents against the thing they describe: commands are read by the command itself, the program is
+# compiled and run, quoted sources and links are looked up, the reference is printed again. Not a test of what
+# is learnt: losses and speeds of trainings are those of the day they were measured.
+#     tests/docs/test_docs.sh BINARY LIBRARY
+set -u
+binary=$(realpath "$1") || exit 2
+library=$(realpath "$2") || exit 2
+root=$(realpath "$(dirname "$0")/../..") || exit 2
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+cd "$root" || exit 2
+unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p') MAKEFLAGS MAKELEVEL MFLAGS
+
+passed=0 failed=0 skipped=0
+pass() { passed=$((passed + 1)); }
+miss() { failed=$((failed + 1)); echo "FAILED $*"; }
+# holds NAME COMMAND...: the command succeeds
+holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
+
+documents=$(find * -name '*.md' -not -path 'build/*' | sort)
+of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md"
+
+# ---- pieces of a document ----
+
+# fences FILE KIND: the text of all fenced blocks of a kind ('' has none named); %% ends each.
+fences() {
+    awk -v kind="$2" '/^```/ { if (inside) { if (wanted) print "%%"; inside = 0 }
+                               else { inside = 1; wanted = substr($0, 4) == kind }; next }
+                      inside && wanted' "$1"
+}
+# fence FILE KIND N: the Nth of them
+fence() { fences "$1" "$2" | awk -v n="$3" '/^%%$/ { at++; next } at == n - 1'; }
+
+# ---- the program of the README ----
+
+sine() {
+    mkdir -p "$place/sine/build" && cd "$place/sine" || return
+    ln -s "$root/include" include && ln -s "$library" build/libunroll.a
+    fence "$root/README.md" c 1 >sine.c
+    fence "$root/README.md" '' "$1" >shown
+    sh -c "$(sed -n '1s/^\$ //p' shown | sed 's/^gcc /gcc -Wall -Wextra -Werror /')" >printed 2>&1 ||
+        { tail -n 5 printed; return 1; }
+    diff <(sed 1d shown) printed
+}
+# Which of the blocks shows how it is compiled.
+block=$(fences README.md '' | awk '/^%%$/ { at++ } /^\$ gcc .* sine\.c / { print at + 1; exit }')
+holds "README.md shows how its program is compiled" test -n "$block"
+if [ -n "$block" ]; then
+    holds "README.md: the program compiles and prints what is shown" sine "$block"
+    holds "README.md: four lines of steps" test "$(grep -c '^step' "$place/sine/printed")" -eq 4
+fi
+cd "$root" || exit 2
+
+# ---- quoted sources ----
+
+# quotes FILE N SOURCE: the Nth C block stands in the source, word for word.
+quotes() {
+    local block text
+    block=$(fence "$1" c "$2") text=$(<"$3")
+    [ -n "$block" ] && [[ $text == *"$block"* ]]
+}
+holds "docs/adding.md quotes the minGRU" quotes docs/adding.md 1 src/cells/mingru.h
+holds "docs/adding.md quotes an adjoint" quotes docs/adding.md 2 tests/plan/test_toy.c
+holds "docs/adding.md quotes an optimizer" quotes docs/adding.md 3 src/optim/momentum.h
+holds "docs/tutorial.md quotes step_by_step.c" quotes docs/tutorial.md 1 examples/step_by_step.c
+
+# ---- command lines ----
+
+prose() { awk '/^```/ { inside = !inside } !inside' "$1"; }
+
+# Those after "$ " in a block, and those in `...`; a wrapped sentence is one line first.
+commands_of() {
+    local variables='([A-Z_]+=[^ `]+ )*' path='(build/)?'
+    fences "$1" '' | sed -n 's/^\$ //p' |
+        grep -E "^([a-z]+ [^|]*\| |timeout [^|]* |$variables)*${path}unroll "
+    prose "$1" | tr '\n' ' ' | grep -oE "\`$variables${path}unroll [^\`]*\`" | tr -d '`'
+}
+
+# These stand for the commands while a line of a document is evaluated. With --help at its end every option,
+# value and choice is read, and nothing is done.
+unroll() { "$binary" "$@" --help >/dev/null 2>>message || echo refused >>message; }
+timeout() { shift 3; "$@"; }            # timeout -s INT 8 unroll ...
+
+is_option() { grep -qE -- "^  --$1( |\$)" "$root/docs/reference.md"; }
+variables_are_options() {               # LINE
+    local name option
+    for name in $(grep -oE '\bUNROLL_[A-Z_]+' <<<"$1"); do
+        option=${name#UNROLL_} option=${option,,}
+        is_option "${option//_/-}" || { echo "there is no variable $name"; return 1; }
+    done
+}
+# A command that is refused is one that its document shows as refused, with the message.
+is_known() {            # DOCUMENT LINE
+    : >message
+    eval "${2//build\/unroll/unroll}" >/dev/null 2>>message </dev/null
+    variables_are_options "$2" || return
+    ! grep -q '^refused$' message || grep -qF -- "$(grep -m 1 '^error: ' message)" "$root/$1" ||
+        { cat message; return 1; }
+}
+
+mkdir "$place/work" && cd "$place/work" || exit 2
+count=0
+for document in $of_the_command; do
+    while read -r line; do
+        holds "$document: $line" is_known $document "$line"
+        count=$((count + 1))
+    done < <(commands_of "$root/$document")
+    # Options that stand alone, `--top-k 3`.
+    for option in $(prose "$root/$document" | grep -oE '`--[a-z-]+' | sed -E 's/^`--(no-)?//' | sort -u); do
+        holds "$document: an option --$option" is_option "$option"
+    done
+done
+holds "there are commands in the documents ($count)" test $count -ge 40
+
+# ---- settings as files ----
+
+# A block of JSON of the tutorial is a file of --config.
+for _ in $(seq 500); do echo "a line of text to be learnt"; done >text.txt
+configured() {
+    fence "$root/docs/tutorial.md" json 1 >small.json
+    [ -s small.json ] && "$binary" train text.txt --config small.json --dry-run --out run >settings 2>&1
+}
+holds "docs/tutorial.md: the file of settings is one" configured
+cd "$root" || exit 2
+
+# ---- what is named exists ----
+
+links() {
+    grep -oE '\]\([^)#][^)]*\)' "$1" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | grep -vE '^[a-z]+:' | sort -u
+}
+# Paths in `...`; names in capitals stand for any.
+paths() {
+    prose "$1" |
+        grep -oE '`(src|cli|tests|tools|docs|include|examples)/[A-Za-z0-9_./-]+`' | tr -d '`' |
+        grep -vE '(NAME|ROOM|PARSER)' | sort -u
+}
+for document in $documents; do
+    for link in $(links "$document"); do
+        holds "$document links to $link" test -e "$(dirname "$document")/$link"
+    done
+    for path in $(paths "$document"); do
+        holds "$document names $path" test -e "$path"
+    done
+done
+
+# ---- the reference ----
+
+reference() {
+    tools/reference.sh "$(dirname "$binary")" >"$place/reference.md" || return
+    diff docs/reference.md "$place/reference.md" >"$place/difference" ||
+        { head -n 5 "$place/difference"; return 1; }
+}
+holds "docs/reference.md is what the command prints; fix: make reference" reference
+holds "the reference has every command" test "$(grep -c '^## unroll ' docs/reference.md)" -ge 12
+
+echo "docs: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
