@@ -180,7 +180,7 @@ static unroll_status show_sample(struct loop *loop, double now)
     unroll_sample_config config = unroll_sample_default();
     char text[4 * SAMPLE_LENGTH + 1] = "", line[sizeof text + 8];
     double every = number_of(s, OPTION_SAMPLE_EVERY);
-    bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_DEFAULT;
+    bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN;
 
     if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every)
         return UNROLL_OK;
