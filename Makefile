@@ -65,4 +65,4 @@ clean:
 	rm -rf $B
 .PHONY: all clean deps demo
 
--include $(OBJECTS:.o=.d) $(CLI:.o=.d) $(TEST_OBJECTS:.o=.d)
+-include $(wildcard $B/src/*/*.d $B/src/device/cpu/*.d $B/cli/*.d $B/tests/*/*.d)

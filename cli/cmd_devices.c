@@ -1,7 +1,6 @@
 /* unroll devices: processors, instruction sets and memory that training may use here. */
 #include <sched.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "console.h"
@@ -15,30 +14,12 @@ static int usable_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* A number from a control group's file; INFINITY: there is none ("max"). */
-static double group_limit(const char *path)
+/* What control groups and the shell's limits allow; INFINITY: only the machine's own size limits. */
+static double memory_limit(double machine)
 {
-    FILE *file = fopen(path, "r");
-    double limit;
+    double limit = (double)unroll_memory_limit();
 
-    if (file == NULL)
-        return INFINITY;
-    if (fscanf(file, "%lf", &limit) != 1 || limit > 1e18)
-        limit = INFINITY;
-    fclose(file);
-    return limit;
-}
-
-/* The least of what control groups and the shell's limits allow; INFINITY: only the machine's own size. */
-static double memory_limit(void)
-{
-    struct rlimit limit;
-    double group = fmin(group_limit("/sys/fs/cgroup/memory.max"),
-                        group_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        return fmin(group, (double)limit.rlim_cur);
-    return group;
+    return limit < machine ? limit : INFINITY;
 }
 
 static unroll_status print_as_json(double memory, double limit)
@@ -57,7 +38,8 @@ static unroll_status print_as_json(double memory, double limit)
 
 unroll_status cmd_devices(struct settings *settings)
 {
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), limit = memory_limit();
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double limit = memory_limit(memory);
     char size[NUMBER_TEXT], bound[NUMBER_TEXT] = "none";
     const char *name;
     int available;

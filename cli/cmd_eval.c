@@ -7,28 +7,17 @@
 #include "options.h"
 #include "output.h"
 
-static unroll_status open_text(unroll_model *model, const char *path, unroll_text **text)
-{
-    unroll_spec spec = unroll_spec_default();
-    const char *const *symbols = unroll_model_symbols(model);
-
-    unroll_model_spec(model, &spec);
-    if (symbols == NULL)
-        return complain(UNROLL_UNSUPPORTED, "this model has no symbols, so it reads no text; fix: give one "
-                        "that 'unroll train' made");
-    unroll_status status = unroll_text_open(path, symbols, spec.input, text);
-    return status == UNROLL_OK ? status : complain_library(status);
-}
-
-static unroll_status print(bool json, double nats, int64_t characters)
+static unroll_status print(bool json, unroll_symbol_kind kind, double nats, int64_t foretold)
 {
     double bits = nats / log(2), perplexity = exp(nats);
+    bool words = kind == UNROLL_WORDS;
 
     if (json)
-        return print_json(json_pack("{sf sf sf sI}", "nats", nats, "bits_per_character", bits, "perplexity",
-                                    perplexity, "characters", (json_int_t)characters));
-    printf("%.4f nats, %.4f bits per character, perplexity %.3f, %" PRId64 " characters\n", nats, bits,
-           perplexity, characters);
+        return print_json(json_pack("{sf sf sf sI}", "nats", nats,
+                                    words ? "bits_per_word" : "bits_per_character", bits,
+                                    "perplexity", perplexity, symbols_name(kind), (json_int_t)foretold));
+    printf("%.4f nats, %.4f bits per %s, perplexity %.3f, %" PRId64 " %s\n", nats, bits,
+           words ? "word" : "character", perplexity, foretold, symbols_name(kind));
     return UNROLL_OK;
 }
 
@@ -36,16 +25,16 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
 {
     unroll_text *text;
     double nats;
-    int64_t characters;
-    unroll_status status = open_text(model, text_of(settings, OPTION_DATA), &text);
+    int64_t foretold;
+    unroll_status status = unroll_text_open_for(text_of(settings, OPTION_DATA), model, &text);
 
     if (status != UNROLL_OK)
-        return status;
-    status = unroll_evaluate(model, text, (int)integer_of(settings, OPTION_THREADS), &nats, &characters);
+        return complain_library(status);
+    status = unroll_evaluate(model, text, (int)integer_of(settings, OPTION_THREADS), &nats, &foretold);
     unroll_text_free(text);
     if (status != UNROLL_OK)
         return complain_library(status);
-    return print(is_on(settings, OPTION_JSON), nats, characters);
+    return print(is_on(settings, OPTION_JSON), unroll_model_symbol_kind(model), nats, foretold);
 }
 
 unroll_status cmd_eval(struct settings *settings)

@@ -70,6 +70,24 @@ static void print_specification(const unroll_spec *spec)
     json_decref(object);
 }
 
+/* The first words, each quoted: what comes after them is rarer. */
+static void print_words(const unroll_model *model, int count)
+{
+    enum { SHOWN = 12 };
+    const char *const *symbol = unroll_model_symbols(model);
+    char number[NUMBER_TEXT];
+
+    printf("%-15s%s:", "words", with_commas(number, count));
+    for (int i = 0; i < count && i < SHOWN; i++) {
+        json_t *string = json_string(symbol[i]);
+        char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+        printf(" %s", quoted ? quoted : "?");
+        free(quoted);
+        json_decref(string);
+    }
+    puts(count > SHOWN ? " ..." : "");
+}
+
 /* One line, quoted, with \n and the like as escapes. */
 static void print_symbols(const unroll_model *model, int count)
 {
@@ -116,12 +134,16 @@ unroll_status cmd_inspect(struct settings *settings)
         return status;
     unroll_model_spec(model, &spec);
     if (is_on(settings, OPTION_JSON)) {
-        status = print_json(json_pack("{so so so sI}", "specification", specification(&spec), "symbols",
+        status = print_json(json_pack("{so ss so so sI}", "specification", specification(&spec), "symbol_kind",
+                                      symbols_name(unroll_model_symbol_kind(model)), "symbols",
                                       symbols(model, spec.input), "tensors", tensors(model), "parameters",
                                       (json_int_t)network_parameters(model)));
     } else {
         print_specification(&spec);
-        print_symbols(model, spec.input);
+        if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
+            print_words(model, spec.input);
+        else
+            print_symbols(model, spec.input);
         print_tensors(model);
     }
     unroll_model_free(model);

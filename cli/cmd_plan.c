@@ -55,6 +55,9 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_model *model;
     unroll_status status;
 
+    if (integer_of(settings, OPTION_BPTT) == 0)
+        return complain(UNROLL_USAGE, "--bptt full: a plan has no text whose length would say how many "
+                        "steps these are; fix: give their number");
     config.mode = mode_of(text_of(settings, OPTION_MODE));
     config.steps = (int)integer_of(settings, OPTION_BPTT);
     config.rows = (int)integer_of(settings, OPTION_BATCH);

@@ -40,6 +40,17 @@ static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
     return UNROLL_OK;
 }
 
+static bool reads_words(const struct settings *s)
+{
+    return strcmp(text_of(s, OPTION_TASK), "word-lm") == 0;
+}
+
+/* --val FILE. */
+static bool validates_on_file(const struct settings *s)
+{
+    return isnan(number_of(s, OPTION_VALIDATION));
+}
+
 static unroll_status check_request(struct settings *s)
 {
     if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
@@ -52,12 +63,21 @@ static unroll_status check_request(struct settings *s)
     if (status != UNROLL_OK)
         return status;
     if (is_on(s, OPTION_BIDIRECTIONAL))
-        return complain(UNROLL_UNSUPPORTED, "--bidirectional: char-lm foretells the next character, which a "
-                        "bidirectional network has already seen; fix: leave it out");
+        return complain(UNROLL_UNSUPPORTED, "--bidirectional: %s foretells the next %s, which a "
+                        "bidirectional network has already seen; fix: leave it out", text_of(s, OPTION_TASK),
+                        reads_words(s) ? "word" : "character");
     return UNROLL_OK;
 }
 
-/* What depends on other settings. */
+/* One-hot words would make the weights of the first layer as wide as the vocabulary. */
+static unroll_status derive_embedding(struct settings *s)
+{
+    int64_t width = reads_words(s) ? integer_of(s, OPTION_HIDDEN) : 0;
+
+    return is_given(s, OPTION_EMBED) ? UNROLL_OK : settings_derive(s, OPTION_EMBED, "%" PRId64, width);
+}
+
+/* What depends on the optimizer. */
 static unroll_status derive_rates(struct settings *s)
 {
     unroll_train_config standard = unroll_train_default();
@@ -80,14 +100,15 @@ static unroll_status derive_rates(struct settings *s)
 static unroll_status new_model(const struct training *t, unroll_model **model)
 {
     int count;
-    const char *const *symbols = unroll_text_symbols(t->text, &count);
-    unroll_spec spec = network_spec(t->settings, count);
     unroll_model *made;
+
+    unroll_text_symbols(t->text, &count);
+    unroll_spec spec = network_spec(t->settings, count);
 
     unroll_status status = unroll_model_new(&spec, (uint64_t)integer_of(t->settings, OPTION_SEED), &made);
     if (status != UNROLL_OK)
         return complain_library(status);
-    status = unroll_model_set_symbols(made, symbols, count);
+    status = unroll_model_set_symbols_of(made, t->text);
     if (status != UNROLL_OK) {
         unroll_model_free(made);
         return complain_library(status);
@@ -112,7 +133,9 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.schedule = text_of(s, OPTION_SCHEDULE);
     config.warmup = integer_of(s, OPTION_WARMUP);
     config.total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
-    config.validation = number_of(s, OPTION_VALIDATION);
+    config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
+    config.validation_text = t->validation;
+    config.memory = (uint64_t)number_of(s, OPTION_MEMORY);
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
@@ -128,75 +151,33 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
  * trainer is there because a schedule has to know its length. 0: the text is too short. */
 static int64_t count_steps_of_epoch(const struct training *t)
 {
+    const struct settings *s = t->settings;
     size_t count;
-    int64_t batch = integer_of(t->settings, OPTION_BATCH), bptt = integer_of(t->settings, OPTION_BPTT);
+    int64_t bptt = integer_of(s, OPTION_BPTT);
+    double validated = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
 
     unroll_text_tokens(t->text, &count);
-    int64_t trained = (int64_t)(count - (size_t)((double)count * number_of(t->settings, OPTION_VALIDATION)));
-    return trained > 0 ? (trained - 1) / batch / bptt : 0;
+    int64_t trained = (int64_t)(count - (size_t)((double)count * validated));
+    int64_t piece = trained > 0 ? (trained - 1) / integer_of(s, OPTION_BATCH) : 0;
+    return bptt > 0 ? piece / bptt : piece > 0;
 }
 
-/* How fast steps are, measured on a network that is then thrown away. Steps per second. */
-static unroll_status measure_speed(const struct training *t, double *speed)
-{
-    const double seconds_at_most = 0.3;     /* a user waits for the first loss */
-    unroll_model *model;
-    unroll_trainer *trainer = NULL;
-    unroll_progress progress;
-    double began = 0;
-    int steps = -1;                         /* the first step is slower and isn't counted */
-    unroll_status status = new_model(t, &model);
-
-    if (status != UNROLL_OK)
-        return status;
-    status = new_trainer(t, model, &trainer);
-    while (status == UNROLL_OK && (steps < 1 || seconds_now() < began + seconds_at_most)) {
-        status = unroll_trainer_step(trainer, &progress);
-        if (status != UNROLL_OK)
-            complain_library(status);
-        if (++steps == 0)
-            began = seconds_now();
-    }
-    *speed = steps / (seconds_now() - began);
-    unroll_trainer_free(trainer);
-    unroll_model_free(model);
-    return status;
-}
-
-/* Steps until --for is over; validation, saving and samples take their part of the time. */
-static unroll_status foretell_steps(const struct training *t, int64_t *steps)
-{
-    const double part_of_training = 0.9;
-    double speed, left = t->end_seconds - t->run.seconds;
-    int64_t done = t->run.newest > 0 ? t->run.newest : 0;
-    unroll_status status = UNROLL_OK;
-
-    *steps = done + 1;
-    if (left > 0 && (status = measure_speed(t, &speed)) == UNROLL_OK)
-        *steps += (int64_t)(speed * left * part_of_training);
-    return status;
-}
-
-/* The schedule ends with the run; a resumed run with a new limit has a new schedule. */
+/* The schedule ends with the run; a resumed run with a new limit has a new schedule. How many steps --for
+ * will leave room for nobody knows: the loop tells the schedule as time goes by. */
 static unroll_status derive_schedule(struct training *t, enum option_id limit)
 {
     struct settings *s = t->settings;
     bool has_length = strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0
                    || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
-    int64_t steps = t->end_step;
 
     bool of_old_limit = s->of[OPTION_SCHEDULE_STEPS].source == SOURCE_RUN && s->of[limit].source > SOURCE_RUN;
     if (is_given(s, OPTION_SCHEDULE_STEPS) && !of_old_limit)
         return UNROLL_OK;
     settings_clear(s, OPTION_SCHEDULE_STEPS);
-    if (!has_length)
+    t->schedule_by_clock = has_length && limit == OPTION_FOR;
+    if (!has_length || limit == OPTION_FOR)
         return UNROLL_OK;
-    if (limit == OPTION_FOR) {
-        unroll_status status = foretell_steps(t, &steps);
-        if (status != UNROLL_OK)
-            return status;
-    }
-    return settings_derive(s, OPTION_SCHEDULE_STEPS, "%" PRId64, steps);
+    return settings_derive(s, OPTION_SCHEDULE_STEPS, "%" PRId64, t->end_step);
 }
 
 static unroll_status derive_end(struct training *t, enum option_id limit)
@@ -218,20 +199,44 @@ static unroll_status derive_end(struct training *t, enum option_id limit)
 /* ---- all of it ---- */
 
 /* Standard input and output of a resumed run may be others; a path must lead to the text from anywhere. */
-static unroll_status derive_data_path(struct settings *s)
+static unroll_status derive_path(struct settings *s, enum option_id id)
 {
     char path[PATH_MAX];
 
-    if (strcmp(text_of(s, OPTION_DATA), "-") == 0 || realpath(text_of(s, OPTION_DATA), path) == NULL)
+    if (strcmp(text_of(s, id), "-") == 0 || realpath(text_of(s, id), path) == NULL)
         return UNROLL_OK;
-    return settings_set(s, OPTION_DATA, path, s->of[OPTION_DATA].source, "data");
+    return settings_set(s, id, path, s->of[id].source, options[id].name);
 }
 
 static unroll_status open_text(struct training *t)
 {
-    unroll_status status = unroll_text_open(text_of(t->settings, OPTION_DATA), NULL, 0, &t->text);
+    struct settings *s = t->settings;
+    const char *path = text_of(s, OPTION_DATA);
+    unroll_status status;
 
-    return status == UNROLL_OK ? status : complain_library(status);
+    if (reads_words(s))
+        status = unroll_text_open_words(path, NULL, 0, (int)integer_of(s, OPTION_VOCABULARY), &t->text);
+    else
+        status = unroll_text_open(path, NULL, 0, &t->text);
+    return status == UNROLL_OK ? derive_path(s, OPTION_DATA) : complain_library(status);
+}
+
+/* After the model is made: the symbols are those of the text that is trained on. */
+static unroll_status open_validation(struct training *t)
+{
+    struct settings *s = t->settings;
+
+    if (!validates_on_file(s))
+        return UNROLL_OK;
+    unroll_status status = unroll_text_open_for(text_of(s, OPTION_VALIDATION), t->model, &t->validation);
+    return status == UNROLL_OK ? derive_path(s, OPTION_VALIDATION) : complain_library(status);
+}
+
+static unroll_status make_model(struct training *t)
+{
+    unroll_status status = new_model(t, &t->model);
+
+    return status == UNROLL_OK ? open_validation(t) : status;
 }
 
 static unroll_status load_checkpoint(struct training *t)
@@ -259,13 +264,13 @@ static unroll_status prepare(struct training *t)
     if (status == UNROLL_OK)
         status = open_text(t);
     if (status == UNROLL_OK)
-        status = derive_data_path(s);
+        status = derive_embedding(s);
     if (status == UNROLL_OK)
         status = derive_rates(s);
     if (status == UNROLL_OK)
-        status = derive_end(t, limit);
+        status = make_model(t);
     if (status == UNROLL_OK)
-        status = new_model(t, &t->model);
+        status = derive_end(t, limit);
     if (status == UNROLL_OK)
         status = new_trainer(t, t->model, &t->trainer);
     return status == UNROLL_OK ? load_checkpoint(t) : status;
@@ -328,6 +333,7 @@ unroll_status cmd_train(struct settings *settings)
         status = train(&t);
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
+    unroll_text_free(t.validation);
     unroll_text_free(t.text);
     run_close(&t.run);
     return status;

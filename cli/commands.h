@@ -9,9 +9,11 @@
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
     COMMAND(EVAL, "eval", cmd_eval, "measure how well a model foretells a text") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
+    COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \
     COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
     COMMAND(INSPECT, "inspect", cmd_inspect, "print what a model file holds") \
     COMMAND(CHECK, "check", cmd_check, "compare the instruction sets and the gradients with the reference") \
+    COMMAND(BENCH, "bench", cmd_bench, "measure how fast a network is, and what part of the machine's peak") \
     COMMAND(DEVICES, "devices", cmd_devices, "list what this machine can run on") \
     COMMAND(COMPLETION, "completion", cmd_completion, "print a completion script for a shell") \
     COMMAND(VERSION, "version", cmd_version, "print the version") \

@@ -31,6 +31,7 @@ static const char *const examples[][2] = {
     {"unroll train --resume runs/gru --for 20m", "go on"},
     {"unroll sample runs/gru --prompt 'Once ' --length 300", "write text"},
     {"unroll eval runs/gru other.txt --json", "measure"},
+    {"unroll plot runs/gru runs/book -o curves.svg", "compare"},
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
@@ -81,7 +82,6 @@ static void print_choices(char *text, size_t size, const char *choices)
 static void describe(const struct option *o, char note[NOTE_LONGEST])
 {
     const char *standard = o->fallback ? o->fallback : o->derived;
-    bool counts = o->kind == INTEGER || o->kind == NUMBER || o->kind == SECONDS;
     char choices[NOTE_LONGEST / 2];
 
     snprintf(note, NOTE_LONGEST, "%s", o->doc);
@@ -91,10 +91,10 @@ static void describe(const struct option *o, char note[NOTE_LONGEST])
         add_part(note, "%s", o->unit);
     if (standard)
         add_part(note, "default %s", standard);
-    if (counts && isinf(o->most))
+    if (option_counts(o) && isinf(o->most))
         add_part(note, "at least %.10g", o->least);
-    else if (counts)
-        add_part(note, "%.10g to %.10g", o->least, o->most);
+    else if (option_counts(o))
+        add_part(note, o->word ? "%.10g to %.10g, or %s" : "%.10g to %.10g", o->least, o->most, o->word);
     if (o->choices && strchr(o->choices, ' ')) {
         print_choices(choices, sizeof choices, o->choices);
         add_part(note, "%s", choices);
@@ -261,6 +261,8 @@ static void roff_surroundings(void)
          ".TP\n.B config.json\nall settings as they were worked out\n"
          ".TP\n.B metrics.jsonl\none object per report: step, epoch, loss, val_loss (nats), norm, lr,\n"
          "items_per_second, seconds\n"
+         ".TP\n.B events.out.tfevents.*\nthe same for TensorBoard: loss/train, loss/validation, norm,\n"
+         "learning_rate, items_per_second\n"
          ".TP\n.B ckpt/step\\-N/\nthe newest and the best checkpoint\n"
          ".TP\n.B model.safetensors\nthe weights at the end of the run\n"
          ".SH SIGNALS\n"
@@ -307,9 +309,9 @@ static void bash_values(void)
         if (o->kind == CHOICE)
             printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name,
                    o->choices);
-        else if (o->kind == PATH || o->kind == DIRECTORY)
+        else if (o->kind == PATH || o->kind == NUMBER_OR_PATH || o->kind == DIRECTORY)
             printf("        --%s) COMPREPLY=($(compgen -%c -- \"$word\")); return;;\n", o->name,
-                   o->kind == PATH ? 'f' : 'd');
+                   o->kind == DIRECTORY ? 'd' : 'f');
         else if (o->kind != FLAG)
             printf("        --%s) return;;\n", o->name);
     }

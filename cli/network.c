@@ -52,6 +52,24 @@ void network_name(const unroll_spec *spec, char text[NAME_MAX])
                  spec->embed);
 }
 
+const char *symbols_name(unroll_symbol_kind kind)
+{
+    return kind == UNROLL_WORDS ? "words" : "characters";
+}
+
+const char *symbols_short_name(unroll_symbol_kind kind)
+{
+    return kind == UNROLL_WORDS ? "words" : "char";
+}
+
+void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT])
+{
+    if (kind == UNROLL_WORDS)
+        snprintf(text, NUMBER_TEXT, "perplexity %.4g", exp(nats));
+    else
+        snprintf(text, NUMBER_TEXT, "%.3f bits per character", nats / log(2));
+}
+
 unroll_status network_open(const char *path, unroll_model **model)
 {
     char file[PATH_MAX];

@@ -3,6 +3,7 @@
 #define CLI_NETWORK_H
 #include <limits.h>
 
+#include "console.h"
 #include "options.h"
 
 /* The language model that the options describe, for so many symbols. */
@@ -13,6 +14,12 @@ int64_t network_parameters(unroll_model *model);
 
 /* "lstm 2x128, bidirectional" */
 void network_name(const unroll_spec *spec, char text[NAME_MAX]);
+
+/* "characters" or "words"; short: "char" or "words", for speeds. */
+const char *symbols_name(unroll_symbol_kind kind);
+const char *symbols_short_name(unroll_symbol_kind kind);
+/* What people compare for a mean loss: "2.310 bits per character", or of words "perplexity 134.2". */
+void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT]);
 
 /* Opens a model file, a checkpoint, or the newest weights of a run. Prints what is wrong. */
 unroll_status network_open(const char *path, unroll_model **model);

@@ -8,29 +8,36 @@ OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
+OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
+       .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .positional = 1, .scope = LINE, .commands = IN(HELP),
        .doc = "the command to explain")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback = "bash", .positional = 1,
        .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
 
 /* ---- the network ---- */
-OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm", .fallback = "char-lm",
+OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm word-lm", .fallback = "char-lm",
        .group = "Network", .commands = IN(TRAIN),
-       .doc = "what is learnt: char-lm foretells the next character")
+       .doc = "what is learnt: char-lm foretells the next character, word-lm the next word")
+OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
+       .group = "Network", .commands = IN(TRAIN),
+       .doc = "word-lm: the most frequent words of the text that are symbols; the others are <unk>")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = "rnn rnn-relu lstm gru gru-before",
-       .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "
               "(the 2014 paper)")
 OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "stacked layers")
 OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", RANGE(1, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "width of a layer and direction")
-OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0", RANGE(0, 16384),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "width of the embedding; 0: one-hot")
+OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "numbers", .derived = "0, of words --hidden",
+       RANGE(0, 16384), .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "width of the embedding; 0: one-hot")
 OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "symbols", .fallback = "65", RANGE(1, 1114112),
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "symbols of the text")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN), .doc = "read in both directions; not for char-lm")
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "read in both directions; not for language models")
 OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0",
        RANGE(0, 16384), .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: width that h is projected to; 0: none")
@@ -45,9 +52,10 @@ OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = 
 /* ---- training ---- */
 OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "rows", .fallback = "32", RANGE(1, 65536),
        .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "pieces of the text read side by side")
-OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "characters", .fallback = "64", RANGE(1, 65536),
-       .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "steps in time between updates; states are carried over, gradients are not")
+OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", RANGE(1, 65536),
+       .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "characters or words of a row between updates; states are carried over, gradients are not; "
+              "full: the whole piece of each row at once, one update an epoch")
 OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = "sgd momentum rmsprop adam adamw",
        .fallback = "adam", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
@@ -62,7 +70,9 @@ OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant co
               "stands still")
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
-       .commands = IN(TRAIN), .doc = "length of the schedules cosine and step")
+       .commands = IN(TRAIN),
+       .doc = "length of the schedules cosine and step; with --for they follow the clock, and no two runs are "
+              "the same, unless it is given")
 OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY),
        .group = "Training", .commands = IN(TRAIN), .doc = "updates while the learning rate rises linearly")
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
@@ -75,19 +85,19 @@ OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INF
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
        .doc = "end after a time such as 60s, 5m or 2h, resumed parts included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 0.5),
+OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 0.5), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
-       .doc = "last part of the text, not trained on but measured; 0: none")
+       .doc = "what is not trained on but measured: a file, or the last part of the text; 0: nothing")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "text to go on from, printed too; without it the first symbol of the model, which is not")
-OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "characters", .fallback = "500",
+       .doc = "text to go on from, printed too; without it a line end, which is not")
+OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "symbols", .fallback = "500",
        RANGE(1, 2147483647), .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
        .doc = "how much to write")
 OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", RANGE(0, 100),
        .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "below 1 bolder than the model, above 1 wilder; 0: always the likeliest character")
+       .doc = "below 1 bolder than the model, above 1 wilder; 0: always the likeliest symbol")
 OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "symbols", .fallback = "0", RANGE(0, 1114112),
        .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
        .doc = "choose among the N likeliest; 0: all")
@@ -101,16 +111,22 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL),
+       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH),
        .doc = "0: one for each processor that may be used")
+OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
+       .derived = "all that the machine and its control group allow",
+       RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "limit of what the plans need, such as 500M or 2G; a training that needs more is refused")
 OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN), .doc = "operations that may run side by side")
+       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "operations that may run side by side")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
+       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 neon",
        .derived = "the best there is",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN), .doc = "instruction set of the kernels")
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),
+       .doc = "instruction set of the kernels")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
@@ -136,11 +152,42 @@ OPTION(SET, "set", TEXT, .argument = "NAME=VALUE", .group = "Settings", .scope =
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN),
        .doc = "the same as --NAME=VALUE, for scripts")
 
+/* ---- curves ---- */
+OPTION(OUTPUT, "output", PATH, .argument = "FILE", .letter = 'o', .derived = "the terminal",
+       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
+       .doc = "write the curves as a picture, FILE.svg; - is standard output; -o does too")
+OPTION(METRIC, "metric", CHOICE, .argument = "NAME",
+       .choices = "loss val_loss norm lr items_per_second all", .fallback = "loss", .group = "Plot",
+       .scope = CALL, .commands = IN(PLOT),
+       .doc = "what is drawn; loss: of training and of validation; norm: of the gradient")
+OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds", .fallback = "step",
+       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
+       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds")
+OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1), .group = "Plot",
+       .scope = CALL, .commands = IN(PLOT),
+       .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")
+
+/* ---- measuring ---- */
+OPTION(SHAPE, "shape", TEXT, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", .group = "Measuring",
+       .scope = CALL, .commands = IN(BENCH), .doc = "layers, steps, rows, inputs and hidden units")
+OPTION(RAGGED, "ragged", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
+       .doc = "rows of random lengths from 1 to T; only their steps count as work")
+OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",
+       .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
+       .doc = "infer: outputs alone; forward: and what backward needs; train: forward and backward; stream: "
+              "one step at a time")
+OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
+       .group = "Measuring", .scope = CALL, .commands = IN(BENCH), .doc = "numbers that weights are kept in")
+OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
+       .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
+       .doc = "how long to measure, at least 3 runs")
+
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
+                 | IN(PLOT) | IN(BENCH),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")
-OPTION(HELP, "help", FLAG, .fallback = "false", .group = "Output", .scope = LINE, .commands = ~0u,
-       .doc = "print this help; -h does too")
+OPTION(HELP, "help", FLAG, .letter = 'h', .fallback = "false", .group = "Output", .scope = LINE,
+       .commands = ~0u, .doc = "print this help; -h does too")

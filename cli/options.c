@@ -30,7 +30,9 @@ extern char **environ;
 static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
 {
     static const char *const kind[] = {[INTEGER] = "a whole number", [NUMBER] = "a number",
-                                       [SECONDS] = "a time in seconds, or such as 90s, 5m, 2h,"};
+                                       [SECONDS] = "a time in seconds, or such as 90s, 5m, 2h,",
+                                       [BYTES] = "a size in bytes, or such as 500M, 2G,",
+                                       [NUMBER_OR_PATH] = "a file, or a number"};
     int at = 0;
 
     if (o->kind == FLAG) {
@@ -39,8 +41,9 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
         at = snprintf(text, ALLOWED_LONGEST, strchr(o->choices, ' ') ? "choose one of " : "choose ");
         for (const char *c = o->choices; *c && at < ALLOWED_LONGEST - 3; c++)
             at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, *c == ' ' ? ", " : "%c", *c);
-    } else if (o->kind == INTEGER || o->kind == NUMBER || o->kind == SECONDS) {
-        at = snprintf(text, ALLOWED_LONGEST, "give %s ", kind[o->kind]);
+    } else if (option_counts(o)) {
+        at = snprintf(text, ALLOWED_LONGEST, "give %s%s%s ", o->word ? o->word : "", o->word ? ", or " : "",
+                      kind[o->kind]);
         if (isinf(o->most))
             at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "of at least %.10g", o->least);
         else
@@ -78,6 +81,8 @@ static unroll_status parse_integer(const struct option *o, const char *where, st
 {
     char *end;
 
+    if (o->word && strcmp(to->text, o->word) == 0)
+        return UNROLL_OK;
     errno = 0;
     to->integer = strtoll(to->text, &end, 10);
     if (end == to->text || *end || isspace((unsigned char)*to->text))
@@ -88,20 +93,39 @@ static unroll_status parse_integer(const struct option *o, const char *where, st
     return UNROLL_OK;
 }
 
-/* NUMBER, and SECONDS, which may end in s, m or h. */
+/* What a number is multiplied by when this follows it; 0: nothing of the kind is written so. */
+static double factor_of(enum option_kind kind, const char *suffix)
+{
+    static const struct { enum option_kind kind; const char *suffix; double factor; } known[] = {
+        {SECONDS, "s", 1}, {SECONDS, "m", 60}, {SECONDS, "h", 3600},
+        {BYTES, "k", 1e3}, {BYTES, "M", 1e6}, {BYTES, "G", 1e9}, {BYTES, "T", 1e12},
+        {BYTES, "kB", 1e3}, {BYTES, "MB", 1e6}, {BYTES, "GB", 1e9}, {BYTES, "TB", 1e12},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].kind == kind && strcmp(known[i].suffix, suffix) == 0)
+            return known[i].factor;
+    return *suffix == '\0';
+}
+
+/* NUMBER, SECONDS, BYTES, and NUMBER_OR_PATH, which is a path where the others are refused. */
 static unroll_status parse_number(const struct option *o, const char *where, struct setting *to)
 {
+    static const char *const refusal[] = {[NUMBER] = "is not a number", [SECONDS] = "is not a time",
+                                          [BYTES] = "is not a size", [NUMBER_OR_PATH] = "is empty"};
     char *end;
 
     to->number = strtod(to->text, &end);
-    if (o->kind == SECONDS && end != to->text && *end) {
-        to->number *= *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
-        end += *end == 'h' || *end == 'm' || *end == 's';
-    }
     /* strtod would also read " 1", "0x1", "inf" and "nan". */
-    size_t digits = strspn(to->text, "+-.0123456789eE");
-    if (end == to->text || *end || digits < strlen(to->text) - (o->kind == SECONDS))
-        return refuse_value(o, where, to->text, o->kind == SECONDS ? "is not a time" : "is not a number");
+    bool sound = end != to->text && strspn(to->text, "+-.0123456789eE") >= (size_t)(end - to->text);
+    double factor = sound ? factor_of(o->kind, end) : 0;
+    if (factor == 0 && o->kind == NUMBER_OR_PATH && *to->text) {
+        to->number = NAN;
+        return UNROLL_OK;
+    }
+    if (factor == 0)
+        return refuse_value(o, where, to->text, refusal[o->kind]);
+    to->number *= factor;
     if (!(to->number >= o->least && to->number <= o->most))
         return refuse_value(o, where, to->text, "is out of range");
     return UNROLL_OK;
@@ -132,7 +156,9 @@ static unroll_status parse_value(const struct option *o, const char *where, stru
     case FLAG:      return parse_flag(o, where, to);
     case INTEGER:   return parse_integer(o, where, to);
     case NUMBER:
-    case SECONDS:   return parse_number(o, where, to);
+    case SECONDS:
+    case BYTES:
+    case NUMBER_OR_PATH: return parse_number(o, where, to);
     case CHOICE:    return parse_choice(o, where, to);
     case PATH:
     case DIRECTORY: return *to->text ? UNROLL_OK : refuse_value(o, where, to->text, "is empty");
@@ -147,7 +173,8 @@ static bool same_value(const struct option *o, const struct setting *a, const st
     case FLAG:
     case INTEGER: return a->integer == b->integer;
     case NUMBER:
-    case SECONDS: return a->number == b->number;
+    case SECONDS:
+    case BYTES:   return a->number == b->number;
     default:      return strcmp(a->text, b->text) == 0;
     }
 }
@@ -162,6 +189,18 @@ static unroll_status compare_with_run(const struct option *o, const struct setti
                     "begin another run", o->name, there->text, saved->text);
 }
 
+static unroll_status add_word(struct settings *settings, const char *value)
+{
+    char **longer = realloc(settings->word, sizeof *longer * (size_t)(settings->words + 1));
+
+    if (longer)
+        settings->word = longer;
+    if (longer == NULL || (longer[settings->words] = strdup(value)) == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the settings");
+    settings->words++;
+    return UNROLL_OK;
+}
+
 unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
                            enum source source, const char *where)
 {
@@ -174,6 +213,8 @@ unroll_status settings_set(struct settings *settings, enum option_id id, const c
     status = parse_value(o, where, &found);
     if (status == UNROLL_OK && there->source > source)
         status = compare_with_run(o, there, &found);
+    if (status == UNROLL_OK && o->repeats && there->source <= source)
+        status = add_word(settings, value);
     if (status != UNROLL_OK || there->source > source) {
         free(found.text);
         return status;
@@ -205,6 +246,9 @@ void settings_free(struct settings *settings)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         settings_clear(settings, id);
+    for (int i = 0; i < settings->words; i++)
+        free(settings->word[i]);
+    free(settings->word);
 }
 
 unroll_status settings_need(const struct settings *settings, enum option_id id)
@@ -286,10 +330,26 @@ static unroll_status read_pair(struct line *line, const char *pair)
     return set_named(line, id, equals + 1);
 }
 
+/* value NULL: it is the next word, and of a switch it is "true". */
+static unroll_status read_value(struct line *line, enum option_id id, const char *value)
+{
+    const char *name = options[id].name;
+
+    if (!value && options[id].kind == FLAG)
+        value = "true";
+    if (!value) {
+        if (line->at == line->count || strncmp(line->word[line->at], "--", 2) == 0)
+            return complain(UNROLL_USAGE, "--%s needs a value; fix: write --%s %s", name, name,
+                            options[id].argument);
+        value = line->word[line->at++];
+    }
+    return id == OPTION_SET ? read_pair(line, value) : set_named(line, id, value);
+}
+
 /* --name, --name=value, --no-name, --name value. */
 static unroll_status read_option(struct line *line, const char *word)
 {
-    const char *equals = strchr(word, '='), *value = equals ? equals + 1 : NULL;
+    const char *equals = strchr(word, '=');
     char name[WHERE_LONGEST];
 
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
@@ -303,15 +363,19 @@ static unroll_status read_option(struct line *line, const char *word)
     }
     if (id == OPTION_COUNT || !option_is_of(&options[id], line->settings->command))
         return refuse_name(line->settings->command, name);
-    if (!value && options[id].kind == FLAG)
-        value = "true";
-    if (!value) {
-        if (line->at == line->count || strncmp(line->word[line->at], "--", 2) == 0)
-            return complain(UNROLL_USAGE, "--%s needs a value; fix: write --%s %s", name, name,
-                            options[id].argument);
-        value = line->word[line->at++];
-    }
-    return id == OPTION_SET ? read_pair(line, value) : set_named(line, id, value);
+    return read_value(line, id, equals ? equals + 1 : NULL);
+}
+
+/* -o VALUE */
+static unroll_status read_letter(struct line *line, const char *word)
+{
+    enum command command = line->settings->command;
+
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].letter == word[1] && word[2] == '\0' && option_is_of(&options[id], command))
+            return read_value(line, id, NULL);
+    return complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two dashes, see "
+                    "'unroll %s --help'", commands[command].name, word, commands[command].name);
 }
 
 /* A word without a dash belongs to the first positional option that has none. */
@@ -320,7 +384,8 @@ static unroll_status read_positional(struct line *line, const char *word)
     enum command command = line->settings->command;
 
     for (int id = 0; id < OPTION_COUNT; id++)
-        if (options[id].positional && option_is_of(&options[id], command) && !is_given(line->settings, id))
+        if (options[id].positional && option_is_of(&options[id], command) &&
+            (options[id].repeats || !is_given(line->settings, id)))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
     return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'",
                     commands[command].name, word, commands[command].name);
@@ -337,14 +402,8 @@ static unroll_status read_line(struct line *line)
             status = read_positional(line, word);
         else if (strcmp(word, "--") == 0)
             words_only = true;
-        else if (strcmp(word, "-h") == 0)
-            status = set_named(line, OPTION_HELP, "true");
-        else if (word[1] == '-')
-            status = read_option(line, word + 2);
         else
-            status = complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two "
-                              "dashes, see 'unroll %s --help'", commands[line->settings->command].name, word,
-                              commands[line->settings->command].name);
+            status = word[1] == '-' ? read_option(line, word + 2) : read_letter(line, word);
     }
     return status;
 }

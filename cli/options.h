@@ -10,7 +10,7 @@
 
 #include "commands.h"
 
-enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, CHOICE, TEXT, PATH, DIRECTORY };
+enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, BYTES, NUMBER_OR_PATH, CHOICE, TEXT, PATH, DIRECTORY };
 
 /* How far an option reaches. A saved run holds FIXED and FREE ones. */
 enum option_scope {
@@ -25,11 +25,14 @@ struct option {
     enum option_kind kind;
     enum option_scope scope;
     bool positional;                /* a word without a dash is its value */
+    bool repeats;                   /* may be given several times: settings.words holds all values */
+    char letter;                    /* of a short form, -o; 0: none */
     const char *argument;           /* what its value is called */
     const char *unit;
     const char *fallback;           /* the default as text; NULL: no value, or see derived */
     const char *derived;            /* where a default comes from that is not a constant, in words */
     double least, most;             /* both allowed */
+    const char *word;               /* of an INTEGER: stands for 0, which need not be in the range */
     const char *choices;            /* one space between them */
     unsigned commands;              /* IN(TRAIN) | ... */
     const char *group, *doc;
@@ -51,12 +54,14 @@ struct setting {
     enum source source;
     char   *text;                   /* as it was given; NULL: no value */
     int64_t integer;                /* of INTEGER, and 0 or 1 of FLAG */
-    double  number;                 /* of INTEGER, NUMBER and SECONDS */
+    double  number;                 /* of INTEGER, NUMBER, SECONDS, BYTES; NAN: a NUMBER_OR_PATH is a path */
 };
 
 struct settings {
     enum command   command;
     struct setting of[OPTION_COUNT];
+    char **word;                    /* values of the option that repeats, in their order */
+    int    words;
 };
 
 /* Reads all layers for a command; words are what follows its name. Prints what is wrong. The settings
@@ -84,6 +89,11 @@ enum option_id option_find(const char *name);
 static inline bool option_is_of(const struct option *option, enum command command)
 {
     return option->commands >> command & 1;
+}
+
+static inline bool option_counts(const struct option *option)
+{
+    return option->kind >= INTEGER && option->kind <= NUMBER_OR_PATH;
 }
 
 static inline bool is_given(const struct settings *s, enum option_id id) { return s->of[id].text != NULL; }

@@ -32,10 +32,11 @@ static unroll_status refuse_key(const char *path, const char *key)
                     "see 'unroll train --help'", path, key);
 }
 
-/* The text of a JSON value that fits the kind of option; NULL: it does not. */
-static const char *text_of_json(enum option_kind kind, const json_t *value, char number[NUMBER_TEXT])
+/* The text of a JSON value that fits the option; NULL: it does not. */
+static const char *text_of_json(const struct option *o, const json_t *value, char number[NUMBER_TEXT])
 {
-    bool numeric = kind == NUMBER || kind == SECONDS;
+    enum option_kind kind = o->kind;
+    bool numeric = option_counts(o) && kind != INTEGER;
 
     if (json_is_boolean(value) && kind == FLAG)
         return json_is_true(value) ? "true" : "false";
@@ -47,7 +48,7 @@ static const char *text_of_json(enum option_kind kind, const json_t *value, char
         snprintf(number, NUMBER_TEXT, NUMBER_FORMAT, json_real_value(value));
         return number;
     }
-    if (json_is_string(value) && (kind == SECONDS || kind == CHOICE || kind == TEXT || kind >= PATH))
+    if (json_is_string(value) && (o->word || (kind >= SECONDS && kind <= DIRECTORY)))
         return json_string_value(value);
     return NULL;
 }
@@ -55,14 +56,18 @@ static const char *text_of_json(enum option_kind kind, const json_t *value, char
 static unroll_status read_key(struct settings *settings, const char *path, enum source source,
                               const char *key, const json_t *value)
 {
-    static const char *const wanted[] = {"true or false", "a whole number", "a number", "a number or a time",
-                                         "a string", "a string", "a string", "a string"};
+    static const char *const wanted[] = {
+        [FLAG] = "true or false", [INTEGER] = "a whole number", [NUMBER] = "a number",
+        [SECONDS] = "a number or a time", [BYTES] = "a number or a size",
+        [NUMBER_OR_PATH] = "a number or a path",
+        [CHOICE] = "a string", [TEXT] = "a string", [PATH] = "a string", [DIRECTORY] = "a string",
+    };
     enum option_id id = option_find(key);
     char number[NUMBER_TEXT], where[512];
 
     if (id == OPTION_COUNT || options[id].scope == LINE)
         return refuse_key(path, key);
-    const char *text = text_of_json(options[id].kind, value, number);
+    const char *text = text_of_json(&options[id], value, number);
     if (text == NULL)
         return complain(UNROLL_USAGE, "%s: '%s' must be %s", path, key, wanted[options[id].kind]);
     if (!option_is_of(&options[id], settings->command))
@@ -101,11 +106,21 @@ static json_t *json_of(const struct option *o, const struct setting *setting)
 {
     switch (o->kind) {
     case FLAG:    return json_boolean(setting->integer != 0);
-    case INTEGER: return json_integer(setting->integer);
+    case INTEGER:
+        if (o->word && strcmp(setting->text, o->word) == 0)
+            return json_string(o->word);
+        return json_integer(setting->integer);
+    case BYTES:   return json_integer((json_int_t)setting->number);
     case NUMBER:
-    case SECONDS: return json_real(setting->number);
-    default:      return json_string(setting->text);
+    case SECONDS:
+    case NUMBER_OR_PATH:
+        if (!isnan(setting->number))
+            return json_real(setting->number);
+        break;
+    default:
+        break;
     }
+    return json_string(setting->text);
 }
 
 json_t *settings_to_json(const struct settings *settings)

@@ -1,7 +1,12 @@
-/* Results for programs: one JSON object on one line of standard output. */
+/* Results: one JSON object on one line of standard output, and files that appear whole. */
 #include "output.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "console.h"
 
@@ -13,4 +18,31 @@ unroll_status print_json(json_t *object)
     putchar('\n');
     json_decref(object);
     return UNROLL_OK;
+}
+
+static bool write_synced(const char *path, const char *bytes, size_t count)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL)
+        return false;
+    bool written = fwrite(bytes, 1, count, file) == count && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int reason = errno;
+    written = fclose(file) == 0 && written;
+    if (!written)
+        errno = reason;
+    return written;
+}
+
+unroll_status replace_file(const char *path, const char *bytes, size_t count)
+{
+    char temporary[PATH_MAX + 8];
+    int reason;
+
+    snprintf(temporary, sizeof temporary, "%.*s.tmp", PATH_MAX, path);
+    if (write_synced(temporary, bytes, count) && rename(temporary, path) == 0)
+        return UNROLL_OK;
+    reason = errno;
+    unlink(temporary);
+    return complain(UNROLL_RESOURCE, "cannot write '%s': %s", path, strerror(reason));
 }

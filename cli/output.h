@@ -1,4 +1,4 @@
-/* Results for programs: one JSON object on one line of standard output. */
+/* Results: one JSON object on one line of standard output, and files that appear whole. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 #include <jansson.h>
@@ -7,5 +7,8 @@
 
 /* Takes the object over; NULL: it could not be made. */
 unroll_status print_json(json_t *object);
+
+/* Writes path.tmp, syncs and renames it: a kill or a full disk leaves the old file. Prints what is wrong. */
+unroll_status replace_file(const char *path, const char *bytes, size_t count);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "console.h"
+#include "output.h"
 
 enum { NAMES_RESERVED = 320 };      /* of PATH_MAX, for what a run puts behind its directory */
 
@@ -86,6 +87,33 @@ static bool is_empty(const char *directory)
     return count <= 2;          /* . and .. */
 }
 
+/* What a process may leave that was killed before it wrote config.json: nothing was trained by then. */
+static bool is_left_by_a_beginning(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat found;
+
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "config.json.tmp") == 0)
+        return true;
+    join(path, directory, name);
+    if (strcmp(name, "ckpt") == 0)
+        return is_directory(path) && is_empty(path);
+    return strcmp(name, "metrics.jsonl") == 0 && stat(path, &found) == 0 && found.st_size == 0;
+}
+
+static bool is_unused(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    bool unused = true;
+
+    while (entries && unused && (entry = readdir(entries)))
+        unused = is_left_by_a_beginning(directory, entry->d_name);
+    if (entries)
+        closedir(entries);
+    return unused;
+}
+
 /* runs/book for some/book.txt; runs/book-2 when that is taken. */
 static unroll_status choose_name(struct run *run, const char *data)
 {
@@ -126,7 +154,7 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
         return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another "
                         "--out",
                         run->directory, run->directory);
-    if (!is_empty(run->directory))
+    if (!is_unused(run->directory))
         return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another "
                         "--out", out);
     return UNROLL_OK;
@@ -158,37 +186,20 @@ static unroll_status make_directory(const char *path)
     return UNROLL_OK;
 }
 
-static bool write_synced(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    if (file == NULL)
-        return false;
-    bool written = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    int reason = errno;
-    written = fclose(file) == 0 && written;
-    if (!written)
-        errno = reason;
-    return written;
-}
-
 unroll_status run_write_settings(const struct run *run, const struct settings *settings)
 {
-    char path[PATH_MAX], temporary[PATH_MAX];
+    char path[PATH_MAX];
     json_t *object = settings_to_json(settings);
     size_t format = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15);
     char *text = object ? json_dumps(object, format) : NULL;
-    unroll_status status = UNROLL_OK;
 
     json_decref(object);
     if (text == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     join(path, run->directory, "config.json");
-    join(temporary, run->directory, ".config.json.tmp");
-    if (!write_synced(temporary, text) || rename(temporary, path) != 0) {
-        status = cannot("write", path);
-        unlink(temporary);
-    }
+    size_t length = strlen(text);
+    text[length] = '\n';            /* a file needs no zero, but a line end */
+    unroll_status status = replace_file(path, text, length + 1);
     free(text);
     return status;
 }
@@ -226,6 +237,7 @@ void run_close(struct run *run)
     if (run->metrics)
         fclose(run->metrics);
     run->metrics = NULL;
+    events_close(&run->events);
 }
 
 /* JSON has no NaN. */
@@ -234,7 +246,7 @@ static json_t *real_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-unroll_status run_report(struct run *run, const struct report *r)
+static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
     json_t *object = json_pack("{sI so so so so so so so}", "step", (json_int_t)r->step,
                                "epoch", real_or_null(r->epoch), "loss", real_or_null(r->loss),
@@ -252,6 +264,32 @@ unroll_status run_report(struct run *run, const struct report *r)
     if (!written)
         return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory,
                         strerror(errno));
+    return UNROLL_OK;
+}
+
+static unroll_status write_events(struct run *run, const struct report *r)
+{
+    const struct event_value values[] = {
+        {"loss/train", r->loss}, {"loss/validation", r->validation}, {"norm", r->norm},
+        {"learning_rate", r->rate}, {"items_per_second", r->speed},
+    };
+    unroll_status status = UNROLL_OK;
+
+    if (run->events.file == NULL)
+        status = events_open(&run->events, run->directory, run->newest);
+    if (status != UNROLL_OK)
+        return status;
+    return events_write(&run->events, r->step, values, sizeof values / sizeof *values);
+}
+
+unroll_status run_report(struct run *run, const struct report *r)
+{
+    unroll_status status = write_metrics(run, r);
+
+    if (status == UNROLL_OK)
+        status = write_events(run, r);
+    if (status != UNROLL_OK)
+        return status;
     run->loss = r->loss;
     if (!isnan(r->validation))
         run->validation = r->validation;
@@ -277,6 +315,31 @@ static void remove_checkpoint(const char *path)
     rmdir(path);
 }
 
+/* The temporary names of files and checkpoints. */
+static bool is_unfinished(const char *name)
+{
+    size_t length = strlen(name);
+
+    return strstr(name, ".tmp.") || (length > 4 && strcmp(name + length - 4, ".tmp") == 0);
+}
+
+/* Files that a killed process had begun to write. This process has the lock, so no other writes them now. */
+static void remove_unfinished_files(const struct run *run)
+{
+    DIR *entries = opendir(run->directory);
+    struct dirent *entry;
+    char path[PATH_MAX];
+
+    while (entries && (entry = readdir(entries))) {
+        if (!is_unfinished(entry->d_name))
+            continue;
+        join(path, run->directory, entry->d_name);
+        unlink(path);
+    }
+    if (entries)
+        closedir(entries);
+}
+
 /* A checkpoint that nobody needs, or what a killed process had begun to write. What can't be removed is
  * only untidy, so failures are not reported. */
 static void tidy(const struct run *run)
@@ -289,8 +352,7 @@ static void tidy(const struct run *run)
     while (entries && (entry = readdir(entries))) {
         int64_t step = step_of(entry->d_name);
         bool old = step >= 0 && step != run->newest && step != run->best;
-        bool unfinished = strncmp(entry->d_name, "step-", 5) == 0 && strstr(entry->d_name, ".tmp.");
-        if (!old && !unfinished)
+        if (!old && !is_unfinished(entry->d_name))
             continue;
         join(path, directory, entry->d_name);
         remove_checkpoint(path);
@@ -423,9 +485,11 @@ unroll_status run_open(struct run *run, const char *directory)
         return status;
     run->newest = newest_checkpoint(run->directory);
     status = cut_metrics(run);
-    if (status == UNROLL_OK)
-        tidy(run);
-    return status;
+    if (status != UNROLL_OK)
+        return status;
+    remove_unfinished_files(run);
+    tidy(run);
+    return UNROLL_OK;
 }
 
 /* ---- using ---- */

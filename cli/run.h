@@ -1,28 +1,31 @@
-/* The directory of a run: config.json, metrics.jsonl, ckpt/step-N/ (the newest and the best) and at the
- * end model.safetensors. Not what is in a checkpoint: the library writes that. */
+/* The directory of a run: config.json, metrics.jsonl and the same for TensorBoard (events.h), ckpt/step-N/
+ * (the newest and the best) and at the end model.safetensors. Not what is in a checkpoint: the library
+ * writes that. */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "events.h"
 #include "options.h"
 
 struct run {
     char    directory[PATH_MAX];
     FILE   *metrics;            /* locked: one process trains a run */
+    struct events events;       /* open from the first report on */
     int64_t newest, best;       /* steps of the checkpoints; -1: none */
     double  loss, validation;   /* the last that were measured, nats; NAN: none */
     double  best_validation;    /* NAN: none */
     double  seconds;            /* trained up to the newest checkpoint */
 };
 
-/* One line of metrics.jsonl. */
+/* One line of metrics.jsonl, and one event. */
 struct report {
     int64_t step;
     double  epoch, loss, norm, rate;
     double  validation;         /* NAN: not measured now */
-    double  speed;              /* characters per second */
+    double  speed;              /* characters or words per second */
     double  seconds;
 };
 

@@ -10,11 +10,13 @@ struct training {
     struct settings *settings;
     struct run run;
     unroll_text    *text;
+    unroll_text    *validation; /* of --val FILE; NULL: a part of the text, or nothing */
     unroll_model   *model;
     unroll_trainer *trainer;
     int64_t steps_of_epoch;
     int64_t end_step;           /* INT64_MAX: time decides */
     double  end_seconds;        /* INFINITY: steps decide */
+    bool    schedule_by_clock;  /* the schedule has come as far as the time of the run */
     double  began;              /* of the clock: when the run would have begun, had it not been interrupted */
 };
 

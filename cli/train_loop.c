@@ -1,5 +1,6 @@
 /* The loop of unroll train: steps, and between them validation, checkpoints, reports, samples and signals.
- * Everything that decides the weights depends on the step alone; what depends on the clock is only shown. */
+ * Everything that decides the weights depends on the step alone, but for the schedule of a run with --for;
+ * what else depends on the clock is only shown. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,10 +8,11 @@
 #include <string.h>
 
 #include "console.h"
+#include "network.h"
 #include "output.h"
 #include "train.h"
 
-enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, ROOM = 256 };
+enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, SAMPLE_WORDS = 15, ROOM = 256 };
 
 static const double redraw_seconds = 0.1, metrics_seconds = 1, plain_seconds = 10;
 
@@ -62,24 +64,31 @@ static double seconds_of(const struct loop *loop)
     return seconds_now() - loop->t->began;
 }
 
-/* Of the newest steps, at most LOSSES: one batch's loss jumps too much to be read. */
+/* Of the newest tenth of the steps, at most LOSSES: one batch's loss jumps too much to be read, and at the
+ * beginning an older one says nothing about now. */
 static double mean_loss(const struct loop *loop)
 {
-    int64_t count = loop->steps_here < LOSSES ? loop->steps_here : LOSSES;
+    int64_t tenth = loop->progress.step / 10 + 1, count = tenth < LOSSES ? tenth : LOSSES;
     double sum = 0;
 
-    for (int64_t i = 0; i < count; i++)
-        sum += loop->losses[i];
+    if (count > loop->steps_here)
+        count = loop->steps_here;
+    for (int64_t i = 1; i <= count; i++)
+        sum += loop->losses[(loop->steps_here - i) % LOSSES];
     return count ? sum / (double)count : loop->t->run.loss;
 }
 
-/* Characters per second. */
+static unroll_symbol_kind kind_of(const struct loop *loop)
+{
+    return unroll_text_symbol_kind(loop->t->text);
+}
+
+/* Symbols per second. Every step reads as many. */
 static double speed_of(const struct loop *loop, int64_t steps, double stepping)
 {
-    const struct settings *s = loop->t->settings;
-    double characters = (double)(steps * integer_of(s, OPTION_BATCH) * integer_of(s, OPTION_BPTT));
+    double of_a_step = (double)loop->progress.symbols / (double)loop->progress.step;
 
-    return stepping > 0 ? characters / stepping : NAN;
+    return stepping > 0 ? (double)steps * of_a_step / stepping : NAN;
 }
 
 static double mean_speed(const struct loop *loop)
@@ -117,9 +126,10 @@ static void describe(const struct loop *loop, bool with_epoch, char line[ROOM])
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
     if (with_epoch)
         snprintf(epoch, sizeof epoch, "  epoch %.2f", loop->progress.epoch);
-    snprintf(line, ROOM, "step %s%s  loss %.3f%s  %s char/s  grad %.2g  ETA %s",
+    snprintf(line, ROOM, "step %s%s  loss %.3f%s  %s %s/s  grad %.2g  ETA %s",
              with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation,
-             with_prefix(speed, mean_speed(loop)), loop->progress.norm, as_clock(left, seconds_left(loop)));
+             with_prefix(speed, mean_speed(loop)), symbols_short_name(kind_of(loop)), loop->progress.norm,
+             as_clock(left, seconds_left(loop)));
 }
 
 static void show_live(struct loop *loop, double now)
@@ -175,7 +185,7 @@ static unroll_status show_sample(struct loop *loop, double now)
     if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every)
         return UNROLL_OK;
     loop->at.sampled = now;
-    config.length = SAMPLE_LENGTH;
+    config.length = kind_of(loop) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
     config.temperature = 0.8;
     config.seed = (uint64_t)loop->progress.step;
     unroll_status status = unroll_sample(loop->t->model, &config, append_symbol, text);
@@ -238,9 +248,20 @@ static unroll_status validate(struct loop *loop)
 
 /* ---- from step to step ---- */
 
+/* The length at which the schedule is as far as the time is, whatever the speed of the machine was. */
+static void follow_clock(const struct loop *loop)
+{
+    double part = fmax(part_done(loop), 1e-6);
+
+    unroll_trainer_set_total_steps(loop->t->trainer, (int64_t)((double)(loop->progress.step + 1) / part));
+}
+
 static unroll_status step(struct loop *loop)
 {
     double began = seconds_now();
+
+    if (loop->t->schedule_by_clock)
+        follow_clock(loop);
     unroll_status status = unroll_trainer_step(loop->t->trainer, &loop->progress);
 
     if (status != UNROLL_OK)
@@ -270,7 +291,7 @@ static bool is_every(const struct loop *loop, enum option_id option, int64_t oth
 
 static bool validates(const struct loop *loop)
 {
-    return number_of(loop->t->settings, OPTION_VALIDATION) > 0;
+    return loop->t->validation || number_of(loop->t->settings, OPTION_VALIDATION) > 0;
 }
 
 /* Everything after a step. A validation also reports and saves. */
@@ -345,22 +366,39 @@ static unroll_status print_result(const struct loop *loop)
                                 seconds_of(loop), "out", run->directory));
 }
 
+/* What a newcomer would want to do now, as commands to copy. */
+static void say_next(const char *directory, const char *limit)
+{
+    char command[3][PATH_MAX + ROOM];
+    static const char *const does[] = {"write text", "draw the curves", "go on"};
+
+    snprintf(command[0], sizeof command[0], "unroll sample %s", directory);
+    snprintf(command[1], sizeof command[1], "unroll plot %s", directory);
+    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", directory, limit);
+    say("saved %s; next:", directory);
+    for (int i = 0; i < 3; i++)
+        say("  %-*s  %s", width, command[i], does[i]);
+}
+
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
     const struct settings *s = loop->t->settings;
     const char *limit = is_given(s, OPTION_FOR) ? "for TIME"
                       : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
-    char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], validation[ROOM] = "";
+    char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], measure[NUMBER_TEXT];
+    char validation[ROOM] = "";
 
-    if (!isnan(run->best_validation))
-        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %" PRId64 ")", run->validation,
-                 run->best_validation, run->best);
-    say("done: %s steps, %.2f epochs, %s at %s char/s | loss %.4f%s", with_commas(steps, loop->progress.step),
+    say("done: %s steps, %.2f epochs, %s at %s %s/s", with_commas(steps, loop->progress.step),
         loop->progress.epoch, as_clock(clock, seconds_of(loop)), with_prefix(speed, mean_speed(loop)),
-        mean_loss(loop), validation);
-    say("saved %s | write: unroll sample %s | go on: unroll train --resume %s --%s", run->directory,
-        run->directory, run->directory, limit);
+        symbols_short_name(kind_of(loop)));
+    if (!isnan(run->best_validation)) {
+        describe_loss(kind_of(loop), run->best_validation, measure);
+        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s, %s)", run->validation,
+                 run->best_validation, with_commas(steps, run->best), measure);
+    }
+    say("  loss %.4f%s", mean_loss(loop), validation);
+    say_next(run->directory, limit);
 }
 
 static unroll_status finish(struct loop *loop)

@@ -61,7 +61,7 @@ int main(int count, char *words[])
     check(unroll_session_new(model, &config, &session));
 
     unroll_rates rates = unroll_rates_default(config.optimizer);
-    rates.learning_rate = 0.01;
+    rates.learning_rate = 0.005;
     rates.clip = 1;
 
     unroll_batch batch = {.inputs = inputs[0], .values = targets[0]};
@@ -71,7 +71,7 @@ int main(int count, char *words[])
         check(unroll_forward(session, &batch));
         check(unroll_backward(session));
         check(unroll_update(session, &rates, &result));
-        if (update % 50 == 0)
+        if (update % 100 == 0)
             printf("update %3d   loss %.5f   gradient norm %.3f\n", update, result.loss, result.norm);
     }
 

@@ -50,13 +50,13 @@ UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
 typedef enum unroll_loss {
     UNROLL_LOSS_NONE,
     UNROLL_LOSS_XENT,               /* softmax cross-entropy; targets are class numbers, -1 is not counted */
-    UNROLL_LOSS_MSE                 /* squared error, summed over the outputs, mean over steps and outputs */
+    UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
 } unroll_loss;
 
 /* What a network is. Begin with unroll_spec_default(). */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
-    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before" */
+    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
     int         layers;             /* 1 .. 64 */
     int         hidden;             /* units of a layer and direction */
     int         bidirectional;
@@ -73,6 +73,11 @@ typedef struct unroll_spec {
     unroll_loss loss;
 } unroll_spec;
 
+/* The cells and the optimizers by name, in order; NULL after the last. A cell's name is good until this
+ * thread's next call. */
+UNROLL_API const char *unroll_cell_name(int index);
+UNROLL_API const char *unroll_optimizer_name(int index);
+
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
 typedef struct unroll_model unroll_model;
@@ -86,7 +91,7 @@ UNROLL_API void unroll_model_free(unroll_model *model);
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* spec->cell points into the library and stays valid. */
+/* spec->cell belongs to the model. */
 UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
 /* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
@@ -228,10 +233,10 @@ UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *s
                                           unroll_text **text);
 
 /* Words. The symbols of all words, one after the other, are the text again: a word is, with the one space
- * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run of
- * punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then the most
- * frequent words, of equals the one with the smaller code points, at most `vocabulary` in all; else they are
- * taken as given. A word that is no symbol is "<unk>". */
+ * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run
+ * of punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then
+ * the most frequent words, of equals the one with the smaller code points, at most `vocabulary` in all;
+ * else they are taken as given. A word that is no symbol is "<unk>". */
 UNROLL_API unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count,
                                                 int vocabulary, unroll_text **text);
 
@@ -302,7 +307,7 @@ UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text 
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
-    const char *prompt;             /* UTF-8; NULL or "": a line end, or the model's first symbol if it has none */
+    const char *prompt;             /* UTF-8; NULL or "": a line end, or the first symbol if there is none */
     int         length;             /* symbols to write */
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
@@ -330,11 +335,11 @@ UNROLL_API unroll_plan_config unroll_plan_default(void);
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 
-/* Bytes that this process may use: the least of the machine's memory, its control groups' and its own limit. */
+/* Bytes that this process may use: the least of the machine's memory, its control groups' limit, its own. */
 UNROLL_API uint64_t unroll_memory_limit(void);
 
-/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor that
- * we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
+/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
+ * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */

@@ -8,8 +8,8 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors \
     cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
-    cases/test_cases vectors/test_vectors session/test_session \
-    train/test_text train/test_batches train/test_trainer train/test_sample
+    cases/test_cases vectors/test_vectors session/test_session session/test_refusals \
+    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors text
 
@@ -25,7 +25,6 @@ OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
-TEST_OBJECTS  = $(TEST_BINARIES:=.o)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -56,15 +55,16 @@ FUZZ_RUNS ?= 20000
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
 MEMORY  = base/test_base file/test_safetensors cells/check_nan plan/test_plan plan/test_mesh plan/test_execution \
-          device/test_kernels device/test_kernels_training device/test_rnn session/test_session vectors/test_vectors \
-          train/test_text train/test_trainer train/test_sample
+          device/test_kernels device/test_kernels_training device/test_rnn session/test_session session/test_refusals \
+          vectors/test_vectors \
+          train/test_text train/test_words train/test_trainer train/test_sample
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
 # "SECONDS COMMAND" lines for tests/run.sh
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user pkg-config cmake g++ groff-base
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='-O1 -g' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -85,6 +85,8 @@ lines:
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
+	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '120 tests/package/test_package.sh $B'
 memory-lines:
 	@$(call LINES,$(MEMORY))
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)

@@ -1,8 +1,8 @@
 # The package: what is installed and where, and the Debian package made of it. Not how anything is compiled.
 #
-# make install [PREFIX=/usr/local] [DESTDIR=]     the command, header, libraries, pkg-config, CMake, manual page
-# make uninstall                                  with the same PREFIX and DESTDIR: removes each of those files
-# make deb                                        $B/unroll_VERSION_ARCHITECTURE.deb
+# make install [PREFIX=/usr/local] [DESTDIR=]   the command, header, libraries, pkg-config, CMake, manual page
+# make uninstall                                with the same PREFIX and DESTDIR: removes each of those files
+# make deb                                      $B/unroll_VERSION_ARCHITECTURE.deb
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
 LIBDIR     ?= $(PREFIX)/lib
@@ -12,7 +12,7 @@ OBJCOPY    ?= objcopy
 STRIP      ?= strip
 
 P          := $B/package
-VERSION    := $(shell sed -nE 's/^.define UNROLL_VERSION_(MAJOR|MINOR|PATCH) *//p' include/unroll.h | paste -sd.)
+VERSION    := $(shell sed -n 's/^.define UNROLL_VERSION_[A-Z]* *//p' include/unroll.h | paste -sd.)
 SERIES     := $(basename $(VERSION))
 SONAME     := libunroll.so.$(basename $(SERIES))
 SHARED     := libunroll.so.$(VERSION)
@@ -62,9 +62,10 @@ INSTALLED   = $(BINDIR)/unroll $(INCLUDEDIR)/unroll.h \
 
 DATA = install -D -m 644
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
-    -e 's|@VERSION@|$(VERSION)|g' -e 's|@SERIES@|$(SERIES)|g' -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g'
+    -e 's|@VERSION@|$(VERSION)|g' -e 's|@SERIES@|$(SERIES)|g' \
+    -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g'
 
-# The loader's cache is of this machine, so it is left alone where DESTDIR says that the files are for another.
+# The loader's cache is of this machine: it is left alone where DESTDIR says that the files are for another.
 install: package
 	install -D -m 755 $P/unroll $(DESTDIR)$(BINDIR)/unroll
 	$(DATA) include/unroll.h $(DESTDIR)$(INCLUDEDIR)/unroll.h
@@ -76,14 +77,16 @@ install: package
 	$(DATA) $P/unroll.bash $(DESTDIR)$(COMPLETION)/unroll
 	@$(FILL) tools/package/unroll.pc.in >$P/unroll.pc
 	$(DATA) $P/unroll.pc $(DESTDIR)$(LIBDIR)/pkgconfig/unroll.pc
-	@for f in unroll-config unroll-config-version; do $(FILL) tools/package/$$f.cmake.in >$P/$$f.cmake || exit; done
+	@$(FILL) tools/package/unroll-config.cmake.in >$P/unroll-config.cmake
+	@$(FILL) tools/package/unroll-config-version.cmake.in >$P/unroll-config-version.cmake
 	$(DATA) -t $(DESTDIR)$(CMAKEDIR) $P/unroll-config.cmake $P/unroll-config-version.cmake
 	$(if $(DOCUMENTS),$(DATA) -t $(DESTDIR)$(DOCDIR) $(DOCUMENTS))
 	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	@rmdir --ignore-fail-on-non-empty $(wildcard $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR))) 2>/dev/null || true
+	@for d in $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR)); do \
+	    [ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit; done
 	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 
 # ---- Debian -------------------------------------------------------------------------------

@@ -13,6 +13,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "base/cgroup.h"
+
 static const char *const isa_names[ISA_COUNT] = {
 #define ISA_TEXT(name, text) text,
     ISA_LIST(ISA_TEXT)
@@ -84,22 +86,6 @@ static int processors_by_affinity(void)
     return 1;
 }
 
-/* The first line of DIRECTORY/NAME; false when there is none. */
-static bool read_line(const char *directory, const char *name, char *line, int size)
-{
-    char path[PATH_MAX];
-    bool good = false;
-
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
-        return false;
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        good = fgets(line, size, file) != NULL;
-        fclose(file);
-    }
-    return good;
-}
-
 /* Rounded down: a team waits for its slowest member, and one that is throttled sleeps for the rest of
  * the period (100 ms by default). */
 static int whole_processors(long long quota, long long period)
@@ -110,77 +96,24 @@ static int whole_processors(long long quota, long long period)
 }
 
 /* One group: version 2 says "QUOTA PERIOD" or "max PERIOD" in one file, version 1 has a file for each. */
-static int quota_of_group(const char *directory)
+static int64_t quota_of_group(const char *directory)
 {
     char line[64], period_line[64];
     long long quota, period;
 
-    if (read_line(directory, "cpu.max", line, sizeof line))
+    if (cgroup_read_line(directory, "cpu.max", line, sizeof line))
         return sscanf(line, "%lld %lld", &quota, &period) == 2 ? whole_processors(quota, period) : INT_MAX;
-    if (read_line(directory, "cpu.cfs_quota_us", line, sizeof line)
-        && read_line(directory, "cpu.cfs_period_us", period_line, sizeof period_line))
+    if (cgroup_read_line(directory, "cpu.cfs_quota_us", line, sizeof line)
+        && cgroup_read_line(directory, "cpu.cfs_period_us", period_line, sizeof period_line))
         return whole_processors(atoll(line), atoll(period_line));
     return INT_MAX;
 }
 
-/* The tightest limit of a group and its ancestors up to the mount. In a container the inner part of
- * the path may not be visible, the limit then stands at the mount itself. */
-static int quota_up_to_mount(const char *mount, const char *group)
-{
-    char directory[PATH_MAX];
-    int limit = INT_MAX;
-
-    if (snprintf(directory, sizeof directory, "%s%s", mount, group) >= (int)sizeof directory)
-        return INT_MAX;
-    for (;;) {
-        int quota = quota_of_group(directory);
-        if (quota < limit)
-            limit = quota;
-        char *slash = strrchr(directory, '/');
-        if (slash == NULL || (size_t)(slash - directory) < strlen(mount))
-            return limit;
-        *slash = '\0';
-    }
-}
-
-static bool lists_cpu(const char *controllers)
-{
-    for (const char *at = controllers; at != NULL; at = strchr(at, ',')) {
-        at += *at == ',';
-        size_t length = strcspn(at, ",");
-        if (length == 3 && memcmp(at, "cpu", 3) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Lines read "ID:CONTROLLERS:PATH"; version 2 has no controllers, version 1 a mount for each list. */
 int cpu_quota(const char *mount, const char *membership)
 {
-    char line[PATH_MAX], version_1[PATH_MAX];
-    int limit = INT_MAX;
-    FILE *file = fopen(membership, "re");
+    int64_t limit = cgroup_limit(mount, membership, "cpu", quota_of_group);
 
-    if (file == NULL)
-        return INT_MAX;
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (group == NULL)
-            continue;
-        *controllers++ = *group++ = '\0';
-        int quota = INT_MAX;
-        if (*controllers == '\0')
-            quota = quota_up_to_mount(mount, group);
-        else if (lists_cpu(controllers)
-                 && snprintf(version_1, sizeof version_1, "%s/%s", mount, controllers) < PATH_MAX)
-            quota = quota_up_to_mount(version_1, group);
-        if (quota < limit)
-            limit = quota;
-    }
-    fclose(file);
-    return limit;
+    return limit < INT_MAX ? (int)limit : INT_MAX;
 }
 
 int cpu_count(void)

@@ -1,6 +1,6 @@
-/* UTF-8 texts as symbol numbers: strict decoding, then each code point becomes the number of its symbol.
- * Line ends stay as they are, and so does a byte order mark: a text is what its bytes say.
- * Not a tokenizer of words or pieces of words: one character is one symbol. */
+/* UTF-8 texts as symbol numbers: strict decoding, then each code point becomes the number of its symbol, or
+ * words.c makes words of them. Line ends stay as they are, and so does a byte order mark: a text is what its
+ * bytes say. */
 #include "data/text.h"
 
 #include <inttypes.h>
@@ -10,65 +10,17 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/utf8.h"
+#include "data/words.h"
 
 typedef unsigned char byte;
 
-enum { NAME_SHOWN = 160, LARGEST_CODE = 0x10ffff, NO_SYMBOL = -1 };
+enum { NAME_SHOWN = 160, NO_SYMBOL = -1 };
 
 struct source {
     const byte *at, *end;
     const char *name;
 };
-
-/* ---- UTF-8 ---- */
-
-/* A first byte alone tells the length; 0: no character begins with it. */
-static int sequence_length(byte first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        return 2;
-    if (first >= 0xe0 && first <= 0xef)
-        return 3;
-    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
-}
-
-/* The well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing
- * above U+10FFFF. Returns the length in bytes; 0: ill-formed. */
-static int decode(const byte *at, const byte *end, int32_t *code)
-{
-    static const int32_t least[TEXT_LONGEST_CHARACTER + 1] = {0, 0, 0x80, 0x800, 0x10000};
-    int length = sequence_length(at[0]);
-
-    if (length == 1) {
-        *code = at[0];
-        return 1;
-    }
-    if (length == 0 || end - at < length)
-        return 0;
-    int32_t value = at[0] & (0x7f >> length);
-    for (int i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-        value = value << 6 | (at[i] & 0x3f);
-    }
-    if (value < least[length] || value > LARGEST_CODE || (value >= 0xd800 && value <= 0xdfff))
-        return 0;
-    *code = value;
-    return length;
-}
-
-static void encode(int32_t code, char spelling[TEXT_LONGEST_CHARACTER + 1])
-{
-    static const byte lead[TEXT_LONGEST_CHARACTER + 1] = {0, 0, 0xc0, 0xe0, 0xf0};
-    int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-    spelling[length] = '\0';
-    for (int i = length - 1; i > 0; i--, code >>= 6)
-        spelling[i] = (char)(0x80 | (code & 0x3f));
-    spelling[0] = (char)(lead[length] | code);
-}
 
 /* ---- bytes to code points ---- */
 
@@ -119,7 +71,7 @@ static unroll_status decode_all(const struct source *source, int32_t *codes, siz
             *next = *at++;
             continue;
         }
-        int length = decode(at, source->end, next);
+        int length = utf8_decode(at, source->end, next);
         if (length == 0)
             return fail(UNROLL_DATA, "'%.*s' is not UTF-8: byte 0x%02x at offset %zu in line %zu; fix: "
                         "convert it, for example with 'iconv -f LATIN1 -t UTF-8'", NAME_SHOWN, source->name,
@@ -135,14 +87,20 @@ static unroll_status decode_all(const struct source *source, int32_t *codes, siz
 
 /* ---- code points to symbol numbers ---- */
 
+static char *spelling_of(unroll_text *text, int symbol)
+{
+    return text->spelling + (size_t)symbol * (UTF8_LONGEST + 1);
+}
+
+/* Room for characters: each has the same part of the spelling, to which the caller writes. */
 static unroll_status make_symbols(unroll_text *text, int count)
 {
-    text->spelling = allocate_zeroed((size_t)count, sizeof *text->spelling);
+    text->spelling = allocate_zeroed((size_t)count, UTF8_LONGEST + 1);
     text->symbols = allocate_zeroed((size_t)count, sizeof *text->symbols);
     if (text->spelling == NULL || text->symbols == NULL)
         return fail(UNROLL_RESOURCE, "no memory for %d symbols", count);
     for (int i = 0; i < count; i++)
-        text->symbols[i] = text->spelling[i];
+        text->symbols[i] = spelling_of(text, i);
     text->symbol_count = count;
     return UNROLL_OK;
 }
@@ -160,7 +118,7 @@ static unroll_status find_symbols(unroll_text *text, int32_t *number, int32_t la
     TRY(make_symbols(text, count));
     for (int32_t code = 0; code <= largest; code++)
         if (number[code] != NO_SYMBOL)
-            encode(code, text->spelling[number[code]]);
+            utf8_encode(code, spelling_of(text, number[code]));
     return UNROLL_OK;
 }
 
@@ -172,10 +130,10 @@ static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t lar
         const byte *symbol = (const byte *)symbols[i];
         size_t size = strlen(symbols[i]);
         int32_t code;
-        if (size == 0 || (size_t)decode(symbol, symbol + size, &code) != size)
+        if (size == 0 || (size_t)utf8_decode(symbol, symbol + size, &code) != size)
             return fail(UNROLL_DATA, "symbol %d, '%.32s', is not one character: the model does not read text",
                         i, symbols[i]);
-        memcpy(text->spelling[i], symbols[i], size + 1);
+        memcpy(spelling_of(text, i), symbols[i], size + 1);
         if (code > largest)
             continue;
         if (number[code] != NO_SYMBOL)
@@ -189,14 +147,14 @@ static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t lar
 static unroll_status unknown_character(const unroll_text *text, const char *name, size_t at)
 {
     size_t line = 1, column = 1;
-    char spelling[TEXT_LONGEST_CHARACTER + 1];
+    char spelling[UTF8_LONGEST + 1];
 
     for (size_t i = 0; i < at; i++) {
         bool ends_line = text->tokens[i] == '\n';
         line += ends_line;
         column = ends_line ? 1 : column + 1;
     }
-    encode(text->tokens[at], spelling);
+    utf8_encode(text->tokens[at], spelling);
     return fail(UNROLL_DATA, "'%.*s', line %zu, column %zu: the character '%s' (U+%04" PRIX32 ") is not "
                 "among the model's %d symbols; fix: remove or replace it, or train a model on a text that "
                 "has it", NAME_SHOWN, name, line, column, text->tokens[at] == '\n' ? "\\n" : spelling,
@@ -231,8 +189,31 @@ static unroll_status number_characters(unroll_text *text, const char *name, int3
     return status;
 }
 
-static unroll_status parse_into(unroll_text *text, const struct source *source, const char *const *symbols,
-                                int symbol_count)
+/* ---- code points to words ---- */
+
+static unroll_status number_words(unroll_text *text, const struct text_reading *reading)
+{
+    struct codes codes = {text->tokens, text->count};
+    struct numbered_words words = {0};
+    unroll_status status;
+
+    if (reading->symbols)
+        status = words_use(codes, reading->symbols, reading->symbol_count, &words);
+    else
+        status = words_find(codes, reading->vocabulary, &words);
+    release(text->tokens);          /* the code points */
+    text->tokens = words.tokens;
+    text->count = words.count;
+    text->spelling = words.spelling;
+    text->symbols = words.symbols;
+    text->symbol_count = words.symbol_count;
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static unroll_status parse_into(unroll_text *text, const struct source *source,
+                                const struct text_reading *reading)
 {
     size_t characters;
     int32_t largest;
@@ -242,18 +223,21 @@ static unroll_status parse_into(unroll_text *text, const struct source *source, 
     if (text->tokens == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the characters of '%.*s'", NAME_SHOWN, source->name);
     TRY(decode_all(source, text->tokens, &text->count, &largest));
-    return number_characters(text, source->name, largest, symbols, symbol_count);
+    text->kind = reading->kind;
+    if (reading->kind == UNROLL_WORDS)
+        return number_words(text, reading);
+    return number_characters(text, source->name, largest, reading->symbols, reading->symbol_count);
 }
 
-unroll_status text_parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
-                         int symbol_count, unroll_text **text)
+unroll_status text_parse(const void *bytes, size_t size, const char *name, const struct text_reading *reading,
+                         unroll_text **text)
 {
     struct source source = {bytes, (const byte *)bytes + size, name};
     unroll_text *parsed = allocate_zeroed(1, sizeof *parsed);
 
     if (parsed == NULL)
         return fail(UNROLL_RESOURCE, "no memory for '%.*s'", NAME_SHOWN, name);
-    unroll_status status = parse_into(parsed, &source, symbols, symbol_count);
+    unroll_status status = parse_into(parsed, &source, reading);
     if (status != UNROLL_OK) {
         unroll_text_free(parsed);
         return status;
@@ -262,22 +246,40 @@ unroll_status text_parse(const void *bytes, size_t size, const char *name, const
     return UNROLL_OK;
 }
 
+unroll_status text_open(const char *path, const struct text_reading *reading, unroll_text **text)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    uint64_t most_bytes = (uint64_t)INT32_MAX * UTF8_LONGEST;
+    void *bytes;
+    size_t size;
+
+    if (reading->symbols && reading->symbol_count < 1)
+        return fail(UNROLL_USAGE, "a text needs at least 1 symbol, not %d", reading->symbol_count);
+    if (reading->kind == UNROLL_WORDS && !reading->symbols && reading->vocabulary < 2)
+        return fail(UNROLL_USAGE, "a vocabulary needs at least 2 words, not %d: one is " UNKNOWN_WORD,
+                    reading->vocabulary);
+    TRY(read_whole_file(standard_input ? "/dev/stdin" : path, most_bytes, &bytes, &size));
+    unroll_status status = text_parse(bytes, size, standard_input ? "standard input" : path, reading, text);
+    release(bytes);
+    return status;
+}
+
 /* ---- the public functions ---- */
 
 unroll_status unroll_text_open(const char *path, const char *const *symbols, int count, unroll_text **text)
 {
-    bool standard_input = strcmp(path, "-") == 0;
-    uint64_t most_bytes = (uint64_t)INT32_MAX * TEXT_LONGEST_CHARACTER;
-    void *bytes;
-    size_t size;
+    struct text_reading reading = {.kind = UNROLL_CHARACTERS, .symbols = symbols, .symbol_count = count};
 
-    if (symbols && count < 1)
-        return fail(UNROLL_USAGE, "a text needs at least 1 symbol, not %d", count);
-    TRY(read_whole_file(standard_input ? "/dev/stdin" : path, most_bytes, &bytes, &size));
-    unroll_status status = text_parse(bytes, size, standard_input ? "standard input" : path, symbols, count,
-                                      text);
-    release(bytes);
-    return status;
+    return text_open(path, &reading, text);
+}
+
+unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count, int vocabulary,
+                                     unroll_text **text)
+{
+    struct text_reading reading = {.kind = UNROLL_WORDS, .symbols = symbols, .symbol_count = count,
+                                   .vocabulary = vocabulary};
+
+    return text_open(path, &reading, text);
 }
 
 void unroll_text_free(unroll_text *text)
@@ -300,4 +302,9 @@ const char *const *unroll_text_symbols(const unroll_text *text, int *count)
 {
     *count = text->symbol_count;
     return text->symbols;
+}
+
+unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text)
+{
+    return text->kind;
 }

@@ -82,12 +82,14 @@ static size_t body_length(struct codes text)
     if (begins_with_unknown(text))
         return UNKNOWN_LENGTH;
     if (is_punctuation(text.at[0])) {
-        while (length < text.count && is_punctuation(text.at[length]) && !begins_with_unknown(after(text, length)))
+        while (length < text.count && is_punctuation(text.at[length])
+               && !begins_with_unknown(after(text, length)))
             length++;
         return length;
     }
     for (; length < text.count; length++) {
-        bool joins = joins_letters(text.at[length]) && length + 1 < text.count && is_letter(text.at[length + 1]);
+        bool joins = length + 1 < text.count && joins_letters(text.at[length])
+                  && is_letter(text.at[length + 1]);
         if (!joins && !is_letter(text.at[length]))
             break;
     }
@@ -215,7 +217,9 @@ static unroll_status make_tokens(struct codes text, struct numbered_words *words
 {
     words->count = count_words(text);
     words->tokens = allocate_zeroed(words->count, sizeof *words->tokens);
-    return words->tokens ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the %zu words of a text", words->count);
+    if (words->tokens == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for the %zu words of a text", words->count);
+    return UNROLL_OK;
 }
 
 /* The unknown word is word 0, whether the text has it or not. */
@@ -267,7 +271,9 @@ static unroll_status make_symbols(struct numbered_words *words, int count, size_
     words->symbols = allocate_zeroed((size_t)count, sizeof *words->symbols);
     words->spelling = allocate_zeroed(bytes, 1);
     words->symbol_count = count;
-    return words->symbols && words->spelling ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d words", count);
+    if (words->symbols == NULL || words->spelling == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for %d words", count);
+    return UNROLL_OK;
 }
 
 static unroll_status spell(struct word *const *sorted, int count, struct numbered_words *words)
@@ -367,7 +373,8 @@ static unroll_status look_up(struct codes text, const struct vocabulary *vocabul
     return UNROLL_OK;
 }
 
-static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes, struct numbered_words *words)
+static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes,
+                                  struct numbered_words *words)
 {
     TRY(make_symbols(words, count, bytes));
     char *at = words->spelling;

@@ -23,19 +23,21 @@ struct codes {
  * Other white space is a word by itself, run by run. */
 size_t word_length(struct codes text);
 
-/* The symbols: UNKNOWN_WORD, then the most frequent words of the text, the most frequent first, of equals the
- * one with the smaller code points; at most `most` in all. *tokens [*count] are their numbers. All arrays are
- * the caller's to release; *spelling holds the zero-ended symbols, to which *symbols [*symbol_count] point. */
+/* A text as numbers of words. All arrays are the caller's to release, also after a failure; they begin as
+ * NULL. symbols [symbol_count] point into spelling, where each ends with a zero. */
 struct numbered_words {
-    int32_t *tokens;
+    int32_t *tokens;            /* [count] */
     size_t count;
     char *spelling;
     const char **symbols;
     int symbol_count;
 };
+
+/* The symbols are UNKNOWN_WORD, then the most frequent words of the text, the most frequent first, of equals
+ * the one with the smaller code points; at most `most` in all, which is 2 or more. */
 unroll_status words_find(struct codes text, int most, struct numbered_words *words);
 
-/* The same with symbols given: each spelled once, UNKNOWN_WORD among them. */
+/* With symbols given: 1 or more, each spelled once, UNKNOWN_WORD among them. */
 unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count,
                         struct numbered_words *words);
 

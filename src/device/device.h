@@ -30,9 +30,9 @@ struct device {
      * has no such buffer, or does not use it on this rank. */
     void         *(*host)(void *instance, const char *buffer);
 
-    /* Any dense buffer as a whole, in its own type. */
-    unroll_status (*read)(void *instance, const char *buffer, void *to);
-    unroll_status (*write)(void *instance, const char *buffer, const void *from);
+    /* Bytes [first, first + bytes) of any buffer. */
+    unroll_status (*read)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);
+    unroll_status (*write)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
 
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */

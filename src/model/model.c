@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "base/status.h"
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,33 +65,57 @@ static unroll_status check_combinations(const unroll_spec *s, const struct cell_
     return UNROLL_OK;
 }
 
-/* Cells by the name users know: "gru-before" is gru_before, an lstm with peepholes lstm_peephole. */
-static const struct cell_declaration *find_declaration(const unroll_spec *s)
+/* Cells by the name users know: "gru-before" is gru_before. The variants of a cell are options, not names:
+ * an lstm with peepholes and a clip is lstm_peephole_clip. */
+static const char *const variants[] = { "_peephole", "_clip" };
+
+static bool is_variant(const char *name)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", s->cell, s->peephole ? "_peephole" : "", s->clip > 0 ? "_clip" : "");
-    for (char *c = name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    const struct cell_kernels *cell = cell_find(cells_scalar, name);
-    return cell ? cell->declaration : NULL;
+    return strstr(name, variants[0]) || strstr(name, variants[1]);
 }
 
-static const char *const user_cells[] = { "rnn", "rnn-relu", "lstm", "gru", "gru-before" };
-enum { USER_CELLS = sizeof user_cells / sizeof *user_cells };
-
-static unroll_status find_cell(unroll_spec *s, const struct cell_declaration **cell)
+const char *unroll_cell_name(int index)
 {
-    const char *known = NULL;
-    for (int i = 0; i < USER_CELLS && s->cell; i++)
-        if (!strcmp(user_cells[i], s->cell))
-            known = user_cells[i];
-    if (!known)
-        return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of rnn, rnn-relu, lstm, gru, gru-before",
-                    s->cell ? s->cell : "");
-    s->cell = known;
-    *cell = find_declaration(s);
+    static _Thread_local char name[32];
+    for (int i = 0, found = 0; cells_scalar[i]; i++) {
+        if (is_variant(cells_scalar[i]->declaration->name) || found++ != index)
+            continue;
+        snprintf(name, sizeof name, "%s", cells_scalar[i]->declaration->name);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        return name;
+    }
+    return NULL;
+}
+
+/* In the table, with the options of s; NULL: there is none. */
+static const struct cell_declaration *find_declaration(const char *cell, bool peephole, bool clip)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s%s", cell, peephole ? variants[0] : "", clip ? variants[1] : "");
+    for (char *c = name; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    const struct cell_kernels *found = cell_find(cells_scalar, name);
+    return found ? found->declaration : NULL;
+}
+
+static unroll_status refuse_cell(const char *cell)
+{
+    char known[256] = "";
+    for (int i = 0; unroll_cell_name(i); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", unroll_cell_name(i));
+    }
+    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "", known);
+}
+
+static unroll_status find_cell(const unroll_spec *s, const struct cell_declaration **cell)
+{
+    if (!s->cell || is_variant(s->cell) || strchr(s->cell, '_') || !find_declaration(s->cell, false, false))
+        return refuse_cell(s->cell);
+    *cell = find_declaration(s->cell, s->peephole, s->clip > 0);
     if (!*cell)
-        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; the lstm has", known,
+        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; the lstm has", s->cell,
                     s->peephole ? "peepholes" : "clip");
     return UNROLL_OK;
 }
@@ -203,6 +228,8 @@ unroll_status model_build(const unroll_spec *spec, const struct cell_declaration
     if (!m)
         return fail(UNROLL_RESOURCE, "no memory for a model");
     m->spec = *spec;
+    snprintf(m->cell, sizeof m->cell, "%s", spec->cell);
+    m->spec.cell = m->cell;
     m->declaration = cell;
     m->directions = spec->bidirectional ? 2 : 1;
     m->width = (uint32_t)(spec->projection ? spec->projection : spec->hidden);

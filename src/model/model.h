@@ -35,7 +35,8 @@ enum { MODEL_LAYERS_MAX = 64 };
 struct device;
 
 struct unroll_model {
-    unroll_spec spec;                   /* checked; spec.cell points to the cell table's name */
+    unroll_spec spec;                   /* checked; spec.cell points to the name here */
+    char        cell[32];
     const struct cell_declaration *declaration;     /* of the cell with its options: "lstm_peephole" */
     int         directions;             /* 1 or 2 */
     uint32_t    width;                  /* of the h of one direction: hidden, or the projection */
@@ -49,6 +50,7 @@ struct unroll_model {
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
     int         sessions;
+    bool        training;               /* one of them trains */
 };
 
 /* Index of a parameter, or -1: the model has none of that role there. */

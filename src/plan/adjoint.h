@@ -12,7 +12,7 @@ unroll_status adjoint_recv(struct plan *, int op);
 
 /* ---- building blocks of a kind's adjoint ----------------------------------------------- */
 
-/* An operation of the backward part in the place of a forward one: its depth, chunk, direction, mask, peer. */
+/* An operation of the backward part in the place of a forward one: its depth, chunk, direction, peer. */
 struct op backward_op(const struct op *forward, enum op_kind kind);
 /* The gradient of what a view covers, for reading; absent where nothing has written one. */
 struct view gradient_read(const struct plan *, const struct view *);

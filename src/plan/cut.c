@@ -107,9 +107,10 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
         TRY(cut_buffer(p, &p->buffer[i], axis, m));
     fit_views(p, axis);
     if (axis == AX_B && p->config.shards > 1) {
-        if (p->config.shards % (uint32_t)n)
-            return fail(UNROLL_UNSUPPORTED, "%u shards can't be divided among batch=%d; use a multiple",
-                        p->config.shards, n);
+        uint32_t each = p->config.shards / (uint32_t)n;
+        if (p->config.shards % (uint32_t)n || (each & (each - 1)))
+            return fail(UNROLL_UNSUPPORTED, "%u shards can't be divided among batch=%d: each rank needs a whole part "
+                        "of the tree that adds them, 1, 2, 4, 8 .. shards", p->config.shards, n);
         for (int i = 0; i < p->buffers; i++)
             TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
     }

@@ -255,12 +255,12 @@ uint32_t plan_tag(const char *name, int chunk, int extra)
     return hash & 0x7fffffffu;
 }
 
-/* The first view that the operation writes names it. */
+/* What the operation writes names it; a send only reads. */
 const char *op_label(const struct plan *p, const struct op *op, char *room, size_t size)
 {
-    const char *about = "";
-    for (int i = 0; i < op->views && !*about; i++)
-        if (op->view[i].buffer >= 0 && (access_writes(op->view[i].access) || op->views == 1))
+    const char *about = op->view[0].buffer >= 0 ? p->buffer[op->view[0].buffer].name : "";
+    for (int i = op->views; i-- > 0;)
+        if (access_writes(op->view[i].access))
             about = p->buffer[op->view[i].buffer].name;
     snprintf(room, size, "%s %s", kind_info(op->kind)->name, about);
     if (p->config.chunks > 1) {

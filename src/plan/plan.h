@@ -320,7 +320,7 @@ void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32
 
 /* The same on every rank: what a message is about. */
 uint32_t plan_tag(const char *name, int chunk, int extra);
-const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn y.l0 chunk 2" */
+const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn g.l0 chunk 2" */
 
 /* Does operation a always end before b begins? Made by order, used by place and check. */
 struct before;

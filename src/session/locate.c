@@ -14,7 +14,7 @@ static struct bad first_bad(const struct device *device, void *instance, const s
 {
     struct bad bad = { -1, "" };
     void *copy = b->bytes ? allocate_zeroed(1, b->bytes) : NULL;
-    if (copy && device->read(instance, b->name, copy) == UNROLL_OK)
+    if (copy && device->read(instance, b->name, 0, b->bytes, copy) == UNROLL_OK)
         for (uint64_t i = 0; i < b->bytes / dtype_size(b->dtype) && bad.index < 0; i++)
             if (!isfinite(number_at(copy, b->dtype, i)))
                 bad = (struct bad){ (int64_t)i, isnan(number_at(copy, b->dtype, i)) ? "NaN" : "infinite" };

@@ -7,6 +7,7 @@
 #include "session/locate.h"
 #include "session/weights.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct unroll_session {
@@ -15,7 +16,6 @@ struct unroll_session {
     struct plan          *plan;
     const struct device  *device;
     void                 *instance;
-    void                 *staging;          /* the largest buffer that unroll_read or unroll_write may move */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
 };
 
@@ -30,6 +30,16 @@ unroll_session_config unroll_session_default(void)
 static void *host(unroll_session *s, const char *name)
 {
     return s->device->host(s->instance, name);
+}
+
+static unroll_status refuse_optimizer(const char *name)
+{
+    char known[256] = "";
+    for (int i = 0; optimizer_at(i); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", optimizer_at(i)->name);
+    }
+    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
 }
 
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
@@ -59,9 +69,23 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
     if (p->optimizer < 0)
-        return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of sgd, momentum, rmsprop, adam, adamw",
-                    c->optimizer ? c->optimizer : "");
+        return refuse_optimizer(c->optimizer);
     p->optimizer_states = optimizer_at(p->optimizer)->states;
+    return UNROLL_OK;
+}
+
+static unroll_status clear_segment(unroll_session *s, enum segment segment)
+{
+    static const char zeros[16384];
+    for (int i = 0; i < s->plan->buffers; i++) {
+        const struct buffer *b = &s->plan->buffer[i];
+        if (b->segment != segment || !b->bytes)
+            continue;
+        for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
+            uint64_t rest = b->bytes - first;
+            TRY(s->device->write(s->instance, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
+        }
+    }
     return UNROLL_OK;
 }
 
@@ -69,6 +93,9 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
 static unroll_status join_store(struct unroll_session *s)
 {
     struct unroll_model *m = s->model;
+    if (s->config.mode == UNROLL_TRAIN && m->training)
+        return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
+                    "time; free that session first");
     if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(m->store_real), m->device->name);
@@ -95,8 +122,13 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
     if (status == UNROLL_OK && first)
         status = unroll_session_push(s);
+    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
+        status = clear_segment(s, SEG_OPT);
+    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
+        status = clear_segment(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         s->model->sessions++;
+        s->model->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
     }
     if (s->instance)
@@ -104,16 +136,6 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     s->instance = NULL;
     leave_store(s);
     return status;
-}
-
-static unroll_status open_staging(struct unroll_session *s)
-{
-    uint64_t largest = 0;
-    for (int i = 0; i < s->plan->buffers; i++)
-        if (s->plan->buffer[i].bytes > largest)
-            largest = s->plan->buffer[i].bytes;
-    s->staging = allocate_zeroed(1, largest);
-    return s->staging ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to look into a session");
 }
 
 /* The weights' memory counts with the session that makes it. */
@@ -143,7 +165,6 @@ static unroll_status open_session(struct unroll_session *s)
     plan_config.packed = s->device->packed;
     TRY(plan_new(s->model, &plan_config, &s->plan));
     TRY(check_memory(s));
-    TRY(open_staging(s));
     TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
     ((int64_t *)host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
@@ -172,12 +193,12 @@ void unroll_session_free(unroll_session *s)
     if (!s)
         return;
     if (s->instance) {
+        s->model->training &= s->config.mode != UNROLL_TRAIN;
         if (--s->model->sessions == 0)
             unroll_session_pull(s);                     /* what was learnt stays in the model */
         s->device->instance_free(s->instance);
         leave_store(s);
     }
-    release(s->staging);
     plan_free(s->plan);
     release(s);
 }
@@ -315,19 +336,6 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     return s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL ? check_loss(s) : UNROLL_OK;
 }
 
-/* A module's gradients are those of one backward; in training they add up until the update. */
-static unroll_status clear_segment(unroll_session *s, enum segment segment)
-{
-    for (int i = 0; i < s->plan->buffers; i++) {
-        const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment != segment || !b->bytes)
-            continue;
-        memset(s->staging, 0, b->bytes);
-        TRY(s->device->write(s->instance, b->name, s->staging));
-    }
-    return UNROLL_OK;
-}
-
 unroll_status unroll_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
@@ -335,7 +343,7 @@ unroll_status unroll_backward(unroll_session *s)
     if (!s->forwarded)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
-    if (s->config.mode == UNROLL_MODULE)
+    if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
         TRY(clear_segment(s, SEG_GRAD));
     TRY(s->device->run(s->instance, PART_BACKWARD));
     return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
@@ -433,12 +441,19 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     return UNROLL_OK;
 }
 
+enum { PIECE = 2048 };           /* numbers on the stack at once */
+
 unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t count)
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    TRY(s->device->read(s->instance, name, s->staging));
-    reals_to_floats(s->staging, b->dtype, to, count);
+    double piece[PIECE];
+    size_t size = dtype_size(b->dtype);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        TRY(s->device->read(s->instance, name, i * size, n * size, piece));
+        reals_to_floats(piece, b->dtype, to + i, n);
+    }
     return UNROLL_OK;
 }
 
@@ -446,8 +461,13 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
-    floats_to_reals(from, b->dtype, s->staging, count);
-    TRY(s->device->write(s->instance, name, s->staging));
+    double piece[PIECE];
+    size_t size = dtype_size(b->dtype);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        floats_to_reals(from + i, b->dtype, piece, n);
+        TRY(s->device->write(s->instance, name, i * size, n * size, piece));
+    }
     return b->segment == SEG_PARAM ? s->device->run(s->instance, PART_PACK) : UNROLL_OK;
 }
 

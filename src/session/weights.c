@@ -52,13 +52,13 @@ static unroll_status push_buffer(const struct device *device, void *instance, co
                                  struct transfer *t)
 {
     visit_rows(b, push_row, t);
-    return device->write(instance, b->name, t->share);
+    return device->write(instance, b->name, 0, b->bytes, t->share);
 }
 
 static unroll_status pull_buffer(const struct device *device, void *instance, const struct buffer *b,
                                  struct transfer *t)
 {
-    TRY(device->read(instance, b->name, t->share));
+    TRY(device->read(instance, b->name, 0, b->bytes, t->share));
     visit_rows(b, pull_row, t);
     return UNROLL_OK;
 }

@@ -1,5 +1,5 @@
 /* Windows of a text. What does not fill a window is left out, at another place in each epoch: the first
- * window begins at a random shift, so that over the epochs every character is trained on. */
+ * window begins at a random shift, so that over the epochs every symbol is trained on. */
 #include "train/batcher.h"
 
 #include "base/philox.h"
@@ -9,10 +9,10 @@ enum { WORDS_OF_A_BLOCK = 4 };
 
 static unroll_status too_short(size_t count, int rows, int steps)
 {
-    size_t pairs = count > 0 ? count - 1 : 0;       /* of a character and the next */
+    size_t pairs = count > 0 ? count - 1 : 0;       /* of a symbol and the next */
     size_t most_rows = pairs / (size_t)steps, most_steps = pairs / (size_t)rows;
 
-    return fail(UNROLL_DATA, "the training part has %zu characters, too few for batch %d x bptt %d; fix: "
+    return fail(UNROLL_DATA, "the training part has %zu symbols, too few for batch %d x bptt %d; fix: "
                 "batch at most %zu with this bptt, or bptt at most %zu with this batch (0: none fits), "
                 "or a longer text", count, rows, steps, most_rows, most_steps);
 }
@@ -35,8 +35,8 @@ unroll_status batcher_init(struct batcher *batcher, const int32_t *tokens, size_
 static size_t shift_of_epoch(const struct batcher *batcher, int64_t epoch)
 {
     size_t last_row = (size_t)(batcher->rows - 1) * batcher->piece;
-    size_t window_characters = (size_t)batcher->windows * (size_t)batcher->steps;
-    size_t spare = batcher->count - 1 - last_row - window_characters;
+    size_t window_symbols = (size_t)batcher->windows * (size_t)batcher->steps;
+    size_t spare = batcher->count - 1 - last_row - window_symbols;
     struct rng rng = rng_at(batcher->seed, SHIFT_STREAM, (uint64_t)epoch * WORDS_OF_A_BLOCK);
 
     return (size_t)rng_below(&rng, spare + 1);

@@ -1,6 +1,6 @@
 /* Cuts a text into batches for truncated backpropagation: `rows` contiguous pieces run side by side, a
- * window of `steps` characters after the other, so that row b of a batch goes on where row b of the last
- * batch ended. The target of each character is the one after it. Not shuffled: carried states need order. */
+ * window of `steps` symbols after the other, so that row b of a batch goes on where row b of the last
+ * batch ended. The target of each symbol is the one after it. Not shuffled: carried states need order. */
 #ifndef TRAIN_BATCHER_H
 #define TRAIN_BATCHER_H
 #include <stddef.h>

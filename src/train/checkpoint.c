@@ -64,7 +64,7 @@ static void describe_identity(const unroll_trainer *trainer, struct fields *fiel
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "optimizer", "%s", trainer->optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
-    add_field(fields, "training_characters", "%zu", trainer->batcher.count);
+    add_field(fields, "training_symbols", "%zu", trainer->batcher.count);
     add_field(fields, "text_hash", "%016" PRIx64, trainer->text_hash);
 }
 
@@ -76,7 +76,7 @@ struct saved_state {
 
 /* Its members, once for writing and reading. */
 #define STATE_INTEGERS(FIELD) \
-    FIELD("step", trainer.step) FIELD("characters", trainer.characters) FIELD("epoch", trainer.cursor.epoch) \
+    FIELD("step", trainer.step) FIELD("symbols", trainer.symbols) FIELD("epoch", trainer.cursor.epoch) \
     FIELD("window", trainer.cursor.window) FIELD("plateau_waited", trainer.plateau.waited) \
     FIELD("forwards", forwards) FIELD("updates", updates)
 #define STATE_REALS(FIELD) \

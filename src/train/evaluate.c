@@ -1,61 +1,30 @@
 /* Evaluation of a long text in one session: the text is cut into overlapping pieces that run side by side.
- * Each piece but the first begins with CONTEXT characters that set the states and are not counted, so every
- * character is counted once, and read after at least CONTEXT others or after all there are.
+ * Each piece but the first begins with CONTEXT symbols that set the states and are not counted, so every
+ * symbol is counted once, and read after at least CONTEXT others or after all there are.
  * The cut depends on the length of the text alone: the result is the same for every training batch. */
 #include "train/evaluate.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/memory.h"
+#include "train/reading.h"
 
 enum { STEPS = 64, MOST_ROWS = 32, CONTEXT = 256 };
-enum { CHARACTERS_OF_A_ROW = 8 * CONTEXT };     /* at least, so that few are read twice */
+enum { SYMBOLS_OF_A_ROW = 8 * CONTEXT };     /* at least, so that few are read twice */
 
 struct evaluator {
     unroll_session *session;
     const int32_t *tokens;
-    size_t pairs;                   /* of a character and the next */
+    size_t pairs;                   /* of a symbol and the next */
     size_t rows, piece, context;    /* row r reads piece + context pairs from r * piece on */
     int32_t *inputs, *targets;      /* [STEPS, rows] */
 };
-
-/* ---- does the model fit the text? ---- */
-
-static unroll_status check_same_symbols(const unroll_model *model, const unroll_text *text)
-{
-    const char *const *of_model = unroll_model_symbols(model);
-    int count;
-    const char *const *of_text = unroll_text_symbols(text, &count);
-
-    for (int i = 0; of_model && i < count; i++)
-        if (strcmp(of_model[i], of_text[i]) != 0)
-            return fail(UNROLL_DATA, "symbol %d is '%s' in the model and '%s' in the text; fix: open the "
-                        "text with the model's symbols", i, of_model[i], of_text[i]);
-    return UNROLL_OK;
-}
-
-unroll_status check_model_reads_text(const unroll_model *model, const unroll_text *text)
-{
-    unroll_spec spec = unroll_spec_default();
-    int count;
-
-    unroll_model_spec(model, &spec);
-    unroll_text_symbols(text, &count);
-    if (!spec.tokens || spec.loss != UNROLL_LOSS_XENT || spec.output != spec.input)
-        return fail(UNROLL_USAGE, "the model does not predict characters; fix: tokens = 1, output = input, "
-                    "loss = cross-entropy");
-    if (spec.input != count)
-        return fail(UNROLL_DATA, "the model has %d symbols and the text %d; fix: open the text with the "
-                    "model's symbols", spec.input, count);
-    return check_same_symbols(model, text);
-}
 
 /* ---- the evaluator ---- */
 
 static void cut_into_pieces(struct evaluator *evaluator)
 {
-    size_t rows = evaluator->pairs / CHARACTERS_OF_A_ROW;
+    size_t rows = evaluator->pairs / SYMBOLS_OF_A_ROW;
 
     rows = rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : rows;
     evaluator->rows = rows;
@@ -76,6 +45,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.lanes = machine->lanes;
     config.chunks = machine->chunks;
     config.isa = machine->isa;
+    config.memory = machine->memory;
     return unroll_session_new(model, &config, &evaluator->session);
 }
 
@@ -156,7 +126,7 @@ uint64_t evaluator_forecast(const struct evaluator *evaluator)
 /* ---- the public function ---- */
 
 unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
-                              int64_t *characters)
+                              int64_t *foretold)
 {
     unroll_session_config machine = unroll_session_default();
     struct evaluator *evaluator;
@@ -165,13 +135,13 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int 
 
     TRY(check_model_reads_text(model, text));
     if (count < 2)
-        return fail(UNROLL_DATA, "a text of %zu character has nothing to predict; fix: give at least 2",
+        return fail(UNROLL_DATA, "a text of %zu symbol has nothing to predict; fix: give at least 2",
                     count);
     machine.threads = threads;
     TRY(evaluator_new(model, tokens, count, &machine, &evaluator));
     unroll_status status = evaluator_run(evaluator, nats);
     if (status == UNROLL_OK)
-        *characters = (int64_t)(count - 1);
+        *foretold = (int64_t)(count - 1);
     evaluator_free(evaluator);
     return status;
 }

@@ -1,4 +1,4 @@
-/* The mean loss of a model over a range of characters, each read with what came before it.
+/* The mean loss of a model over a range of symbols, each read with what came before it.
  * Used for validation and for unroll_evaluate; it changes neither weights nor gradients. */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
@@ -7,11 +7,8 @@
 
 #include "base/status.h"
 
-/* Refuses a model that does not predict characters, and a text with other symbols than the model's. */
-unroll_status check_model_reads_text(const unroll_model *model, const unroll_text *text);
-
 /* tokens [count], borrowed, count >= 2: all but the first are predicted. Of `machine` the threads, lanes,
- * chunks and isa are used. Takes all memory that the runs need. */
+ * chunks, isa and memory are used. Takes all memory that the runs need. */
 struct evaluator;
 unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
                             const unroll_session_config *machine, struct evaluator **evaluator);

@@ -1,13 +1,15 @@
-/* Writing text with a model, a character at a time: softmax of the outputs over the temperature, in double,
+/* Writing text with a model, a symbol at a time: softmax of the outputs over the temperature, in double,
  * drawn with a seeded generator. The same seed, model, build and machine kind write the same text. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/text.h"
-#include "unroll.h"
+#include "data/words.h"
+#include "train/reading.h"
 
 enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
 
@@ -19,9 +21,11 @@ struct candidate {
 struct sampler {
     unroll_session *session;
     int symbols;
-    int kept;                           /* of the candidates, the likeliest; all: in the order of symbols */
+    int unknown;                        /* the symbol that is never drawn; -1: there is none */
+    int choices;                        /* symbols that may be drawn */
+    int kept;                           /* of the choices, the likeliest; all: in the order of symbols */
     float *logits;                      /* [symbols] */
-    struct candidate *candidates;       /* [symbols] */
+    struct candidate *candidates;       /* [choices] */
     double temperature;
     struct rng rng;
 };
@@ -70,14 +74,15 @@ static int compare_candidates(const void *left, const void *right)
 static unroll_status list_candidates(struct sampler *sampler)
 {
     TRY(unroll_read(sampler->session, "z", sampler->logits, (size_t)sampler->symbols));
-    for (int i = 0; i < sampler->symbols; i++) {
+    for (int i = 0, choice = 0; i < sampler->symbols; i++) {
         if (!isfinite(sampler->logits[i]))
             return fail(UNROLL_DIVERGED, "the model's output for symbol %d is %f: its weights are of no use",
                         i, (double)sampler->logits[i]);
-        sampler->candidates[i] = (struct candidate){i, (double)sampler->logits[i], 0};
+        if (i != sampler->unknown)
+            sampler->candidates[choice++] = (struct candidate){i, (double)sampler->logits[i], 0};
     }
-    if (sampler->kept < sampler->symbols)
-        qsort(sampler->candidates, (size_t)sampler->symbols, sizeof *sampler->candidates, compare_candidates);
+    if (sampler->kept < sampler->choices)
+        qsort(sampler->candidates, (size_t)sampler->choices, sizeof *sampler->candidates, compare_candidates);
     return UNROLL_OK;
 }
 
@@ -129,15 +134,27 @@ static unroll_status feed(struct sampler *sampler, int32_t symbol)
     return unroll_forward(sampler->session, &batch);
 }
 
+/* -1: the model has no such symbol. */
+static int find_symbol(const unroll_model *model, int count, const char *wanted)
+{
+    const char *const *symbols = unroll_model_symbols(model);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(symbols[i], wanted) == 0)
+            return i;
+    return -1;
+}
+
 static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *model, const char *prompt)
 {
+    struct text_reading reading = reading_of(model);
+    int line_end = find_symbol(model, sampler->symbols, "\n");
     unroll_text *text;
     unroll_status status = UNROLL_OK;
 
     if (prompt == NULL || *prompt == '\0')
-        return feed(sampler, 0);
-    TRY(text_parse(prompt, strlen(prompt), "the prompt", unroll_model_symbols(model), sampler->symbols,
-                   &text));
+        return feed(sampler, line_end < 0 ? 0 : line_end);
+    TRY(text_parse(prompt, strlen(prompt), "the prompt", &reading, &text));
     for (size_t i = 0; i < text->count && status == UNROLL_OK; i++)
         status = feed(sampler, text->tokens[i]);
     unroll_text_free(text);
@@ -167,12 +184,17 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
     unroll_spec spec = unroll_spec_default();
 
     unroll_model_spec(model, &spec);
+    bool has_unknown = unroll_model_symbol_kind(model) == UNROLL_WORDS;
+    int unknown = has_unknown ? find_symbol(model, spec.input, UNKNOWN_WORD) : -1;
+    int choices = spec.input - (unknown >= 0);
+    if (choices == 0)
+        return fail(UNROLL_USAGE, "the model knows no word but " UNKNOWN_WORD "; fix: train another");
     *sampler = (struct sampler){
-        .symbols = spec.input, .temperature = config->temperature,
+        .symbols = spec.input, .unknown = unknown, .choices = choices, .temperature = config->temperature,
         .rng = rng_new(config->seed, SAMPLE_STREAM),
-        .kept = config->top_k > 0 && config->top_k < spec.input ? config->top_k : spec.input,
+        .kept = config->top_k > 0 && config->top_k < choices ? config->top_k : choices,
         .logits = allocate_zeroed((size_t)spec.input, sizeof *sampler->logits),
-        .candidates = allocate_zeroed((size_t)spec.input, sizeof *sampler->candidates),
+        .candidates = allocate_zeroed((size_t)choices, sizeof *sampler->candidates),
     };
     if (sampler->logits == NULL || sampler->candidates == NULL)
         return fail(UNROLL_RESOURCE, "no memory for %d candidates", spec.input);
@@ -192,7 +214,7 @@ static void sampler_end(struct sampler *sampler)
 unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                             int (*write)(void *arg, const char *symbol), void *arg)
 {
-    struct sampler sampler;
+    struct sampler sampler = {0};
 
     TRY(check_request(model, config));
     unroll_status status = sampler_init(&sampler, model, config);

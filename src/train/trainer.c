@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "train/reading.h"
 
 enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
 
@@ -31,9 +32,9 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the training configuration has size %zu, not %zu; fix: begin with "
                     "unroll_train_default()", config->size, sizeof *config);
-    if (config->batch < 1 || config->batch > MOST || config->bptt < 1 || config->bptt > MOST)
-        return fail(UNROLL_USAGE, "batch = %d and bptt = %d: both must be 1 .. %d", config->batch,
-                    config->bptt, MOST);
+    if (config->batch < 1 || config->batch > MOST || config->bptt < 0 || config->bptt > MOST)
+        return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (the whole piece) .. %d",
+                    config->batch, MOST, config->bptt, MOST);
     if (!(config->validation >= 0 && config->validation <= 0.5))
         return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
     if (config->warmup < 0 || config->total_steps < 0)
@@ -48,38 +49,66 @@ static unroll_status check_config(const unroll_train_config *config)
     return UNROLL_OK;
 }
 
-/* FNV-1a, a token at a time. */
-static uint64_t hash_tokens(const int32_t *tokens, size_t count)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
+/* FNV-1a, a token at a time, going on from another hash or FNV_BASIS. */
+#define FNV_BASIS 0xcbf29ce484222325u
 
+static uint64_t hash_tokens(uint64_t hash, const int32_t *tokens, size_t count)
+{
     for (size_t i = 0; i < count; i++)
         hash = (hash ^ (uint32_t)tokens[i]) * 0x100000001b3u;
     return hash;
 }
 
-/* The last part of the text is for validation: its characters are predicted but for the first. */
-static unroll_status divide_text(unroll_trainer *trainer, size_t *training, size_t *validation)
-{
+struct part {
+    const int32_t *tokens;      /* [count], the text's */
     size_t count;
-    const int32_t *tokens = unroll_text_tokens(trainer->text, &count);
+};
 
-    *validation = (size_t)((double)count * trainer->config.validation);
-    *training = count - *validation;
-    if (trainer->config.validation > 0 && *validation < 2)
-        return fail(UNROLL_DATA, "%g of %zu characters is too little to validate on; fix: a longer text, or "
-                    "validation 0", trainer->config.validation, count);
-    trainer->text_hash = hash_tokens(tokens, count);
-    return batcher_init(&trainer->batcher, tokens, *training, trainer->config.batch, trainer->config.bptt,
+/* The validation text, or the last part of the text: its symbols are predicted but for the first. */
+static unroll_status divide_text(unroll_trainer *trainer, struct part *training, struct part *validation)
+{
+    const unroll_train_config *config = &trainer->config;
+
+    training->tokens = unroll_text_tokens(trainer->text, &training->count);
+    trainer->text_hash = hash_tokens(FNV_BASIS, training->tokens, training->count);
+    if (config->validation_text) {
+        TRY(check_model_reads_text(trainer->model, config->validation_text));
+        validation->tokens = unroll_text_tokens(config->validation_text, &validation->count);
+        trainer->text_hash = hash_tokens(trainer->text_hash, validation->tokens, validation->count);
+        if (validation->count >= 2)
+            return UNROLL_OK;
+        return fail(UNROLL_DATA, "a validation text of %zu symbol has nothing to predict; fix: a longer one",
+                    validation->count);
+    }
+    validation->count = (size_t)((double)training->count * config->validation);
+    if (config->validation > 0 && validation->count < 2)
+        return fail(UNROLL_DATA, "%g of %zu symbols is too little to validate on; fix: a longer text, or "
+                    "validation 0", config->validation, training->count);
+    training->count -= validation->count;
+    validation->tokens = training->tokens + training->count;
+    return UNROLL_OK;
+}
+
+/* Each row reads its whole piece at once when bptt is 0. */
+static unroll_status cut_into_batches(unroll_trainer *trainer, const struct part *training)
+{
+    int rows = trainer->config.batch, steps = trainer->config.bptt;
+    size_t piece = training->count > 0 ? (training->count - 1) / (size_t)rows : 0;
+
+    if (steps == 0)
+        steps = piece > 0 ? (int)piece : 1;     /* a text has at most INT32_MAX symbols */
+    return batcher_init(&trainer->batcher, training->tokens, training->count, rows, steps,
                         trainer->config.seed);
 }
 
-static unroll_status open_sessions(unroll_trainer *trainer, size_t training, size_t validation)
+static unroll_status open_sessions(unroll_trainer *trainer, const struct part *validation)
 {
     unroll_session_config config = unroll_session_default();
+    uint64_t memory = trainer->config.memory ? trainer->config.memory : unroll_memory_limit();
 
     config.mode = UNROLL_TRAIN;
-    config.steps = trainer->config.bptt;
+    config.steps = trainer->batcher.steps;
+    config.memory = memory;
     config.rows = trainer->config.batch;
     config.carry = 1;
     config.optimizer = trainer->config.optimizer;
@@ -89,40 +118,40 @@ static unroll_status open_sessions(unroll_trainer *trainer, size_t training, siz
     config.chunks = trainer->config.chunks;
     config.isa = trainer->config.isa;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
-    if (validation == 0)
+    if (validation->count == 0)
         return UNROLL_OK;
-    return evaluator_new(trainer->model, trainer->batcher.tokens + training, validation, &config,
-                         &trainer->evaluator);
+    uint64_t used = unroll_session_forecast(trainer->session);
+    config.memory = memory > used ? memory - used : 1;
+    return evaluator_new(trainer->model, validation->tokens, validation->count, &config, &trainer->evaluator);
 }
 
 /* A model made without symbols takes the text's, so that its file can be used without the text. */
 static unroll_status give_symbols(unroll_model *model, const unroll_text *text)
 {
-    int count;
-    const char *const *symbols = unroll_text_symbols(text, &count);
-
-    return unroll_model_symbols(model) ? UNROLL_OK : unroll_model_set_symbols(model, symbols, count);
+    return unroll_model_symbols(model) ? UNROLL_OK : unroll_model_set_symbols_of(model, text);
 }
 
 static unroll_status set_up(unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
-    size_t training, validation, batch_size = (size_t)config->batch * (size_t)config->bptt;
+    struct part training, validation;
 
+    TRY(give_symbols(trainer->model, trainer->text));
     TRY(divide_text(trainer, &training, &validation));
+    TRY(cut_into_batches(trainer, &training));
     strcpy(trainer->optimizer, config->optimizer);
     trainer->schedule = schedule_find(config->schedule);
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
         trainer->total_steps = DEFAULT_EPOCHS * trainer->batcher.windows;
     trainer->state.plateau = plateau_new();
+    size_t batch_size = (size_t)trainer->batcher.rows * (size_t)trainer->batcher.steps;
     trainer->inputs = allocate_zeroed(batch_size, sizeof *trainer->inputs);
     trainer->targets = allocate_zeroed(batch_size, sizeof *trainer->targets);
     if (trainer->inputs == NULL || trainer->targets == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for batches of %d x %d characters", config->batch,
-                    config->bptt);
-    TRY(give_symbols(trainer->model, trainer->text));
-    return open_sessions(trainer, training, validation);
+        return fail(UNROLL_RESOURCE, "no memory for batches of %d x %d symbols", trainer->batcher.rows,
+                    trainer->batcher.steps);
+    return open_sessions(trainer, &validation);
 }
 
 unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
@@ -158,6 +187,11 @@ void unroll_trainer_free(unroll_trainer *trainer)
 
 /* ---- stepping ---- */
 
+void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps)
+{
+    trainer->total_steps = total_steps;
+}
+
 static unroll_rates rates_now(const unroll_trainer *trainer)
 {
     unroll_rates rates = trainer->config.rates;
@@ -191,7 +225,7 @@ static void report(const unroll_trainer *trainer, const unroll_rates *rates, con
         .epoch = (double)state->cursor.epoch
                + (double)state->cursor.window / (double)trainer->batcher.windows,
         .loss = result->loss, .norm = result->norm, .learning_rate = rates->learning_rate,
-        .characters = state->characters, .steps_per_epoch = trainer->batcher.windows,
+        .symbols = state->symbols, .steps_per_epoch = trainer->batcher.windows,
     };
 }
 
@@ -205,7 +239,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     if (status != UNROLL_OK)
         return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
     state->step++;
-    state->characters += (int64_t)trainer->batcher.rows * trainer->batcher.steps;
+    state->symbols += (int64_t)trainer->batcher.rows * trainer->batcher.steps;
     state->cursor = batcher_next(&trainer->batcher, state->cursor);
     report(trainer, &rates, &result, progress);
     return UNROLL_OK;

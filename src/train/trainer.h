@@ -11,7 +11,7 @@
 /* All that changes from step to step outside the session. */
 struct trainer_state {
     int64_t step;               /* updates done */
-    int64_t characters;         /* trained on so far */
+    int64_t symbols;            /* trained on so far */
     struct cursor cursor;       /* the next batch */
     struct plateau plateau;
 };
@@ -25,7 +25,7 @@ struct unroll_trainer {
     char optimizer[OPTIMIZER_NAME_SIZE];
     const struct schedule *schedule;
     int64_t total_steps;
-    uint64_t text_hash;                     /* of all tokens: a checkpoint's cursor is of one text */
+    uint64_t text_hash;                     /* of all tokens, those to validate too: a cursor is of one text */
     struct batcher batcher;
     int32_t *inputs, *targets;              /* [bptt, batch] */
     unroll_session *session;

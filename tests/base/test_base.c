@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/memory_limit.h"
 #include "base/philox.h"
 #include "base/status.h"
 #include "check.h"
@@ -199,6 +200,19 @@ static int quota_of(const char *membership)
 {
     write_text(inside("membership"), membership);
     return cpu_quota(inside("cg"), inside("membership"));
+}
+
+static void test_memory_of_groups(void)
+{
+    static const char group[] = "0::/a/b\n";
+
+    write_text(inside("membership"), group);
+    CHECK(memory_limit_of_groups(inside("cg"), inside("membership")) == INT64_MAX, "no limit");
+    write_text(inside("cg/a/memory.max"), "3000000000\n");
+    CHECK(memory_limit_of_groups(inside("cg"), inside("membership")) == 3000000000, "the limit of an ancestor");
+    write_text(inside("cg/a/memory.max"), "max\n");
+    CHECK(memory_limit_of_groups(inside("cg"), inside("membership")) == INT64_MAX, "max is none");
+    CHECK(memory_limit_of_groups("/nowhere", "/nowhere/at/all") == INT64_MAX, "no control groups");
 }
 
 static void test_quota(void)
@@ -430,6 +444,7 @@ int main(void)
     test_philox();
     test_rng();
     test_quota();
+    test_memory_of_groups();
     test_cpu();
     test_read();
     test_write();

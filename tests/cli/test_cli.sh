@@ -32,7 +32,7 @@ same_as_golden() {      # FILE: compares standard input with golden/FILE
 }
 
 # The message without what differs from one machine to another.
-neutral() { sed -e "s|$place|HERE|g" -e 's/\.tmp\.[0-9]*/.tmp.PID/g' message; }
+neutral() { sed -e "s|$place|HERE|g" -e 's/\.tmp\.[0-9]*/.tmp.PID/g' -e 's/need [0-9.]* MB/need SIZE MB/' message; }
 
 # refuses NAME CODE ARGUMENTS...: the exit code is CODE and the message that of golden/errors.txt
 refuses() {
@@ -71,6 +71,7 @@ small="--hidden 16 --layers 2 --batch 4 --bptt 16 --dropout 0.2 --threads 1 --se
 printf 'text\0text' > binary.txt
 printf 'line\ncaf\351 au lait\n' > latin1.txt
 printf 'short' > short.txt
+printf 't' > letter.txt
 printf 'the fox ~ dog\n' > foreign.txt
 mkdir directory full && echo 1 > full/file
 echo '{"hidden": 8, "layers": 1' > broken.json
@@ -87,7 +88,7 @@ printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}
 
 # ---- help ----
 
-for command in train eval sample plan inspect check devices completion version help; do
+for command in train eval sample plan inspect check bench devices completion version help; do
     unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
 done
 unroll help 2>&1 | same_as_golden help.txt
@@ -145,7 +146,17 @@ refuses "empty name" 2 train ""
 refuses "word too many" 2 train text.txt other.txt
 refuses "two ends" 2 train text.txt --epochs 1 --steps 2
 refuses "bidirectional" 4 train text.txt --bidirectional
-refuses "unknown task" 2 train text.txt --task word-lm
+refuses "unknown task" 2 train text.txt --task words
+refuses "bidirectional words" 4 train text.txt --task word-lm --bidirectional
+refuses "vocabulary of one" 2 train text.txt --task word-lm --vocab 1
+refuses "part for the steps of a piece" 2 train text.txt --bptt ful
+refuses "plan of a whole piece" 2 plan --bptt full
+refuses "size that is none" 2 train text.txt --memory much
+refuses "size below range" 2 train text.txt --memory 5k
+refuses "shape of two" 2 bench --shape 1,2
+refuses "shape of no layers" 2 bench --shape 0,1,1,1,1
+refuses "streaming bench" 4 bench --pass stream
+refuses "bench of a type that is not there" 4 bench --dtype int8
 refuses "no data" 2 train
 refuses "eval without text" 2 eval run
 refuses "sample without model" 2 sample
@@ -193,6 +204,11 @@ refuses "text is a directory" 3 train directory
 refuses "text is too short" 3 train short.txt
 refuses "text is too short for the batch" 3 train text.txt --batch 60000
 refuses "standard input is empty" 3 train -
+refuses "validation text is missing" 3 train text.txt --val nothing.txt
+refuses "validation text is empty" 3 train text.txt --val empty.txt
+refuses "validation text has another character" 3 train text.txt --val foreign.txt
+refuses "validation text is one character" 3 train text.txt --val letter.txt
+refuses "memory limit below the forecast" 5 train text.txt --bptt full --memory 20M
 refuses "out is a file" 2 train text.txt --out text.txt
 refuses "out holds something else" 2 train text.txt --out full
 refuses "out is below a file" 5 train text.txt $small --quiet --out text.txt/run
@@ -236,6 +252,51 @@ unroll inspect run > output; holds "inspect" grep -q '^rnn.weight_hh_l1 *F32 *64
 unroll inspect run --json > output; holds "inspect --json" grep -q '^{"specification":{"cell":"lstm"' output
 unroll plan --config run/config.json --json > output; holds "plan --json" grep -q '^{' output
 unroll plan --hidden 16 --split batch=2,layer=2 --chunks 2 > output; holds "plan --split" test -s output
+
+# ---- words, validation files, whole pieces, speed ----
+
+head -n 20 text.txt > part.txt; echo "the zebra jumps ~ over" >> part.txt
+unroll train text.txt $small --task word-lm --vocab 15 --steps 40 --val part.txt --out words --json \
+    > result.json 2> message
+holds "train words" test $? -eq 0
+holds "words per second" grep -q ' words/s ' message
+holds "perplexity of words" grep -Eq '^  loss .*, perplexity [0-9.]+\)' message
+holds "bits of characters" grep -Eq '^  loss .*, [0-9.]+ bits per character\)' \
+    <(unroll train text.txt $small --steps 2 --out characters 2>&1)
+holds "words have an embedding" grep -q '"embed": 16,' words/config.json
+holds "a validation file is kept by its path" grep -q "\"val\": \"$place/part.txt\"" words/config.json
+unroll eval words part.txt > output
+holds "eval of words" grep -Eq '^[0-9.]+ nats, [0-9.]+ bits per word, perplexity [0-9.]+, [0-9]+ words$' output
+unroll eval words part.txt --json > output
+holds "eval of words --json" grep -q '^{"nats":.*"bits_per_word":.*"perplexity":.*"words":' output
+unroll sample words --prompt "the zebra" --length 200 > output
+holds "no unknown word is written" test "$(grep -c '<unk>' output)" -eq 0
+holds "words are separated" grep -q '^the zebra .* .*' <(tr '\n' ' ' < output)
+unroll inspect words > output; holds "inspect of words" grep -q '^words *15: "<unk>" ' output
+(cd full && unroll train --resume ../words --steps 50 --quiet)
+holds "a resumed run finds its validation file" test -d words/ckpt/step-50
+unroll train text.txt $small --task word-lm --vocab 15 --steps 50 --val part.txt --quiet --out words-2
+holds "words go on as if there had been no stop" cmp -s words/model.safetensors words-2/model.safetensors
+cp part.txt val.txt
+unroll train text.txt $small --task word-lm --vocab 15 --steps 4 --val val.txt --quiet --out changed
+echo "more" >> val.txt
+refuses "resume with another validation text" 2 train --resume changed --steps 8 --quiet
+
+unroll train text.txt $small --bptt full --epochs 2 --warmup 1 --out pieces --json --quiet > output
+holds "--bptt full is a step an epoch" grep -q '"steps":2,"epochs":2.0,' output
+holds "--bptt full is saved" grep -q '"bptt": "full"' pieces/config.json
+unroll train --resume pieces --epochs 3 --json --quiet > output
+holds "--bptt full goes on" grep -q '"steps":3,' output
+(ulimit -v 400000; unroll train text.txt --hidden 1024 --bptt full --batch 1 --out none --quiet) 2> message
+judge "memory of the shell below the forecast" 5 $?
+holds "nothing was written" test ! -e none
+
+speed="--shape 1,16,4,8,16 --seconds 0.05 --threads 1 --json"
+for request in "--pass infer" "--pass forward --cell gru" "--pass train --ragged --bidirectional --cell rnn"; do
+    unroll bench $speed $request > output
+    holds "bench $request" grep -Eq '"ms":[0-9.e-]+,"ms_median":[0-9.e-]+,"gflops":[0-9.e-]+,"peak_gflops":[0-9.e+]+,"peak_fraction":0\.[0-9e-]+}$' output
+done
+unroll bench $speed --isa scalar > output; holds "bench of an ISA" grep -q '"isa":"scalar","threads":1,' output
 
 # ---- models that are none, and what they do not know ----
 

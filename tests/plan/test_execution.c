@@ -192,9 +192,9 @@ static void check_counts_of_cells(void)
 {
     for (int cell = 0; cells_scalar[cell]; cell++)
         for (int way = 0; way < 8; way++) {
-            unroll_spec s = spec_of(1 + (way & 1), 10, way >> 1 & 1, way >> 2);
+            unroll_spec s = spec_of(1 + (way & 1), 5, way >> 1 & 1, way >> 2);
             unroll_model *m = build(s, cells_scalar[cell]->declaration);
-            struct plan_config c = config_of(7, way & 1 ? 3 : 2, 1, DTYPE_F32);     /* 2 rows for 3 threads */
+            struct plan_config c = config_of(4, way & 1 ? 3 : 2, 1, DTYPE_F32);     /* 2 rows for 3 threads */
             c.shards = way & 1 ? 2 : 1;
             check_counts_everywhere(m, c);
             unroll_model_free(m);
@@ -203,7 +203,7 @@ static void check_counts_of_cells(void)
     s.projection = 34;
     s.tokens = s.embed = 0;
     unroll_model *m = build_named(s, "lstm_peephole");
-    check_counts_everywhere(m, config_of(7, 9, 1, DTYPE_F32));
+    check_counts_everywhere(m, config_of(4, 9, 1, DTYPE_F32));
     unroll_model_free(m);
 }
 
@@ -280,15 +280,15 @@ static void check_deletions(unroll_model *m, const struct plan_config *c)
 
 static void check_all_deletions(void)
 {
-    struct plan_config c = config_of(9, 4, 3, DTYPE_F64);
+    struct plan_config c = config_of(6, 4, 3, DTYPE_F64);
     c.lengths = c.carry = true;
     c.shards = 2;
-    check_deletions(build_named(spec_of(2, 6, 0, 1), "lstm"), &c);
+    check_deletions(build_named(spec_of(2, 4, 0, 1), "lstm"), &c);
     c.chunks = 1;
-    check_deletions(build_named(spec_of(2, 6, 1, 1), "gru_before"), &c);
+    check_deletions(build_named(spec_of(2, 4, 1, 1), "gru_before"), &c);
     c.shards = 1;
-    unroll_spec s = spec_of(2, 6, 1, 0);
-    s.projection = 4;
+    unroll_spec s = spec_of(2, 4, 1, 0);
+    s.projection = 3;
     check_deletions(build_named(s, "lstm_peephole_clip"), &c);
 }
 
@@ -438,7 +438,8 @@ static void check_scrambled(unroll_model *m)
                 CHECK(mesh_gradients(&run) == UNROLL_OK, "%s: %s", what, unroll_last_error());
                 struct copy gradients = copy_segment(&run, SEG_GRAD);
                 check_orders(&run, &gradients, what);
-                check_mutants(&run, &gradients, what);
+                if (chunks == 3)
+                    check_mutants(&run, &gradients, what);
                 free(gradients.bytes);
             }
             mesh_close(&run);

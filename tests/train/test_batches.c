@@ -16,7 +16,7 @@
 enum { BATCHER_TEXT = 103, MOST_BATCH = 256 };
 
 /* The text is 0, 1, 2, ..: a token is its own place. Marks what an epoch's batches read; false if a row does
- * not go on where it was, a target is not the next character, or rows are not in the order of the text. */
+ * not go on where it was, a target is not the next symbol, or rows are not in the order of the text. */
 static bool read_epoch(const struct batcher *batcher, int64_t epoch, bool used[BATCHER_TEXT])
 {
     int32_t inputs[MOST_BATCH], targets[MOST_BATCH], expected[MOST_BATCH];
@@ -56,7 +56,7 @@ static void test_batches(void)
             wrong += !read_epoch(&batcher, epoch, used);
         for (int at = 0; at + 1 < BATCHER_TEXT; at++)
             unused += !used[at];
-        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d characters never trained on",
+        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d symbols never trained on",
               shapes[i][0], shapes[i][1], wrong, unused);
     }
 }
@@ -72,8 +72,8 @@ static void test_texts_too_short(void)
     CHECK_OK(batcher_init(&batcher, tokens, BATCHER_TEXT, 9, 11, 1));
     CHECK_OK(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 10, 1));
     CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 1, 200, 1), "bptt at most 102");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 0, 1, 1, 1), "0 characters");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 1, 1, 1, 1), "1 characters");
+    CHECK_REFUSED(batcher_init(&batcher, tokens, 0, 1, 1, 1), "0 symbols");
+    CHECK_REFUSED(batcher_init(&batcher, tokens, 1, 1, 1, 1), "1 symbols");
     CHECK_OK(batcher_init(&batcher, tokens, 2, 1, 1, 1));
 }
 

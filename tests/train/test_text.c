@@ -19,11 +19,20 @@ static bool says(const char *part)
 #define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
 #define CHECK_REFUSED(call, part) CHECK((call) == UNROLL_DATA && says(part), "'%s'", unroll_last_error())
 
+/* Characters, with symbols or NULL. */
+static unroll_status parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
+                           int symbol_count, unroll_text **text)
+{
+    struct text_reading reading = {.kind = UNROLL_CHARACTERS, .symbols = symbols, .symbol_count = symbol_count};
+
+    return text_parse(bytes, size, name, &reading, text);
+}
+
 /* The bytes must be refused with a sentence that has this part. */
 static void check_refused(const char *bytes, size_t size, const char *part)
 {
     unroll_text *text = NULL;
-    unroll_status status = text_parse(bytes, size, "some.txt", NULL, 0, &text);
+    unroll_status status = parse(bytes, size, "some.txt", NULL, 0, &text);
 
     CHECK(status == UNROLL_DATA && says(part) && says("some.txt"), "status %d, '%s' instead of '%s'",
           (int)status, unroll_last_error(), part);
@@ -41,7 +50,7 @@ static void test_symbols_are_in_code_point_order(void)
     size_t count;
     int symbols;
 
-    if (!CHECK_OK(text_parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
+    if (!CHECK_OK(parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
         return;
     const int32_t *tokens = unroll_text_tokens(text, &count);
     const char *const *symbol = unroll_text_symbols(text, &symbols);
@@ -57,11 +66,11 @@ static void test_smallest_texts(void)
 {
     unroll_text *text;
 
-    if (CHECK_OK(text_parse("x", 1, "t", NULL, 0, &text))) {
+    if (CHECK_OK(parse("x", 1, "t", NULL, 0, &text))) {
         CHECK(text->count == 1 && text->symbol_count == 1, "one character");
         unroll_text_free(text);
     }
-    if (CHECK_OK(text_parse("zzzz", 4, "t", NULL, 0, &text))) {
+    if (CHECK_OK(parse("zzzz", 4, "t", NULL, 0, &text))) {
         CHECK(text->count == 4 && text->symbol_count == 1 && text->tokens[3] == 0, "one symbol repeated");
         unroll_text_free(text);
     }
@@ -79,7 +88,7 @@ static void test_edges_of_utf8(void)
     };
     unroll_text *text;
 
-    if (CHECK_OK(text_parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
+    if (CHECK_OK(parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
         CHECK(text->count == 10 && text->symbol_count == 10, "%zu characters", text->count);
         unroll_text_free(text);
     }
@@ -107,15 +116,15 @@ static void test_given_symbols(void)
     static const int32_t expected[] = {3, 2, 1, 0};
     unroll_text *text = NULL;
 
-    if (CHECK_OK(text_parse("abc\n", 4, "t", symbols, 5, &text))) {
+    if (CHECK_OK(parse("abc\n", 4, "t", symbols, 5, &text))) {
         CHECK(memcmp(text->tokens, expected, sizeof expected) == 0, "tokens in the order given");
         CHECK(text->symbol_count == 5 && strcmp(text->symbols[4], "\xc3\xa9") == 0, "symbols are kept");
         unroll_text_free(text);
     }
-    CHECK_REFUSED(text_parse("ab\nac\xe2\x82\xac" "b", 9, "x.txt", symbols, 5, &text),
+    CHECK_REFUSED(parse("ab\nac\xe2\x82\xac" "b", 9, "x.txt", symbols, 5, &text),
                   "'x.txt', line 2, column 3: the character '\xe2\x82\xac' (U+20AC) is not among");
-    CHECK_REFUSED(text_parse("a", 1, "t", words, 2, &text), "'the', is not one character");
-    CHECK_REFUSED(text_parse("ab", 2, "t", twice, 3, &text), "symbols 0 and 2 are the same");
+    CHECK_REFUSED(parse("a", 1, "t", words, 2, &text), "'the', is not one character");
+    CHECK_REFUSED(parse("ab", 2, "t", twice, 3, &text), "symbols 0 and 2 are the same");
 }
 
 static void test_files(void)
@@ -153,7 +162,7 @@ static void test_no_memory(void)
 
     for (int n = 0;; n++) {
         memory_fail_after(n);
-        unroll_status status = text_parse("some text", 9, "t", NULL, 0, &text);
+        unroll_status status = parse("some text", 9, "t", NULL, 0, &text);
         memory_fail_after(-1);
         if (status == UNROLL_OK)
             break;
@@ -177,7 +186,7 @@ static void test_speed(void)
         bytes[i] = (char)(32 + i * 7 % 95);
     for (int i = 0; i < 5; i++) {
         clock_gettime(CLOCK_MONOTONIC, &start);
-        if (!CHECK_OK(text_parse(bytes, SIZE, "t", NULL, 0, &text)))
+        if (!CHECK_OK(parse(bytes, SIZE, "t", NULL, 0, &text)))
             break;
         clock_gettime(CLOCK_MONOTONIC, &end);
         double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);

@@ -35,12 +35,13 @@ static unroll_text *make_text(size_t size, uint64_t seed)
     static const char *const words[] = {"the ", "sea ", "is ", "wide ", "and ", "deep ", "we ", "sail.\n"};
     char *bytes = malloc(size + 16);
     struct rng rng = rng_new(seed, 0);
+    struct text_reading characters = {.kind = UNROLL_CHARACTERS};
     unroll_text *text = NULL;
 
     strcpy(bytes, "thesaiwdnp l.\n");     /* every symbol of the words, so that all texts have the same */
     for (size_t at = strlen(bytes); at < size; at = strlen(bytes))
         strcpy(bytes + at, words[rng_below(&rng, 8)]);
-    CHECK_OK(text_parse(bytes, size, "the test's text", NULL, 0, &text));
+    CHECK_OK(text_parse(bytes, size, "the test's text", &characters, &text));
     free(bytes);
     return text;
 }
@@ -118,7 +119,7 @@ static void test_it_learns(const unroll_text *text)
     unroll_progress progress = steps(&training, 200);
     CHECK_OK(unroll_trainer_validate(training.trainer, &after));
     CHECK(before > 2.3 && after < 0.6 * before, "validation went from %g to %g", before, after);
-    CHECK(progress.step == 200 && progress.characters == 200 * 48, "%d steps", (int)progress.step);
+    CHECK(progress.step == 200 && progress.symbols == 200 * 48, "%d steps", (int)progress.step);
     CHECK(fabs(progress.epoch - 200.0 / (double)progress.steps_per_epoch) < 1e-9, "epoch %g", progress.epoch);
     CHECK(progress.norm > 0 && progress.learning_rate < 1e-2 * 0.06, "rate %g", progress.learning_rate);
     end(&training);
@@ -267,9 +268,9 @@ static void test_evaluation(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         unroll_text *text = make_text(sizes[i], 2);
         double nats = 0, expected = evaluate_slowly(training.model, text);
-        int64_t characters = 0;
-        CHECK_OK(unroll_evaluate(training.model, text, 1, &nats, &characters));
-        CHECK(characters == (int64_t)sizes[i] - 1, "%d characters", (int)characters);
+        int64_t foretold = 0;
+        CHECK_OK(unroll_evaluate(training.model, text, 1, &nats, &foretold));
+        CHECK(foretold == (int64_t)sizes[i] - 1, "%d characters", (int)foretold);
         CHECK(fabs(nats - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], nats,
               expected);
         unroll_text_free(text);
@@ -378,7 +379,7 @@ static void test_mismatches_are_refused(const unroll_text *text)
     OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
     OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
-    OTHER(config.validation = 0.2, text, "made with training_characters = ");
+    OTHER(config.validation = 0.2, text, "made with training_symbols = ");
     OTHER((void)0, other, "made with text_hash = ");
     unroll_text_free(other);
 }

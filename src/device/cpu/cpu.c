@@ -39,31 +39,31 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     return UNROLL_OK;
 }
 
-static unroll_status find_buffer(struct instance *instance, const char *name, void **at, size_t *bytes)
+static unroll_status find_bytes(struct instance *instance, const char *name, uint64_t first, uint64_t bytes, char **at)
 {
     const struct plan *plan = instance_plan(instance);
     int index = plan_find_buffer(plan, name);
-    *at = instance_buffer(instance, name);
-    if (index < 0 || !*at)
+    char *buffer = instance_buffer(instance, name);
+    if (index < 0 || !buffer)
         return fail(UNROLL_USAGE, "the plan has no buffer '%s' here", name);
-    *bytes = plan->buffer[index].bytes;
+    if (first > plan->buffer[index].bytes || bytes > plan->buffer[index].bytes - first)
+        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)plan->buffer[index].bytes);
+    *at = buffer + first;
     return UNROLL_OK;
 }
 
-static unroll_status cpu_read(void *instance, const char *buffer, void *to)
+static unroll_status cpu_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
 {
-    void *at;
-    size_t bytes;
-    TRY(find_buffer(instance, buffer, &at, &bytes));
+    char *at;
+    TRY(find_bytes(instance, buffer, first, bytes, &at));
     memcpy(to, at, bytes);
     return UNROLL_OK;
 }
 
-static unroll_status cpu_write(void *instance, const char *buffer, const void *from)
+static unroll_status cpu_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
 {
-    void *at;
-    size_t bytes;
-    TRY(find_buffer(instance, buffer, &at, &bytes));
+    char *at;
+    TRY(find_bytes(instance, buffer, first, bytes, &at));
     memcpy(at, from, bytes);
     return UNROLL_OK;
 }

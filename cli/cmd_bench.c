@@ -1,0 +1,284 @@
+/* unroll bench: how long a network takes on random numbers, and what part of the machine's peak that is.
+ * Everything goes through the public sessions, as users' programs do: copying the inputs is measured too. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "console.h"
+#include "network.h"
+#include "options.h"
+#include "output.h"
+
+enum { LEAST_RUNS = 3, MOST_RUNS = 100000 };
+
+struct bench {
+    const struct settings *settings;
+    int layers, steps, rows, input, hidden;
+    int directions;
+    unroll_model *model;
+    unroll_session *session;
+    float *inputs;              /* [steps, rows, input] */
+    float *output_gradient;     /* [steps, rows, directions x hidden] */
+    int32_t *lengths;           /* [rows]; NULL: all steps */
+    double peak;                /* GFLOP/s */
+    double *ms;                 /* [runs] */
+    int runs;
+};
+
+static double seconds_since(double begin)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - begin;
+}
+
+/* ---- the request ---- */
+
+static bool is_pass(const struct bench *bench, const char *pass)
+{
+    return strcmp(text_of(bench->settings, OPTION_PASS), pass) == 0;
+}
+
+/* "1,128,32,256,256" */
+static unroll_status read_shape(struct bench *bench)
+{
+    enum { MOST_LAYERS = 64, MOST = 1 << 20 };
+    const char *shape = text_of(bench->settings, OPTION_SHAPE);
+    int *const size[] = {&bench->layers, &bench->steps, &bench->rows, &bench->input, &bench->hidden};
+    char rest;
+    bool sound = sscanf(shape, "%d,%d,%d,%d,%d%c", size[0], size[1], size[2], size[3], size[4], &rest) == 5;
+
+    for (int i = 0; i < 5 && sound; i++)
+        sound = *size[i] >= 1 && *size[i] <= (i == 0 ? MOST_LAYERS : MOST);
+    if (sound)
+        return UNROLL_OK;
+    return complain(UNROLL_USAGE, "--shape: '%.80s' is not L,T,B,I,H; fix: give the layers (to 64), steps, "
+                    "rows, inputs and hidden units (each to %d), such as 1,128,32,256,256", shape, MOST);
+}
+
+static unroll_status check_request(const struct bench *bench)
+{
+    const char *dtype = text_of(bench->settings, OPTION_DTYPE);
+
+    if (is_pass(bench, "stream"))
+        return complain(UNROLL_UNSUPPORTED, "--pass stream: this version has no streaming steps to measure; "
+                        "fix: measure --pass infer");
+    if (strcmp(dtype, "fp32") != 0)
+        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version computes in fp32 alone; fix: leave it "
+                        "out", dtype);
+    return UNROLL_OK;
+}
+
+/* ---- what is run ---- */
+
+static float random_number(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*state >> 40) * 0x1p-23f - 1;        /* -1 .. 1 */
+}
+
+static float *random_numbers(size_t count, uint64_t *state)
+{
+    float *numbers = malloc(count * sizeof *numbers);
+
+    for (size_t i = 0; numbers && i < count; i++)
+        numbers[i] = random_number(state);
+    return numbers;
+}
+
+/* Uniform in 1 .. steps. */
+static int32_t *random_lengths(const struct bench *bench, uint64_t *state)
+{
+    int32_t *lengths = malloc((size_t)bench->rows * sizeof *lengths);
+
+    for (int row = 0; lengths && row < bench->rows; row++) {
+        double unit = 0.5 * ((double)random_number(state) + 1);
+        lengths[row] = 1 + (int32_t)(unit * (bench->steps - 1) + 0.5);
+    }
+    return lengths;
+}
+
+static unroll_status make_arrays(struct bench *bench)
+{
+    uint64_t state = 1;
+    size_t places = (size_t)bench->steps * (size_t)bench->rows;
+    bool ragged = is_on(bench->settings, OPTION_RAGGED);
+
+    bench->inputs = random_numbers(places * (size_t)bench->input, &state);
+    bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &state);
+    bench->lengths = ragged ? random_lengths(bench, &state) : NULL;
+    bench->ms = malloc(MOST_RUNS * sizeof *bench->ms);
+    if (bench->inputs && bench->output_gradient && bench->ms && (bench->lengths || !ragged))
+        return UNROLL_OK;
+    return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
+}
+
+static unroll_status open_session(struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+
+    spec.cell = text_of(s, OPTION_CELL);
+    spec.layers = bench->layers;
+    spec.hidden = bench->hidden;
+    spec.input = bench->input;
+    spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    config.mode = is_pass(bench, "infer") ? UNROLL_INFER : UNROLL_MODULE;
+    config.steps = bench->steps;
+    config.rows = bench->rows;
+    config.lengths = bench->lengths != NULL;
+    config.input_gradient = is_pass(bench, "train");
+    config.threads = (int)integer_of(s, OPTION_THREADS);
+    config.lanes = (int)integer_of(s, OPTION_LANES);
+    config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.isa = text_of(s, OPTION_ISA);
+    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
+    if (status == UNROLL_OK)
+        status = unroll_session_new(bench->model, &config, &bench->session);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+/* Where nobody overwrites it: once is enough. */
+static unroll_status write_output_gradient(struct bench *bench)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "d.y.l%d", bench->layers - 1);
+    size_t count = (size_t)bench->steps * (size_t)bench->rows * (size_t)(bench->directions * bench->hidden);
+    return unroll_write(bench->session, name, bench->output_gradient, count);
+}
+
+static unroll_status run_once(struct bench *bench)
+{
+    unroll_batch batch = {.inputs = bench->inputs, .lengths = bench->lengths};
+    unroll_status status = unroll_forward(bench->session, &batch);
+
+    if (status == UNROLL_OK && is_pass(bench, "train"))
+        status = unroll_backward(bench->session);
+    return status;
+}
+
+/* ---- measuring ---- */
+
+/* The best of two, one before and one after the runs: clocks change. */
+static unroll_status measure_peak(struct bench *bench)
+{
+    double found;
+    unroll_status status = unroll_measure_peak(unroll_session_isa(bench->session),
+                                               unroll_session_threads(bench->session), &found);
+
+    if (status == UNROLL_OK)
+        bench->peak = fmax(bench->peak, found);
+    return status;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static unroll_status measure_runs(struct bench *bench)
+{
+    double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_since(0);
+    unroll_status status = UNROLL_OK;
+
+    while (status == UNROLL_OK && bench->runs < MOST_RUNS
+           && (bench->runs < LEAST_RUNS || seconds_since(begin) < seconds)) {
+        double from = seconds_since(0);
+        status = run_once(bench);
+        bench->ms[bench->runs++] = 1e3 * seconds_since(from);
+    }
+    qsort(bench->ms, (size_t)bench->runs, sizeof *bench->ms, compare_numbers);
+    return status;
+}
+
+static unroll_status measure(struct bench *bench)
+{
+    unroll_status status = measure_peak(bench);
+
+    if (status == UNROLL_OK && is_pass(bench, "train"))
+        status = write_output_gradient(bench);
+    if (status == UNROLL_OK)
+        status = run_once(bench);               /* caches and pages are warm after it */
+    if (status == UNROLL_OK)
+        status = measure_runs(bench);
+    if (status == UNROLL_OK)
+        status = measure_peak(bench);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+/* ---- the result ---- */
+
+/* Floating-point operations of a run by the standard count: each gate of a unit multiplies and adds its
+ * inputs and h, the backward does twice that; steps beyond a row's length do not count. */
+static double operations(const struct bench *bench)
+{
+    static const struct { const char *cell; int gates; } known[] = {
+        {"rnn", 1}, {"rnn-relu", 1}, {"lstm", 4}, {"gru", 3}, {"gru-before", 3},
+    };
+    double places = (double)bench->steps * bench->rows, sum = 0;
+    int gates = 0;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].cell, text_of(bench->settings, OPTION_CELL)) == 0)
+            gates = known[i].gates;
+    for (int row = 0; bench->lengths && row < bench->rows; row++)
+        places -= bench->steps - bench->lengths[row];
+    for (int layer = 0; layer < bench->layers; layer++) {
+        double width = layer == 0 ? bench->input : bench->directions * bench->hidden;
+        sum += 2.0 * gates * bench->hidden * (width + bench->hidden) * bench->directions;
+    }
+    return places * sum * (is_pass(bench, "train") ? 3 : 1);
+}
+
+static unroll_status print(const struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE), *pass = text_of(s, OPTION_PASS);
+    const char *dtype = text_of(s, OPTION_DTYPE), *isa = unroll_session_isa(bench->session);
+    int threads = unroll_session_threads(bench->session);
+    bool both_ways = bench->directions > 1, ragged = bench->lengths != NULL;
+    double best = bench->ms[0], median = bench->ms[bench->runs / 2];
+    double gflops = operations(bench) / best / 1e6;
+
+    if (is_on(s, OPTION_JSON))
+        return print_json(json_pack("{ss ss sb sb ss ss ss si si sf sf sf sf sf}", "cell", cell, "shape", shape,
+                                    "bidirectional", both_ways, "ragged", ragged, "pass", pass,
+                                    "dtype", dtype, "isa", isa, "threads", threads, "runs", bench->runs,
+                                    "ms", best, "ms_median", median, "gflops", gflops,
+                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
+    printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s, "
+           "%.1f%% of the peak of %.4g\n", cell, shape, both_ways ? " bidirectional" : "",
+           ragged ? " ragged" : "", pass, dtype, isa, threads, threads == 1 ? "" : "s", best, median,
+           bench->runs, gflops, 100 * gflops / bench->peak, bench->peak);
+    return UNROLL_OK;
+}
+
+unroll_status cmd_bench(struct settings *settings)
+{
+    struct bench bench = {.settings = settings, .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
+    unroll_status status = read_shape(&bench);
+
+    if (status == UNROLL_OK)
+        status = check_request(&bench);
+    if (status == UNROLL_OK)
+        status = make_arrays(&bench);
+    if (status == UNROLL_OK)
+        status = open_session(&bench);
+    if (status == UNROLL_OK)
+        status = measure(&bench);
+    if (status == UNROLL_OK)
+        status = print(&bench);
+    unroll_session_free(bench.session);
+    unroll_model_free(bench.model);
+    free(bench.ms);
+    free(bench.lengths);
+    free(bench.output_gradient);
+    free(bench.inputs);
+    return status;
+}

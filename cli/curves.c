@@ -1,0 +1,319 @@
+/* Reads metrics.jsonl strictly: a plot that leaves out what it does not understand would lie. */
+#include "curves.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "console.h"
+
+const struct metric_entry metrics[METRICS] = {
+    [METRIC_LOSS]       = {"loss", "loss", "nats", false, true},
+    [METRIC_VALIDATION] = {"val_loss", "validation loss", "nats", false, false},
+    [METRIC_NORM]       = {"norm", "norm of the gradient", "before clipping", true, true},
+    [METRIC_RATE]       = {"lr", "learning rate", "", true, false},
+    [METRIC_SPEED]      = {"items_per_second", "speed", "items per second", true, true},
+};
+
+static double value_of(const struct report *r, enum metric metric)
+{
+    switch (metric) {
+    case METRIC_LOSS:       return r->loss;
+    case METRIC_VALIDATION: return r->validation;
+    case METRIC_NORM:       return r->norm;
+    case METRIC_RATE:       return r->rate;
+    default:                return r->speed;
+    }
+}
+
+/* ---- names ---- */
+
+/* Bytes of a UTF-8 character that a text may hold: no control, no half of a pair, nothing overlong. 0: it
+ * is none. */
+static int length_of_character(const unsigned char *c)
+{
+    int length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+
+    for (int i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+        (c[0] == 0xf4 && c[1] > 0x8f) || (c[0] == 0xc2 && c[1] < 0xa0) || c[0] < ' ' || c[0] == 127)
+        return 0;
+    return length;
+}
+
+/* In place: what can't be printed becomes a question mark, and slashes at the end go. */
+static void make_printable(char *name)
+{
+    size_t length = strlen(name);
+
+    while (length > 1 && name[length - 1] == '/')
+        name[--length] = '\0';
+    for (unsigned char *c = (unsigned char *)name; *c;) {
+        int bytes = length_of_character(c);
+        if (bytes == 0)
+            *c = '?';
+        c += bytes ? bytes : 1;
+    }
+}
+
+/* ---- reading ---- */
+
+enum { LINE_LONGEST = 65536, POINTS_AT_FIRST = 256 };
+
+struct reading {
+    const char *path;
+    FILE *file;
+    int64_t line;
+    struct curves *curves;
+    size_t room;                /* of curves->report */
+};
+
+static unroll_status refuse_line(const struct reading *r, const char *why)
+{
+    return complain(UNROLL_DATA, "%s: line %" PRId64 " %s; fix: remove the line", r->path, r->line, why);
+}
+
+/* False: it is neither a number nor null. */
+static bool take_number(const json_t *object, const char *key, double *to)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *to = json_is_number(value) ? json_number_value(value) : NAN;
+    return value == NULL || json_is_null(value) || json_is_number(value);
+}
+
+static unroll_status add_report(struct reading *r, const struct report *report)
+{
+    struct curves *c = r->curves;
+
+    if (c->count == r->room) {
+        size_t room = r->room ? 2 * r->room : POINTS_AT_FIRST;
+        struct report *longer = realloc(c->report, room * sizeof *longer);
+        if (longer == NULL)
+            return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", c->name);
+        c->report = longer;
+        r->room = room;
+    }
+    c->report[c->count++] = *report;
+    return UNROLL_OK;
+}
+
+static unroll_status take_object(struct reading *r, const json_t *object)
+{
+    const json_t *step = json_object_get(object, "step");
+    struct report report = {.step = json_integer_value(step)};
+    double last = r->curves->count ? (double)r->curves->report[r->curves->count - 1].step : -1;
+
+    if (!json_is_object(object))
+        return refuse_line(r, "is not a JSON object");
+    if (!json_is_integer(step) || report.step < 0)
+        return refuse_line(r, "has no step");
+    if ((double)report.step < last)
+        return refuse_line(r, "goes back to an earlier step");
+    if (!take_number(object, "epoch", &report.epoch) || !take_number(object, "loss", &report.loss) ||
+        !take_number(object, "val_loss", &report.validation) || !take_number(object, "norm", &report.norm) ||
+        !take_number(object, "lr", &report.rate) || !take_number(object, "seconds", &report.seconds) ||
+        !take_number(object, "items_per_second", &report.speed))
+        return refuse_line(r, "has words where a number must be");
+    return add_report(r, &report);
+}
+
+static unroll_status take_line(struct reading *r, const char *line)
+{
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    unroll_status status = take_object(r, object);
+
+    json_decref(object);
+    return status;
+}
+
+static unroll_status read_lines(struct reading *r)
+{
+    static char line[LINE_LONGEST];
+    unroll_status status = UNROLL_OK;
+
+    while (status == UNROLL_OK && fgets(line, sizeof line, r->file)) {
+        size_t length = strlen(line);
+        r->line++;
+        if (length > 0 && line[length - 1] == '\n')
+            status = take_line(r, line);
+        else if (length == sizeof line - 1 || !feof(r->file))
+            status = refuse_line(r, "is no report: it is too long, or binary");
+        else
+            say("note: %s: the last line, %" PRId64 ", is unfinished and left out; the run was killed, or is "
+                "being trained", r->path, r->line);
+    }
+    if (status == UNROLL_OK && ferror(r->file))
+        return complain(UNROLL_DATA, "cannot read '%s': %s", r->path, strerror(errno));
+    if (status == UNROLL_OK && r->curves->count == 0)
+        return complain(UNROLL_DATA, "%s holds no report yet; fix: wait for the first step of the run",
+                        r->path);
+    return status;
+}
+
+/* A directory's metrics.jsonl, or the file itself. */
+static unroll_status find_metrics(const char *run, char path[PATH_MAX])
+{
+    struct stat found;
+
+    if (strlen(run) + sizeof "/metrics.jsonl" > PATH_MAX)
+        return complain(UNROLL_USAGE, "the name '%.80s...' is too long", run);
+    if (stat(run, &found) != 0)
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give the directory of a run", run,
+                        strerror(errno));
+    snprintf(path, PATH_MAX, S_ISDIR(found.st_mode) ? "%s/metrics.jsonl" : "%s", run);
+    if (stat(path, &found) != 0)
+        return complain(UNROLL_DATA, "'%s' is not the directory of a run: it holds no metrics.jsonl", run);
+    return UNROLL_OK;
+}
+
+unroll_status curves_read(const char *run, struct curves *curves)
+{
+    char path[PATH_MAX];
+    struct curves made = {.name = strdup(run)};
+    struct reading reading = {.path = path, .curves = &made};
+    unroll_status status = find_metrics(run, path);
+
+    if (made.name == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", run);
+    make_printable(made.name);
+    if (status == UNROLL_OK && (reading.file = fopen(path, "r")) == NULL)
+        status = complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+    if (status == UNROLL_OK)
+        status = read_lines(&reading);
+    if (reading.file)
+        fclose(reading.file);
+    if (status == UNROLL_OK)
+        *curves = made;
+    else
+        curves_free(&made);
+    return status;
+}
+
+void curves_free(struct curves *curves)
+{
+    free(curves->report);
+    free(curves->name);
+    *curves = (struct curves){0};
+}
+
+/* ---- series ---- */
+
+double report_at(const struct report *report, enum axis axis)
+{
+    return axis == AXIS_STEP ? (double)report->step : axis == AXIS_EPOCH ? report->epoch : report->seconds;
+}
+
+unroll_status series_of(const struct curves *curves, enum metric metric, enum axis axis,
+                        struct series *series)
+{
+    double *x = malloc(2 * curves->count * sizeof *x), *y = x + curves->count;
+    size_t count = 0;
+
+    if (x == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", curves->name);
+    for (size_t i = 0; i < curves->count; i++) {
+        x[count] = report_at(&curves->report[i], axis);
+        y[count] = value_of(&curves->report[i], metric);
+        if (isfinite(x[count]) && isfinite(y[count]))
+            count++;
+    }
+    *series = (struct series){x, y, count};
+    return UNROLL_OK;
+}
+
+void series_free(struct series *series)
+{
+    free(series->x);
+    *series = (struct series){0};
+}
+
+size_t series_lowest(const struct series *series)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < series->count; i++)
+        if (series->y[i] < series->y[best])
+            best = i;
+    return best;
+}
+
+size_t series_highest(const struct series *series)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < series->count; i++)
+        if (series->y[i] > series->y[best])
+            best = i;
+    return best;
+}
+
+double series_smooth(const struct series *series, double x, double reach, size_t *from)
+{
+    const double deviation = reach / 3;         /* weights beyond the reach are below 1.2% of the highest */
+    double w_sum = 0, wd = 0, wdd = 0, wy = 0, wdy = 0;
+    size_t i = *from;
+
+    while (i + 1 < series->count && series->x[i] < x - reach)
+        i++;
+    *from = i;
+    for (; i < series->count && series->x[i] <= x + reach; i++) {
+        double d = series->x[i] - x, w = exp(-0.5 * d * d / (deviation * deviation));
+        w_sum += w;
+        wd += w * d;
+        wdd += w * d * d;
+        wy += w * series->y[i];
+        wdy += w * d * series->y[i];
+    }
+    /* Points that all but coincide have no slope: their mean then. */
+    double spread = w_sum * wdd - wd * wd;
+    bool has_slope = spread > 1e-9 * w_sum * w_sum * deviation * deviation;
+    return has_slope ? (wdd * wy - wd * wdy) / spread : wy / w_sum;
+}
+
+/* ---- ranges ---- */
+
+struct range range_empty(void)
+{
+    return (struct range){INFINITY, -INFINITY};
+}
+
+void range_add(struct range *range, double value)
+{
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
+}
+
+void range_add_series(struct range *range, const struct series *series, double left)
+{
+    for (size_t i = 0; i < series->count; i++)
+        if (series->x[i] >= left)
+            range_add(range, series->y[i]);
+}
+
+struct range range_widened(struct range range, double part)
+{
+    double more = part * (range.high - range.low);
+
+    if (!(range.high >= range.low))
+        return (struct range){0, 1};
+    if (range.high - range.low <= 1e-9 * fabs(range.high))
+        more = range.high ? 0.5 * fabs(range.high) : 0.5;
+    return (struct range){range.low - more, range.high + more};
+}
+
+double tick_distance(struct range range, int steps)
+{
+    double least = (range.high - range.low) / steps, power = pow(10, floor(log10(least)));
+
+    for (int i = 0; i < 3; i++)
+        if ((const double[]){1, 2, 5}[i] * power >= least)
+            return (const double[]){1, 2, 5}[i] * power;
+    return 10 * power;
+}

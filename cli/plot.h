@@ -1,0 +1,30 @@
+/* What unroll plot was asked to draw: between cmd_plot.c, which reads it, and the two that draw. */
+#ifndef CLI_PLOT_H
+#define CLI_PLOT_H
+#include <stdio.h>
+
+#include "curves.h"
+
+enum { RUNS_MOST = 20 };        /* more could not be told apart */
+
+struct plot {
+    struct curves run[RUNS_MOST];
+    int         runs;
+    enum metric metric[METRICS];        /* one below the other; with the loss goes the validation loss */
+    int         metrics;
+    enum axis   axis;
+    double      smooth;                 /* reach of the average, as a part of the width; 0: none */
+};
+
+/* The x axis of all runs, from 0. */
+struct range plot_width(const struct plot *plot);
+/* The y axis of a metric. The descent from random weights, the first part of the width, may leave it: the
+ * rest of the curves, for which people look, would be flat. */
+unroll_status plot_height(const struct plot *plot, enum metric metric, struct range *height);
+/* Reads "runs/.../name" with at most so many characters, the last ones. */
+const char *plot_label(const struct curves *run, int most);
+
+unroll_status plot_svg(const struct plot *plot, FILE *file);
+unroll_status plot_terminal(const struct plot *plot);
+
+#endif

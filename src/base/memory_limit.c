@@ -1,0 +1,40 @@
+/* The memory limit: the machine's size, its control groups' limits, the process's own (ulimit -v).
+ * What other processes use now is not counted: it changes while a training runs. */
+#include "base/memory_limit.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "unroll.h"
+
+/* Version 2 says "BYTES" or "max"; version 1 a number, without a limit one near 2^63. */
+static int64_t limit_of_group(const char *directory)
+{
+    char line[64];
+    long long bytes;
+
+    if (!cgroup_read_line(directory, "memory.max", line, sizeof line)
+        && !cgroup_read_line(directory, "memory.limit_in_bytes", line, sizeof line))
+        return INT64_MAX;
+    return sscanf(line, "%lld", &bytes) == 1 && bytes > 0 ? bytes : INT64_MAX;
+}
+
+int64_t memory_limit_of_groups(const char *mount, const char *membership)
+{
+    return cgroup_limit(mount, membership, "memory", limit_of_group);
+}
+
+uint64_t unroll_memory_limit(void)
+{
+    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t groups = (uint64_t)memory_limit_of_groups("/sys/fs/cgroup", "/proc/self/cgroup");
+    struct rlimit own;
+
+    if (groups < least)
+        least = groups;
+    if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < least)
+        least = own.rlim_cur;
+    return least;
+}

@@ -1,0 +1,231 @@
+/* Everything that models and sessions refuse, and in which words; a refusal leaves nothing behind. */
+#include "session/fixture.h"
+#include "base/memory.h"
+#include <math.h>
+
+/* ---- models and configurations --------------------------------------------------------- */
+
+static void refuse_config(unroll_model *m, unroll_session_config c, unroll_status status, const char *words,
+                          int line)
+{
+    unroll_session *s = NULL;
+    uint64_t live = memory_live();
+    refused(status, words, unroll_session_new(m, &c, &s), "unroll_session_new", line);
+    CHECK(!s && memory_live() == live, "line %d: a refused session leaves nothing", line);
+}
+
+static void check_refused_configs(void)
+{
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = NULL;
+    REFUSED(UNROLL_USAGE, "unroll_session_default", unroll_session_new(m, NULL, &s));
+#define REFUSED_WITH(field, value, status, words)                           \
+    do {                                                                    \
+        unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);     \
+        c.field = value;                                                    \
+        refuse_config(m, c, status, words, __LINE__);                       \
+    } while (0)
+    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_session_default");
+    REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
+    REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
+    REFUSED_WITH(rows, -1, UNROLL_USAGE, "rows = -1");
+    REFUSED_WITH(shards, 0, UNROLL_USAGE, "shards = 0");
+    REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
+    REFUSED_WITH(threads, -1, UNROLL_USAGE, "threads = -1");
+    REFUSED_WITH(threads, 1025, UNROLL_USAGE, "threads = 1025");
+    REFUSED_WITH(lanes, 0, UNROLL_USAGE, "lanes = 0");
+    REFUSED_WITH(lanes, 9, UNROLL_USAGE, "lanes = 9");
+    REFUSED_WITH(chunks, 0, UNROLL_USAGE, "chunks = 0");
+    REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
+    REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
+    REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
+    REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "no optimizer 'newton'");
+    REFUSED_WITH(optimizer, NULL, UNROLL_USAGE, "no optimizer ''");
+#undef REFUSED_WITH
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    c.double_precision = 1;
+    c.isa = "avx2";
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
+    c = config_of(UNROLL_MODULE, STEPS, ROWS);
+    c.carry = 1;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);
+    unroll_model_free(m);
+    unroll_spec bare = vectors_spec();
+    bare.loss = UNROLL_LOSS_NONE;
+    m = new_model(bare);
+    refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_USAGE, "no loss", __LINE__);
+    refuse_config(m, config_of(UNROLL_EVAL, STEPS, ROWS), UNROLL_USAGE, "no loss", __LINE__);
+    unroll_model_free(m);
+}
+
+static void check_refused_specs(void)
+{
+    unroll_model *m = NULL;
+    REFUSED(UNROLL_USAGE, "unroll_spec_default", unroll_model_new(NULL, 1, &m));
+    unroll_spec s = vectors_spec();
+    s.size = 1;
+    REFUSED(UNROLL_USAGE, "unroll_spec_default", unroll_model_new(&s, 1, &m));
+    s = vectors_spec();
+    s.cell = "lstn";
+    REFUSED(UNROLL_USAGE, "no cell 'lstn'", unroll_model_new(&s, 1, &m));
+    s.cell = NULL;
+    REFUSED(UNROLL_USAGE, "no cell ''", unroll_model_new(&s, 1, &m));
+    s = vectors_spec();
+    s.dropout = NAN;
+    REFUSED(UNROLL_USAGE, "dropout", unroll_model_new(&s, 1, &m));
+    CHECK(!m, "a refused model is not made");
+    m = new_model(vectors_spec());
+    unroll_parameter p;
+    REFUSED(UNROLL_USAGE, "no parameter -1", unroll_model_parameter(m, -1, &p));
+    REFUSED(UNROLL_USAGE, "no parameter", unroll_model_parameter(m, unroll_model_parameters(m), &p));
+    unroll_model_free(m);
+}
+
+/* Each array that is needed and absent, or given and not needed. */
+static void check_refused_arrays(void)
+{
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+#define REFUSED_BATCH(make, field, value, words)                            \
+    do {                                                                    \
+        unroll_batch b = make(&a);                                          \
+        b.field = value;                                                    \
+        REFUSED(UNROLL_USAGE, words, unroll_forward(s, &b));                \
+    } while (0)
+    REFUSED_BATCH(regression, inputs, NULL, "no inputs");
+    REFUSED_BATCH(regression, values, NULL, "no values");
+    REFUSED_BATCH(regression, tokens, a.tokens, "has tokens");
+    REFUSED_BATCH(regression, classes, a.classes, "has classes");
+    REFUSED_BATCH(regression, lengths, a.lengths, "has lengths");
+    REFUSED_BATCH(regression, reset, a.reset, "has reset");
+    unroll_session_free(s);
+    unroll_model_free(m);
+    m = new_model(tokens_spec());
+    unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
+    s = open_with(m, c);
+    REFUSED_BATCH(language, tokens, NULL, "no tokens");
+    REFUSED_BATCH(language, classes, NULL, "no classes");
+    REFUSED_BATCH(language, inputs, a.inputs, "has inputs");
+    REFUSED_BATCH(language, values, a.values, "has values");
+    unroll_session_free(s);
+    c.lengths = c.resets = 1;
+    s = open_with(m, c);
+    REFUSED_BATCH(language, reset, a.reset, "no lengths");
+    REFUSED_BATCH(language, lengths, a.lengths, "no reset");
+    unroll_session_free(s);
+    unroll_model_free(m);
+#undef REFUSED_BATCH
+}
+
+/* Numbers that make no sense are named with their place, and nothing has run. */
+static void check_refused_numbers(void)
+{
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_batch b = regression(&a);
+    int64_t forwards, updates;
+    a.inputs[(2 * ROWS + 1) * INPUT + 1] = NAN;
+    REFUSED(UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN", unroll_forward(s, &b));
+    a.inputs[(2 * ROWS + 1) * INPUT + 1] = 0;
+    a.values[5 * ROWS] = -INFINITY;
+    REFUSED(UNROLL_DATA, "values[t=5, row=0, 0] is infinite", unroll_forward(s, &b));
+    unroll_session_counters(s, &forwards, &updates);
+    CHECK(forwards == 0 && updates == 0, "%d forwards, %d updates", (int)forwards, (int)updates);
+    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(s));
+    unroll_session_free(s);
+    unroll_model_free(m);
+
+    m = new_model(tokens_spec());
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    c.lengths = 1;
+    s = open_with(m, c);
+    b = language(&a);
+    b.lengths = a.lengths;
+#define REFUSED_NUMBER(at, value, words)                                    \
+    do {                                                                    \
+        int32_t kept = a.at;                                                \
+        a.at = value;                                                       \
+        REFUSED(UNROLL_DATA, words, unroll_forward(s, &b));                 \
+        a.at = kept;                                                        \
+    } while (0)
+    REFUSED_NUMBER(tokens[0], -1, "tokens[t=0, row=0] = -1 is outside 0..6");
+    REFUSED_NUMBER(tokens[4 * ROWS], SYMBOLS, "tokens[t=4, row=0] = 7 is outside 0..6");
+    REFUSED_NUMBER(classes[2 * ROWS + 1], -2, "classes[t=2, row=1] = -2 is outside -1..6");
+    REFUSED_NUMBER(classes[0], SYMBOLS, "classes[t=0, row=0] = 7 is outside -1..6");
+    REFUSED_NUMBER(lengths[1], -1, "lengths[row=1] = -1 is outside 0..6");
+    REFUSED_NUMBER(lengths[0], STEPS + 1, "lengths[row=0] = 7 is outside 0..6");
+#undef REFUSED_NUMBER
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+/* What no session needs may be anything: beyond a row's length, symbols and numbers that would be refused. */
+static void check_beyond_lengths(void)
+{
+    struct arrays a = draw(1), wild = a;
+    for (int t = a.lengths[1]; t < STEPS; t++) {
+        wild.values[t * ROWS + 1] = NAN;
+        wild.inputs[(t * ROWS + 1) * INPUT] = INFINITY;
+    }
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    unroll_result tame, result;
+    c.lengths = 1;
+    unroll_session *s = open_with(m, c);
+    unroll_batch b = regression(&a), other = regression(&wild);
+    b.lengths = other.lengths = a.lengths;
+    MUST(unroll_forward(s, &b));
+    MUST(unroll_loss_result(s, &tame));
+    MUST(unroll_forward(s, &other));
+    MUST(unroll_loss_result(s, &result));
+    CHECK(tame.loss == result.loss && tame.weight == result.weight && tame.weight == STEPS + 3,
+          "loss %.17g and %.17g, weight %g and %g", tame.loss, result.loss, tame.weight, result.weight);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void check_refused_calls(void)
+{
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_session *eval = open_session(m, UNROLL_EVAL, STEPS, ROWS);
+    unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    unroll_rates rates = unroll_rates_default("adam"), wrong = rates;
+    unroll_result result;
+    unroll_batch b = regression(&a);
+    float z[STEPS * ROWS];
+    wrong.size = 0;
+    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
+    MUST(unroll_forward(train, &b));
+    MUST(unroll_backward(train));
+    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
+    REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, NULL, &result));
+    REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, &wrong, &result));
+    REFUSED(UNROLL_USAGE, "not made to train", unroll_update(eval, &rates, &result));
+    REFUSED(UNROLL_USAGE, "not made to train", unroll_update(infer, &rates, &result));
+    REFUSED(UNROLL_USAGE, "not to train", unroll_backward(eval));
+    REFUSED(UNROLL_USAGE, "computes no loss", unroll_loss_result(infer, &result));
+    REFUSED(UNROLL_USAGE, "no array 'zz'", unroll_read(infer, "zz", z, 1));
+    REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_read(infer, "z", z, STEPS * ROWS - 1));
+    REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_write(infer, "z", z, STEPS * ROWS - 1));
+    REFUSED(UNROLL_USAGE, "no array 'run'", unroll_read(infer, "run", z, 8));
+    CHECK(unroll_count(infer, "z") == STEPS * ROWS && unroll_count(infer, "zz") == 0, "counts of arrays");
+    unroll_session_free(train);
+    unroll_session_free(eval);
+    unroll_session_free(infer);
+    unroll_model_free(m);
+}
+
+int main(void)
+{
+    check_refused_configs();
+    check_refused_specs();
+    check_refused_arrays();
+    check_refused_numbers();
+    check_beyond_lengths();
+    check_refused_calls();
+    return check_finish("refusals");
+}

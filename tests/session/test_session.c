@@ -1,0 +1,370 @@
+/* The public interface of sessions: what sessions of a model share, states that are carried and reset,
+ * clipping, divergence, memory that runs out. What is refused is in test_refusals.c; that the numbers are
+ * right is tested in tests/cases and tests/vectors. */
+#include "session/fixture.h"
+#include "base/memory.h"
+#include <math.h>
+
+enum { WEIGHTS = 4096 };        /* more than any model here has */
+
+static unroll_status step(unroll_session *s, const struct arrays *a, const unroll_rates *rates,
+                          unroll_result *result)
+{
+    unroll_batch b = regression(a);
+    unroll_status status = unroll_forward(s, &b);
+    if (status == UNROLL_OK)
+        status = unroll_backward(s);
+    return status == UNROLL_OK ? unroll_update(s, rates, result) : status;
+}
+
+/* All numbers of the model's own memory; returns how many. */
+static size_t weights_of(unroll_model *m, float *to)
+{
+    size_t count = 0;
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_parameter p;
+        MUST(unroll_model_parameter(m, i, &p));
+        size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
+        if (count + n > WEIGHTS)
+            abort();
+        memcpy(to + count, p.data, n * sizeof *to);
+        count += n;
+    }
+    return count;
+}
+
+static bool same(const float *a, const float *b, size_t count)
+{
+    return !memcmp(a, b, count * sizeof *a);
+}
+
+/* The outputs of a model of vectors, [steps, rows]. */
+static void outputs(unroll_session *s, const float *inputs, const uint8_t *reset, float *z, size_t count)
+{
+    unroll_batch b = { .inputs = inputs, .reset = reset };
+    MUST(unroll_forward(s, &b));
+    MUST(unroll_read(s, "z", z, count));
+}
+
+/* ---- sessions of one model ------------------------------------------------------------- */
+
+/* Two steps, and the outputs that a session of the same model then gives; whichever session goes first, the
+ * model keeps what was learnt. */
+static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
+{
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    float before[STEPS * ROWS];
+    outputs(infer, a.inputs, NULL, before, STEPS * ROWS);
+    for (int i = 0; i < 2; i++)
+        MUST(step(train, &a, &rates, &result));
+    if (train_goes_first)
+        unroll_session_free(train);
+    outputs(infer, a.inputs, NULL, z, STEPS * ROWS);
+    CHECK(!same(before, z, STEPS * ROWS), "the inferring session sees what the other has learnt");
+    unroll_session_free(infer);
+    if (!train_goes_first)
+        unroll_session_free(train);
+    size_t count = weights_of(m, weights);
+    unroll_model_free(m);
+    return count;
+}
+
+static void check_sharing(void)
+{
+    static float one[WEIGHTS], other[WEIGHTS], alone[WEIGHTS];
+    struct arrays a = draw(1);
+    float z[STEPS * ROWS], y[STEPS * ROWS];
+    size_t count = train_and_infer(true, z, one);
+    CHECK(train_and_infer(false, y, other) == count && same(one, other, count) && same(z, y, STEPS * ROWS),
+          "the order in which sessions are freed doesn't matter");
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    MUST(step(s, &a, &rates, &result));
+    MUST(step(s, &a, &rates, &result));
+    unroll_session_free(s);
+    weights_of(m, alone);
+    CHECK(same(one, alone, count), "a session beside it doesn't change what is learnt");
+    s = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    outputs(s, a.inputs, NULL, y, STEPS * ROWS);
+    CHECK(same(z, y, STEPS * ROWS), "a session opened later starts from what was learnt");
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void check_push_and_pull(void)
+{
+    static float before[WEIGHTS], after[WEIGHTS];
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    unroll_rates rates = unroll_rates_default("sgd");
+    unroll_result result;
+    unroll_parameter p;
+    float z[STEPS * ROWS], y[STEPS * ROWS], first[WEIGHTS];
+    size_t count = weights_of(m, before);
+    outputs(infer, a.inputs, NULL, z, STEPS * ROWS);
+    MUST(step(s, &a, &rates, &result));
+    weights_of(m, after);
+    CHECK(same(before, after, count), "the model's memory waits for a pull");
+    MUST(unroll_session_pull(s));
+    weights_of(m, after);
+    CHECK(!same(before, after, count), "a pull brings what was learnt");
+    MUST(unroll_model_parameter(m, 0, &p));
+    size_t n = unroll_count(s, p.name);
+    MUST(unroll_read(infer, p.name, first, n));
+    CHECK(same(first, p.data, n), "'%s' is the same in the session and in the model", p.name);
+    size_t at = 0;
+    for (int i = 0; i < unroll_model_parameters(m); i++) {          /* back to the start */
+        MUST(unroll_model_parameter(m, i, &p));
+        n = unroll_count(s, p.name);
+        memcpy(p.data, before + at, n * sizeof *before);
+        at += n;
+    }
+    MUST(unroll_session_push(s));
+    outputs(infer, a.inputs, NULL, y, STEPS * ROWS);
+    CHECK(same(z, y, STEPS * ROWS), "a push gives the old weights back, packed copies too");
+    unroll_session_free(infer);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+static void check_carry(const char *cell)
+{
+    struct arrays a = draw(1);
+    unroll_spec spec = vectors_spec();
+    spec.cell = cell;
+    unroll_model *m = new_model(spec);
+    unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
+    c.carry = 1;
+    unroll_session *halves = open_with(m, c), *whole = open_session(m, UNROLL_INFER, 2 * STEPS, ROWS);
+    float z[2 * STEPS * ROWS], y[2 * STEPS * ROWS];
+    outputs(whole, a.inputs, NULL, z, 2 * STEPS * ROWS);
+    for (int round = 0; round < 2; round++) {
+        outputs(halves, a.inputs, NULL, y, STEPS * ROWS);
+        outputs(halves, a.inputs + STEPS * ROWS * INPUT, NULL, y + STEPS * ROWS, STEPS * ROWS);
+        CHECK(same(z, y, 2 * STEPS * ROWS), "%s, round %d: two runs are one long run", cell, round);
+        MUST(unroll_clear_states(halves));
+    }
+    outputs(halves, a.inputs, NULL, y, STEPS * ROWS);
+    outputs(halves, a.inputs, NULL, y + STEPS * ROWS, STEPS * ROWS);
+    CHECK(!same(y, y + STEPS * ROWS, STEPS * ROWS), "%s: the second run starts elsewhere", cell);
+    unroll_session_free(halves);
+    unroll_session_free(whole);
+    unroll_model_free(m);
+}
+
+/* Row 0 starts anew at step 4: from there it is a run of its own, before and beside nothing changes. */
+static void check_resets(const char *cell)
+{
+    enum { AT = 4, REST = STEPS - AT };
+    struct arrays a = draw(1);
+    unroll_spec spec = vectors_spec();
+    spec.cell = cell;
+    unroll_model *m = new_model(spec);
+    unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
+    unroll_session *plain = open_with(m, c), *rest = open_session(m, UNROLL_INFER, REST, 1);
+    c.resets = c.carry = 1;
+    unroll_session *s = open_with(m, c);
+    float z[STEPS * ROWS], y[STEPS * ROWS], tail[REST], inputs[REST * INPUT];
+    for (int t = 0; t < REST; t++)
+        memcpy(inputs + t * INPUT, a.inputs + (AT + t) * ROWS * INPUT, INPUT * sizeof *inputs);
+    outputs(plain, a.inputs, NULL, z, STEPS * ROWS);
+    outputs(rest, inputs, NULL, tail, REST);
+    for (int t = AT; t < STEPS; t++)
+        z[t * ROWS] = tail[t - AT];
+    a.reset[AT * ROWS] = 1;
+    for (int round = 0; round < 2; round++) {           /* the second time both rows forget what is carried */
+        outputs(s, a.inputs, a.reset, y, STEPS * ROWS);
+        CHECK(same(z, y, STEPS * ROWS), "%s, round %d: a reset is a run of its own", cell, round);
+        a.reset[0] = a.reset[1] = 1;
+    }
+    unroll_session_free(plain);
+    unroll_session_free(rest);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+/* Dropout masks count by the forwards: the same number, the same mask. */
+static void check_counters(void)
+{
+    struct arrays a = draw(1);
+    unroll_spec spec = vectors_spec();
+    spec.dropout = 0.5f;
+    unroll_model *m = new_model(spec);
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_batch b = regression(&a);
+    unroll_result r[3];
+    int64_t forwards, updates;
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            unroll_session_set_counters(s, 0, 5);
+        MUST(unroll_forward(s, &b));
+        MUST(unroll_loss_result(s, &r[i]));
+    }
+    unroll_session_counters(s, &forwards, &updates);
+    CHECK(forwards == 1 && updates == 5, "%d forwards, %d updates", (int)forwards, (int)updates);
+    CHECK(r[0].loss == r[2].loss && r[0].loss != r[1].loss, "losses %.17g %.17g %.17g", r[0].loss, r[1].loss,
+          r[2].loss);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+/* ---- clipping -------------------------------------------------------------------------- */
+
+static unroll_rates plain_rates(double learning_rate, double clip)
+{
+    unroll_rates rates = unroll_rates_default("sgd");
+    rates.learning_rate = learning_rate;
+    rates.momentum = rates.decay = 0;
+    rates.clip = clip;
+    return rates;
+}
+
+/* The norm of the gradient for targets of a size; nothing is learnt. */
+static double norm_at(unroll_session *s, struct arrays *a, float size)
+{
+    unroll_rates rates = plain_rates(0, 0);
+    unroll_result result = { 0 };
+    for (int i = 0; i < STEPS * ROWS; i++)
+        a->values[i] = size;
+    MUST(step(s, a, &rates, &result));
+    return result.norm;
+}
+
+/* How far one step goes from the weights of the seed, with a gradient of norm 50. */
+static double distance_of_step(double clip)
+{
+    static float before[WEIGHTS], after[WEIGHTS];
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    c.optimizer = "sgd";
+    unroll_session *s = open_with(m, c);
+    unroll_rates rates = plain_rates(1, clip);
+    unroll_result result = { 0 };
+    float low = 1, high = 1000;
+    for (int i = 0; i < 40; i++) {
+        float middle = (low + high) / 2;
+        *(norm_at(s, &a, middle) < 50 ? &low : &high) = middle;
+    }
+    norm_at(s, &a, low);                                /* leaves the targets so */
+    size_t count = weights_of(m, before);
+    MUST(step(s, &a, &rates, &result));
+    CHECK(fabs(result.norm - 50) < 1e-3, "the norm before clipping is %g", result.norm);
+    unroll_session_free(s);
+    weights_of(m, after);
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += ((double)after[i] - before[i]) * ((double)after[i] - before[i]);
+    unroll_model_free(m);
+    return sqrt(squares);
+}
+
+static void check_clipping(void)
+{
+    double clipped = distance_of_step(10), whole = distance_of_step(0), below = distance_of_step(100);
+    CHECK(fabs(clipped - 10) < 1e-4, "a gradient of norm 50 clipped to 10 has norm %.8g", clipped);
+    CHECK(fabs(whole - 50) < 2e-3 && below == whole, "not clipped it has norm %.8g, below the clip %.8g",
+          whole, below);
+}
+
+/* ---- divergence ------------------------------------------------------------------------ */
+
+/* The error is finite, its slope is not: the step is left out, and the next one is as if it had not been. */
+static void check_divergence(void)
+{
+    static float weights[2][WEIGHTS], before[WEIGHTS];
+    size_t count = 0;
+    for (int diverges = 0; diverges < 2; diverges++) {
+        struct arrays good = draw(1), bad = good;
+        unroll_model *m = new_model(vectors_spec());
+        unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+        unroll_rates rates = unroll_rates_default("adam");
+        unroll_result result = { 0 };
+        int64_t forwards, updates;
+        bad.values[3] = 3e38f;
+        MUST(step(s, &good, &rates, &result));
+        if (diverges) {
+            MUST(unroll_session_pull(s));
+            weights_of(m, before);
+            REFUSED(UNROLL_DIVERGED, "gradient", step(s, &bad, &rates, &result));
+            CHECK(!isfinite(result.norm), "the norm is %g", result.norm);
+            MUST(unroll_session_pull(s));
+            count = weights_of(m, weights[1]);
+            CHECK(same(before, weights[1], count), "the weights stay");
+        }
+        MUST(step(s, &good, &rates, &result));
+        unroll_session_counters(s, &forwards, &updates);
+        CHECK(forwards == 2 + diverges && updates == 2, "%d forwards, %d updates", (int)forwards,
+              (int)updates);
+        unroll_session_free(s);
+        count = weights_of(m, weights[diverges]);
+        unroll_model_free(m);
+    }
+    CHECK(same(weights[0], weights[1], count), "a step that was left out leaves no trace");
+}
+
+/* ---- memory runs out ------------------------------------------------------------------- */
+
+static unroll_status make_all(const unroll_session_config *c, unroll_model **m, unroll_session **one,
+                              unroll_session **other)
+{
+    unroll_spec spec = tokens_spec();
+    unroll_session_config infer = config_of(UNROLL_INFER, 1, 1);
+    unroll_status status = unroll_model_new(&spec, 1, m);
+    if (status == UNROLL_OK)
+        status = unroll_session_new(*m, c, one);
+    return status == UNROLL_OK ? unroll_session_new(*m, &infer, other) : status;
+}
+
+/* Every allocation in turn is the one that fails. */
+static void check_out_of_memory(void)
+{
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    unroll_status status = UNROLL_RESOURCE;
+    int n = 0;
+    c.threads = c.lanes = c.chunks = 2;
+    c.lengths = c.resets = c.carry = 1;
+    for (; n < 10000 && status == UNROLL_RESOURCE; n++) {
+        unroll_model *m = NULL;
+        unroll_session *one = NULL, *other = NULL;
+        uint64_t live = memory_live();
+        memory_fail_after(n);
+        status = make_all(&c, &m, &one, &other);
+        memory_fail_after(-1);
+        bool says_so = status == UNROLL_RESOURCE && !other && strstr(unroll_last_error(), "memory");
+        CHECK(says_so || status == UNROLL_OK, "allocation %d fails: %d '%s'", n, (int)status,
+              unroll_last_error());
+        unroll_session_free(other);
+        unroll_session_free(one);
+        unroll_model_free(m);
+        CHECK(memory_live() == live, "allocation %d fails: %d blocks leak", n, (int)(memory_live() - live));
+    }
+    CHECK(status == UNROLL_OK && n > 20, "after %d allocations: %d", n, (int)status);
+}
+
+int main(void)
+{
+    static const char *const cells[] = { "rnn", "lstm", "gru", "gru-before" };
+    check_sharing();
+    check_push_and_pull();
+    for (int i = 0; i < 4; i++) {
+        check_carry(cells[i]);
+        check_resets(cells[i]);
+    }
+    check_counters();
+    check_clipping();
+    check_divergence();
+    check_out_of_memory();
+    return check_finish("session");
+}

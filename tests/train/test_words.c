@@ -1,0 +1,376 @@
+/* Tests of texts of words: where words end, which become symbols, that models remember what they read; and of
+ * what trainings do with a validation text, whole pieces and a limit of memory. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "check.h"
+#include "data/text.h"
+#include "data/words.h"
+#include "unroll.h"
+
+#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
+#define CHECK_REFUSED(call, status, part) \
+    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s' instead of '%s'", unroll_last_error(), part)
+
+static char folder[] = "/tmp/unroll_words_XXXXXX";
+
+static const char *inside(const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static unroll_text *read_words(const char *bytes, int vocabulary)
+{
+    struct text_reading reading = {.kind = UNROLL_WORDS, .vocabulary = vocabulary};
+    unroll_text *text = NULL;
+
+    CHECK_OK(text_parse(bytes, strlen(bytes), "t", &reading, &text));
+    return text;
+}
+
+/* ---- where words end ---- */
+
+/* `marked` is the text with a bar between its words. */
+static void check_split(const char *marked)
+{
+    char bytes[256] = "", found[512] = "";
+
+    for (const char *at = marked; *at; at++)
+        if (*at != '|')
+            strncat(bytes, at, 1);
+    unroll_text *text = read_words(bytes, 1000);
+    for (size_t i = 0; i < text->count; i++)
+        strcat(strcat(found, i ? "|" : ""), text->symbols[text->tokens[i]]);
+    CHECK(strcmp(found, marked) == 0, "'%s' instead of '%s'", found, marked);
+    unroll_text_free(text);
+}
+
+static void test_splitting(void)
+{
+    check_split("the| cat| sat|\n|on| a| mat|.|\n");
+    check_split("one");
+    check_split(" one");
+    check_split(" ");
+    check_split("\n|\n|\n");
+    check_split("a|  | b|\t|c|  ");          /* the space before a word is its own, the rest a word */
+    check_split("a| \n|b|\r|\n");
+    check_split("    | deep");
+    check_split("don't| well-known| 3.14| two_words| u.s|.| end|.");
+    check_split("'|tis|'| -|a|--|b| x|...|y|!?)");
+    check_split("1|,|000| $|5| a|/|b| c|@|d.org");
+    check_split("(|<unk>|)| <unk>|<unk>|a|<unk>|b| <|unkn|>");
+    check_split("caf\xc3\xa9| \xe2\x80\x9c|Gr\xc3\xbc\xc3\x9f|\xe2\x80\x9d| l\xe2\x80\x99hiver|\xe2\x80\x94|no");
+    check_split("\xe3\x80\x82|\xe6\xb5\xb7|\xe3\x80\x80|\xe3\x80\x81|x|\xc2\xa0|y");
+}
+
+/* ---- symbols ---- */
+
+static void check_symbols(const unroll_text *text, int count, const char *const *expected)
+{
+    int found;
+    const char *const *symbols = unroll_text_symbols(text, &found);
+
+    if (CHECK(found == count, "%d symbols, not %d", found, count))
+        for (int i = 0; i < count; i++)
+            CHECK(strcmp(symbols[i], expected[i]) == 0, "symbol %d is '%s', not '%s'", i, symbols[i], expected[i]);
+}
+
+static void test_vocabulary(void)
+{
+    /* Three of " b", two each of " a", " \xc3\xa9" and " ab", one "b": ties by code points. */
+    static const char bytes[] = "b \xc3\xa9 b a b ab a b \xc3\xa9 ab";
+    static const char *const all[] = {"<unk>", " b", " a", " ab", " \xc3\xa9", "b"};
+    static const int32_t tokens[] = {0, 0, 1, 2, 1, 3, 2, 1, 0, 3};
+    unroll_text *text = read_words(bytes, 100);
+
+    check_symbols(text, 6, all);
+    CHECK(unroll_text_symbol_kind(text) == UNROLL_WORDS, "its kind is words");
+    unroll_text_free(text);
+    text = read_words(bytes, 4);
+    check_symbols(text, 4, all);
+    CHECK(text->count == 10 && memcmp(text->tokens, tokens, sizeof tokens) == 0, "rare words are symbol 0");
+    unroll_text_free(text);
+    text = read_words("<unk>a", 2);
+    CHECK(text->count == 2 && text->tokens[0] == 0 && text->tokens[1] == 1, "<unk> in a text is symbol 0");
+    unroll_text_free(text);
+}
+
+/* More words than the hash table first has room for, and their numbers after it grew. */
+static void test_many_words(void)
+{
+    enum { WORDS = 5000, LENGTH = 6 };
+    char *bytes = calloc(2 * WORDS, LENGTH + 1);
+
+    for (int i = 0; i < 2 * WORDS; i++)
+        sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
+    unroll_text *text = read_words(bytes, 1 << 20);
+    bool same = text->count == 2 * WORDS && text->symbol_count == WORDS + 1;
+    for (int i = 0; i < 2 * WORDS && same; i++)
+        same = text->tokens[i] == 1 + i % WORDS;
+    CHECK(same, "%zu words, %d symbols", text->count, text->symbol_count);
+    unroll_text_free(text);
+    free(bytes);
+}
+
+static void test_given_symbols(void)
+{
+    static const char *const good[] = {" b", "<unk>", "a"}, *const twice[] = {"<unk>", "a", "a"};
+    static const char *const no_unknown[] = {"a", "b"}, *const empty[] = {"<unk>", ""};
+    static const char *const damaged[] = {"<unk>", "a\xff"};
+    static const int32_t expected[] = {2, 0, 1, 1};
+    struct text_reading reading = {.kind = UNROLL_WORDS, .symbols = good, .symbol_count = 3};
+    unroll_text *text = NULL;
+
+    if (CHECK_OK(text_parse("a b c a", 7, "t", &reading, &text))) {
+        CHECK(text->count == 4 && memcmp(text->tokens, expected, sizeof expected) == 0, "numbers of the symbols");
+        check_symbols(text, 3, good);
+        unroll_text_free(text);
+    }
+    reading.symbols = twice;
+    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbols 1 and 2 are the same word 'a'");
+    reading.symbol_count = 2;
+    reading.symbols = no_unknown;
+    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "have no '<unk>'");
+    reading.symbols = empty;
+    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbol 1, '', is not a word");
+    reading.symbols = damaged;
+    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "is not a word in UTF-8");
+    CHECK_REFUSED(unroll_text_open_words("/dev/null", NULL, 0, 1, &text), UNROLL_USAGE, "at least 2 words");
+    CHECK_REFUSED(unroll_text_open_words("/dev/null", NULL, 0, 9, &text), UNROLL_DATA, "is empty");
+}
+
+/* A failed allocation anywhere is an error and leaves nothing behind. */
+static void check_no_memory(const struct text_reading *reading)
+{
+    uint64_t live = memory_live();
+    unroll_text *text;
+    int failures = 0;
+
+    for (int n = 0;; n++, failures++) {
+        memory_fail_after(n);
+        unroll_status status = text_parse("some text of words", 18, "t", reading, &text);
+        memory_fail_after(-1);
+        if (status == UNROLL_OK)
+            break;
+        CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
+    }
+    unroll_text_free(text);
+    CHECK(failures >= 7 && memory_live() == live, "%d allocations could fail", failures);
+}
+
+static void test_no_memory(void)
+{
+    static const char *const symbols[] = {"<unk>", "some", " words"};
+
+    check_no_memory(&(struct text_reading){.kind = UNROLL_WORDS, .vocabulary = 10});
+    check_no_memory(&(struct text_reading){.kind = UNROLL_WORDS, .symbols = symbols, .symbol_count = 3});
+}
+
+/* ---- models of words ---- */
+
+static unroll_model *new_model(const unroll_text *text)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model = NULL;
+
+    spec.cell = "gru";
+    spec.hidden = 8;
+    spec.tokens = 1;
+    spec.embed = 8;
+    spec.loss = UNROLL_LOSS_XENT;
+    unroll_text_symbols(text, &spec.input);
+    spec.output = spec.input;
+    CHECK_OK(unroll_model_new(&spec, 3, &model));
+    return model;
+}
+
+static char *many_words(int count)
+{
+    static const char *const words[] = {" the", " sea", " is", " wide", " and", " deep", ".", "\n"};
+    char *bytes = calloc((size_t)count, 6), *end = bytes;
+    uint32_t state = 1;
+
+    for (int i = 0; i < count; i++) {
+        state = state * 1103515245 + 12345;
+        end = stpcpy(end, words[state >> 16 & 7]);
+    }
+    return bytes;
+}
+
+static void write_text(const char *name, const char *bytes)
+{
+    FILE *file = fopen(inside(name), "w");
+
+    CHECK(file && fputs(bytes, file) >= 0 && fclose(file) == 0, "cannot write %s", name);
+}
+
+/* The file keeps the kind; a text opened for the model has its numbers. */
+static void test_model_file(const unroll_text *text)
+{
+    unroll_model *model = new_model(text), *again = NULL;
+    unroll_text *other = NULL;
+
+    CHECK_REFUSED(unroll_text_open_for(inside("other"), model, &other), UNROLL_UNSUPPORTED, "has no symbols");
+    CHECK_OK(unroll_model_set_symbols_of(model, text));
+    CHECK_OK(unroll_model_save(model, inside("model")));
+    if (CHECK_OK(unroll_model_load(inside("model"), &again))) {
+        CHECK(unroll_model_symbol_kind(again) == UNROLL_WORDS, "the kind was lost");
+        write_text("other", " the sea zebra");
+        if (CHECK_OK(unroll_text_open_for(inside("other"), again, &other)))
+            CHECK(other->count == 3 && other->tokens[2] == 0
+                  && strcmp(text->symbols[other->tokens[1]], " sea") == 0, "read with other numbers");
+        unroll_text_free(other);
+    }
+    unroll_model_free(again);
+    CHECK_OK(unroll_model_set_symbols(model, text->symbols, text->symbol_count));
+    CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
+    double nats;
+    int64_t foretold;
+    CHECK_REFUSED(unroll_evaluate(model, text, 1, &nats, &foretold), UNROLL_DATA, "reads characters");
+    unroll_model_free(model);
+}
+
+static int refuse_unknown(void *arg, const char *symbol)
+{
+    int *count = arg;
+
+    CHECK(strcmp(symbol, UNKNOWN_WORD) != 0, "an unknown word was written");
+    return ++*count < 0;
+}
+
+/* Even where the model thinks that nothing else comes. */
+static void test_sampling(const unroll_text *text)
+{
+    unroll_model *model = new_model(text);
+    unroll_sample_config config = unroll_sample_default();
+    unroll_parameter parameter;
+    int count = 0;
+
+    CHECK_OK(unroll_model_set_symbols_of(model, text));
+    for (int i = 0; i < unroll_model_parameters(model); i++)
+        if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
+            parameter.data[0] = 50;
+    config.length = 100;
+    CHECK_OK(unroll_sample(model, &config, refuse_unknown, &count));
+    config.top_k = 1;
+    config.prompt = "the zebra";
+    CHECK_OK(unroll_sample(model, &config, refuse_unknown, &count));
+    CHECK(count == 200, "%d words were written", count);
+    unroll_model_free(model);
+}
+
+/* ---- trainings ---- */
+
+static unroll_train_config small_config(void)
+{
+    unroll_train_config config = unroll_train_default();
+
+    config.batch = 4;
+    config.bptt = 10;
+    config.threads = 1;
+    config.validation = 0.25;
+    return config;
+}
+
+/* A validation text of what would be the last part has the same loss as that part. */
+static void test_validation_text(const unroll_text *text)
+{
+    size_t trained = text->count - text->count / 4;
+    unroll_text whole = *text, first = *text, last = *text;
+    unroll_train_config config = small_config();
+    double expected = 0, found = 1;
+
+    first.count = trained;
+    last.tokens += trained;
+    last.count -= trained;
+    for (int with_text = 0; with_text < 2; with_text++) {
+        unroll_model *model = new_model(text);
+        unroll_trainer *trainer = NULL;
+        unroll_progress progress;
+        config.validation_text = with_text ? &last : NULL;
+        config.validation = with_text ? 0 : 0.25;
+        if (CHECK_OK(unroll_trainer_new(model, with_text ? &first : &whole, &config, &trainer))) {
+            CHECK_OK(unroll_trainer_step(trainer, &progress));
+            CHECK_OK(unroll_trainer_validate(trainer, with_text ? &found : &expected));
+        }
+        unroll_trainer_free(trainer);
+        unroll_model_free(model);
+    }
+    CHECK(found == expected, "%.17g instead of %.17g", found, expected);
+}
+
+static void test_bad_validation_text(const unroll_text *text)
+{
+    unroll_text *other = read_words(" the sea", 3), one = *text;
+    unroll_train_config config = small_config();
+    unroll_model *model = new_model(text);
+    unroll_trainer *trainer;
+
+    one.count = 1;
+    config.validation_text = &one;
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
+    config.validation_text = other;
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "symbols and the text");
+    unroll_text_free(other);
+    unroll_model_free(model);
+}
+
+/* Whole pieces: one step an epoch, the steps of which are the piece's. */
+static void test_whole_pieces(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    int64_t piece = (int64_t)(text->count - text->count / 4 - 1) / config.batch;
+    unroll_model *model = new_model(text);
+    unroll_trainer *trainer = NULL;
+    unroll_progress progress = {0};
+
+    config.bptt = 0;
+    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+        CHECK_OK(unroll_trainer_step(trainer, &progress));
+    CHECK(progress.steps_per_epoch == 1 && progress.epoch == 1 && progress.symbols == 4 * piece,
+          "%d symbols of %d in the first step", (int)progress.symbols, (int)(4 * piece));
+    uint64_t needed = unroll_trainer_forecast(trainer);
+    unroll_trainer_free(trainer);
+    config.memory = needed / 2;
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "the memory limit is");
+    CHECK(strstr(unroll_last_error(), "fix: ") != NULL, "no fix");
+    config.memory = 2 * needed;
+    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+        unroll_trainer_free(trainer);
+    config.bptt = -1;
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_USAGE, "bptt = -1");
+    unroll_model_free(model);
+    CHECK(unroll_memory_limit() > 1 << 20, "the limit of this machine is %g", (double)unroll_memory_limit());
+}
+
+int main(void)
+{
+    if (!CHECK(mkdtemp(folder) != NULL, "no folder"))
+        return check_finish("test_words");
+    char *bytes = many_words(1200);
+    unroll_text *text = read_words(bytes, 100);
+
+    test_splitting();
+    test_vocabulary();
+    test_many_words();
+    test_given_symbols();
+    test_no_memory();
+    test_model_file(text);
+    test_sampling(text);
+    test_validation_text(text);
+    test_bad_validation_text(text);
+    test_whole_pieces(text);
+    unroll_text_free(text);
+    free(bytes);
+    unlink(inside("model"));
+    unlink(inside("other"));
+    rmdir(folder);
+    return check_finish("test_words");
+}
