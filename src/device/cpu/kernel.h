@@ -48,8 +48,8 @@ typedef unroll_status kernel(const struct call *call, int me, int team, struct w
 /* What the chains of a product begin with: what is in c; zero; or zero, and their ends are added to c. */
 enum start { AS_IS, ZERO, ZERO_THEN_ADD };
 
-/* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in rising
- * k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
+/* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in
+ * rising k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
  * bias may be NULL. a[m][k] = a[m * a_row + k * a_col];
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
@@ -61,6 +61,7 @@ struct product {
     void       *c;  size_t c_row;
     const void *bias;
     enum start start;
+    const void *wanted;  size_t wanted_bytes;   /* what the caller works on next is brought nearer, or NULL */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.

@@ -15,16 +15,17 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
     BLOCK_K = 256,                          /* .. and BLOCK_K rows of a panel of b, 32 KB, in L1 */
-    WIDE_VECTORS = 8,                       /* few rows: more columns, to have enough chains */
-    LINE = 64 / sizeof(real),               /* numbers in a cache line */
-    FETCH_EVERY = 4
+    WIDE_VECTORS = 8                        /* few rows: more columns, to have enough chains */
 };
 
 /* Else the compiler would compute one pointer from another again. */
 #define HIDE_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 
-/* One tile. While it is summed, memory is asked for c's next rows and for some of what b is next: steps of
- * `ahead_step` numbers from `ahead` on, one for each k. */
+/* Memory to ask for ahead of its use: a look at each k, `step` bytes apart. */
+struct ahead { const char *at; size_t step; };
+
+/* One tile. While it is summed, memory is asked for c's rows and for some of the next panel of b, or of what
+ * the caller wants next where b is near enough. */
 struct tile {
     size_t k;
     const real *a;  size_t a_row, a_col;
@@ -33,7 +34,7 @@ struct tile {
     const real *bias;
     enum start start;
     bool asks;                              /* c may be far away */
-    const real *ahead;  size_t ahead_step;
+    struct ahead ahead;
 };
 
 /* rows and vectors are constants at each use. The last vector has `last` columns. */
@@ -106,8 +107,8 @@ CELL_CODE void tile_clear(V sum[][WIDE_VECTORS], const size_t rows, const size_t
 
 /* The sums of one k. Rows of a in fours: three pointers and two distances then reach all 12 without using
  * up the address registers. */
-CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_row, const real *b, size_t b_panel,
-                        const size_t rows, const size_t vectors, const size_t last)
+CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_row, const real *b,
+                        size_t b_panel, const size_t rows, const size_t vectors, const size_t last)
 {
     V column[WIDE_VECTORS];
 #pragma GCC unroll 8
@@ -135,13 +136,14 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
         tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
     if (t.bias)
         tile_add_all(sum, t.bias, 0, rows, vectors, last);
-    const real *a[(TILE_ROWS + 3) / 4], *b = t.b, *ahead = t.ahead;
+    const real *a[(TILE_ROWS + 3) / 4], *b = t.b;
+    const char *ahead = t.ahead.at;
 #pragma GCC unroll 4
     for (size_t i = 0; i < (rows + 3) / 4; i++) {
         a[i] = t.a + 4 * i * t.a_row;
         HIDE_ORIGIN(a[i]);
     }
-    for (size_t k = 0; k < t.k; k++, b += t.b_row, ahead += t.ahead_step) {
+    for (size_t k = 0; k < t.k; k++, b += t.b_row, ahead += t.ahead.step) {
         __builtin_prefetch(ahead, 0, 2);
         tile_add(sum, a, t.a_row, b, t.b_panel, rows, vectors, last);
 #pragma GCC unroll 4
@@ -172,11 +174,16 @@ static void tile_wide_2(const struct tile *t) { tile_of(t, 2, WIDE_VECTORS / 2, 
 static void (*const tile_whole[])(const struct tile *) = { NULL, TILE_HEIGHTS(TILE_NAME) };
 static void (*const tile_some[])(const struct tile *, size_t) = { NULL, TILE_HEIGHTS(TILE_SOME_NAME) };
 
+static size_t tiles_over(size_t n, size_t tile)
+{
+    return (n + tile - 1) / tile;
+}
+
 /* All rows of a block, in tiles of equal height as nearly as can be, by n columns: those of a tile, or
  * fewer than a tile has and then vector by vector. */
 static void tile_column(struct tile t, size_t rows, size_t n)
 {
-    for (size_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
+    for (size_t tiles = tiles_over(rows, TILE_ROWS); tiles > 0; tiles--) {
         size_t height = rows / tiles;
         struct tile part = t;
         if (n == TILE_COLUMNS)
@@ -186,17 +193,24 @@ static void tile_column(struct tile t, size_t rows, size_t n)
                 tile_some[height](&part, n - j < V_WIDTH ? n - j : V_WIDTH);
                 part.bias += part.bias ? V_WIDTH : 0;
             }
-        t.ahead += t.k * t.ahead_step;
+        t.ahead.at += t.k * t.ahead.step;
         t.a += height * t.a_row;
         t.c += height * t.c_row;
         rows -= height;
     }
 }
 
-/* A panel of a dense b, side by side. */
+/* A panel of a dense b, side by side. Memory does not guess far rows by itself: it is asked for them. */
 static void copy_panel(real *to, const real *from, size_t from_row, size_t k, size_t columns)
 {
-    for (size_t i = 0; i < k; i++, to += PANEL, from += from_row)
+    for (; columns == PANEL && k > 0; k--, to += PANEL, from += from_row) {
+        __builtin_prefetch(from + 16 * from_row);
+        __builtin_prefetch(from + 16 * from_row + PANEL / 2);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < PANEL; j += V_WIDTH)
+            v_store(to + j, v_load(from + j));
+    }
+    for (; k > 0; k--, to += PANEL, from += from_row)
         for (size_t j = 0; j < columns; j += V_WIDTH)
             v_store(to + j, columns - j < V_WIDTH ? v_load_some(from + j, columns - j) : v_load(from + j));
 }
@@ -219,14 +233,32 @@ static size_t product_wide(const struct product *p, struct tile t)
     return n;
 }
 
+/* What `tiles` tiles ask for of b's columns from n on, of which only panels are asked for so. */
+static struct ahead next_panel(const struct product *p, const real *b, size_t n, size_t tiles)
+{
+    bool packed = p->b_row == PANEL;
+    return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)),
+                           packed ? PANEL * sizeof(real) / tiles : 0 };
+}
+
+/* What the caller wants, a part for each k of each tile; nothing if b is too large to stay near. */
+static struct ahead wanted_by_caller(const struct product *p)
+{
+    enum { NEAR = 1 << 20 };                /* bytes of b, as much as a small L2 cache has */
+    size_t looks = tiles_over(p->m, TILE_ROWS) * tiles_over(p->n, TILE_COLUMNS) * p->k + 1;
+    bool near = p->n * p->k * sizeof(real) <= NEAR;
+    return (struct ahead){ near ? p->wanted : NULL, tiles_over(p->wanted_bytes, looks) };
+}
+
 /* All columns of a block of rows and of k. The tiles of one panel of b ask for the next. */
-static void product_block(const struct product *p, struct tile t, size_t rows)
+static void product_block(const struct product *p, struct tile t, size_t rows,
+                          const struct ahead *wanted)
 {
     real panel[BLOCK_K * PANEL];
     const real *b = t.b, *bias = t.bias;
     real *c = t.c;
     bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t.k <= BLOCK_K;
-    size_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    size_t tiles = tiles_over(rows, TILE_ROWS);
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
         const real *from = b + n / PANEL * p->b_panel;
@@ -236,27 +268,32 @@ static void product_block(const struct product *p, struct tile t, size_t rows)
         t.b_row = copies ? PANEL : p->b_row;
         t.c = c + n;
         t.bias = bias ? bias + n : NULL;
-        t.ahead = b + (n + TILE_COLUMNS) / PANEL * p->b_panel + (n + TILE_COLUMNS) % PANEL;
-        t.ahead_step = p->b_row == PANEL ? 2 * LINE / tiles : 0;
+        size_t looks = n / TILE_COLUMNS * tiles * t.k;      /* before this column of tiles */
+        t.ahead = wanted->at ? (struct ahead){ wanted->at + looks * wanted->step, wanted->step }
+                             : next_panel(p, b, n + TILE_COLUMNS, tiles);
         tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
     }
 }
 
 static void product(const struct product *p)
 {
-    size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K;
+    size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
+    struct ahead wanted = wanted_by_caller(p);
     do {                                            /* once at least: k may be 0, and c must be set then */
         size_t depth = p->k - k < most ? p->k - k : most;
         for (size_t m = 0; m < p->m; m += BLOCK_ROWS) {
+            size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
             struct tile t = {
                 .k = depth,
                 .a = (const real *)p->a + m * p->a_row + k * p->a_col, .a_row = p->a_row, .a_col = p->a_col,
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
-                .asks = k == 0 && p->start != ZERO, .ahead = p->b,
+                .asks = k == 0 && p->start != ZERO, .ahead.at = p->b,
             };
-            product_block(p, t, p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS);
+            product_block(p, t, rows, &wanted);
+            if (wanted.at)
+                wanted.at += tiles_over(rows, TILE_ROWS) * columns * depth * wanted.step;
         }
         k += depth;
     } while (k < p->k);

@@ -80,8 +80,9 @@ static void load_values(struct back *k, size_t t)
 
 /* ---- products -------------------------------------------------------------------------- */
 
-/* Adds to a plane of K numbers a row, or sets: the gradient of the operand that `source` multiplied. */
-static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source, size_t plane, enum start start)
+/* Adds to a plane of K numbers a row, or sets it: the gradient of the operand that `source` multiplied. */
+static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source, size_t plane,
+                                 enum start start)
 {
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct block k = { 0 };
@@ -92,6 +93,8 @@ static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source,
             .b = (const real *)w->at + k.weight * w->stride[0], .b_row = w->stride[1], .b_panel = PANEL,
             .c = at_plane(r, plane, r->active), .c_row = r->scratch_row,
             .start = start,
+            .wanted = wanted_after(r, t),
+            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
         };
         r->call->isa->product(&p);
     }

@@ -58,6 +58,8 @@ static void add_products(const struct rnn *r, size_t t, unsigned source, size_t 
             .c = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .c_row = g->stride[1],
             .bias = bias->at ? (const real *)bias->at + k.weight * bias->stride[0] : NULL,
             .start = r->cell->input[k.input].from & FROM_X ? AS_IS : ZERO,
+            .wanted = wanted_after(r, t),
+            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
         };
         r->call->isa->product(&p);
     }

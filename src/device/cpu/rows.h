@@ -5,9 +5,9 @@
 /* Of a row as much as there are registers: memory likes long runs. */
 enum { SUM_VECTORS = V_WIDTH == 16 ? 16 : V_WIDTH == 1 ? 64 : 8, SUM_COLUMNS = SUM_VECTORS * V_WIDTH };
 
-/* Adds one leaf of n columns, which need all of `vectors`; vectors is a constant at each use. */
-CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n, real *sum,
-                           const size_t vectors)
+/* Adds one leaf of n columns, which need all of `vectors`, a constant at each use. */
+CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n,
+                           real *sum, const size_t vectors)
 {
     V leaf_sum[SUM_VECTORS];
     const size_t last = n - (vectors - 1) * V_WIDTH;
@@ -19,7 +19,8 @@ CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size
             const real *row = dy->at + t * dy->t + b * dy->b + column;
 #pragma GCC unroll 16
             for (size_t j = 0; j < vectors; j++)
-                leaf_sum[j] = v_add(leaf_sum[j], load_up_to(row + j * V_WIDTH, j + 1 < vectors ? V_WIDTH : last));
+                leaf_sum[j] = v_add(leaf_sum[j],
+                                    load_up_to(row + j * V_WIDTH, j + 1 < vectors ? V_WIDTH : last));
         }
 #pragma GCC unroll 16
     for (size_t j = 0; j < vectors; j++) {
