@@ -3,7 +3,7 @@
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
 /* A block that stays in the L2 cache: units and columns of dW, rows of a leaf. */
-enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 128 };
+enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256 };
 
 struct dw {
     const struct call *call;
