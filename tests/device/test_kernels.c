@@ -5,7 +5,7 @@
 
 /* ---- the product itself ---------------------------------------------------------------- */
 
-struct product_case { struct product p; float *a, *b, *c; size_t c_size; };
+struct product_case { struct product p; float *a, *b, *c, *bias; size_t c_size; };
 
 static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
 {
@@ -22,14 +22,20 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     for (size_t i = 0; i < a_size; i++) k->a[i] = 2 * rng_uniform(rng) - 1;
     for (size_t i = 0; i < b_size; i++) k->b[i] = 2 * rng_uniform(rng) - 1;
     for (size_t i = 0; i < k->c_size; i++) k->c[i] = 2 * rng_uniform(rng) - 1;
-    k->p = (struct product){ m, n, depth, k->a, a_row, a_col, k->b, b_row, b_panel, k->c, c_row,
-                             rng_below(rng, 2) };
+    k->bias = malloc(n * sizeof(float));
+    for (size_t i = 0; i < n; i++) k->bias[i] = 2 * rng_uniform(rng) - 1;
+    k->p = (struct product){
+        .m = m, .n = n, .k = depth, .a = k->a, .a_row = a_row, .a_col = a_col,
+        .b = k->b, .b_row = b_row, .b_panel = b_panel, .c = k->c, .c_row = c_row,
+        .bias = rng_below(rng, 2) ? k->bias : NULL, .start = (enum start)rng_below(rng, 3),
+        .wanted = rng_below(rng, 2) ? k->a : NULL, .wanted_bytes = a_size * sizeof(float),
+    };
 }
 
 static void check_products(const struct cpu_isa *isa)
 {
     struct rng rng = rng_new(7, 7);
-    for (int i = 0; i < 60 / SLOWER; i++) {
+    for (int i = 0; i < 120 / SLOWER; i++) {
         struct product_case k;
         product_new(&k, &rng, i % 2, i / 2 % 2);
         float *found = malloc(k.c_size * sizeof(float));
@@ -40,7 +46,7 @@ static void check_products(const struct cpu_isa *isa)
         cpu_isa_find(ISA_SCALAR, DTYPE_F32)->product(&k.p);
         CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name,
               p.m, p.n, p.k);
-        free(k.a); free(k.b); free(k.c); free(found);
+        free(k.a); free(k.b); free(k.c); free(k.bias); free(found);
     }
 }
 

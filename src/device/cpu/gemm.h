@@ -73,14 +73,12 @@ static void gemm_run(const struct call *call, const struct gemm *g, size_t row, 
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
     size_t columns = columns_in(g, panel);
     real *y = steps_at(&g->y, row) + gate * g->y_gate + unit;
-    if (g->bias)
-        for (size_t r = 0; r < rows; r++)
-            memcpy(y + r * g->y.b, g->bias + gate * g->bias_gate + unit, columns * sizeof *y);
     call->isa->product(&(struct product){
         .m = rows, .n = columns, .k = g->k,
         .a = steps_at(&g->x, row), .a_row = g->x.b, .a_col = 1,
         .b = g->w + panel.first * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL,
-        .c = y, .c_row = g->y.b, .from_zero = !g->bias,
+        .c = y, .c_row = g->y.b, .start = ZERO,
+        .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
     });
 }
 
@@ -144,7 +142,8 @@ static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, s
                 .a = steps_at(&dy, r) + gate * g.stride, .a_row = dy.b, .a_col = 1,
                 .b = (const real *)w->at + gate * w_gate + part.column.first,
                 .b_row = w_row, .b_panel = PANEL,
-                .c = steps_at(&dx, r) + part.column.first, .c_row = dx.b, .from_zero = !adds && gate == 0,
+                .c = steps_at(&dx, r) + part.column.first, .c_row = dx.b,
+                .start = adds || gate ? AS_IS : ZERO,
             });
     }
     count_portion(work, call, &part, GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, me);

@@ -2,8 +2,8 @@
  * or the state that enters it. Rows of a leaf are copied side by side, so the product sees plain
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
-/* A block that stays in the cache: units and columns of dW, rows of a leaf. */
-enum { DW_UNITS = 96, DW_COLUMNS = 2 * PANEL, DW_ROWS = 128 };
+/* A block that stays in the L2 cache: units and columns of dW, rows of a leaf. */
+enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256 };
 
 struct dw {
     const struct call *call;
@@ -38,15 +38,26 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
     return d->x.at + (d->call->op->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
 }
 
-/* Where rows first .. first+n-1 of a leaf lie. */
-static void leaf_rows(const struct dw *d, const struct leaf *leaf, size_t first, size_t n,
-                      const real **dy, const real **x)
+/* Up to DW_ROWS rows of a leaf: where they lie, and columns of their x in panels. */
+struct dw_rows {
+    size_t count;
+    const real *dy[DW_ROWS], *x[DW_ROWS];
+    real panel[DW_ROWS * DW_COLUMNS];
+};
+
+static size_t leaf_size(const struct leaf *leaf)
 {
-    size_t batch = leaf->row.end - leaf->row.first;
+    return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
+}
+
+static void find_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct dw_rows *r)
+{
+    size_t batch = leaf->row.end - leaf->row.first, left = leaf_size(leaf) - first;
     size_t t = leaf->step.first + first / batch, b = leaf->row.first + first % batch;
-    for (size_t i = 0; i < n; i++) {
-        dy[i] = d->dy.at + t * d->dy.t + b * d->dy.b;
-        x[i] = d->call->op->shift ? entering(d, t, b) : d->x.at + t * d->x.t + b * d->x.b;
+    r->count = left < DW_ROWS ? left : DW_ROWS;
+    for (size_t i = 0; i < r->count; i++) {
+        r->dy[i] = d->dy.at + t * d->dy.t + b * d->dy.b;
+        r->x[i] = d->call->op->shift ? entering(d, t, b) : d->x.at + t * d->x.t + b * d->x.b;
         if (++b == leaf->row.end) {
             b = leaf->row.first;
             t++;
@@ -54,68 +65,66 @@ static void leaf_rows(const struct dw *d, const struct leaf *leaf, size_t first,
     }
 }
 
-/* Columns of rows of x, into panels of DW_ROWS rows. */
-static void copy_to_panels(real *panels, const real *const *x, size_t rows, struct range column)
+static void take_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct range column,
+                      struct dw_rows *r)
 {
-    for (size_t c = column.first; c < column.end; c += PANEL, panels += DW_ROWS * PANEL) {
+    real *to = r->panel;
+    find_rows(d, leaf, first, r);
+    for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
         size_t width = column.end - c < PANEL ? column.end - c : PANEL;
-        for (size_t i = 0; i < rows; i++)
-            if (x[i])
-                copy_numbers(panels + i * PANEL, x[i] + c, width);
+        for (size_t i = 0; i < r->count; i++)
+            if (r->x[i])
+                copy_numbers(to + i * PANEL, r->x[i] + c, width);
             else
-                memset(panels + i * PANEL, 0, width * sizeof *panels);
+                memset(to + i * PANEL, 0, width * sizeof *to);
     }
 }
 
-/* A block of dW: units of one gate that begin at `unit` of dy's rows, and columns. */
-static void dw_block(const struct dw *d, const struct leaf *leaf, size_t unit, size_t units,
+/* A block of dW: units that begin at number `unit` of dy's rows, and columns. A leaf that fits one block of
+ * rows is summed in registers and added at once; rows of others are taken in turn, by each block anew. */
+static void dw_block(const struct dw *d, const struct leaf *leaf, struct dw_rows *r, struct range unit,
                      struct range column, real *dw, size_t dw_row)
 {
-    real a[DW_ROWS * DW_UNITS], b[DW_ROWS * DW_COLUMNS], sum[DW_UNITS * DW_COLUMNS];
-    const real *dy[DW_ROWS], *x[DW_ROWS];
-    size_t columns = column.end - column.first;
-    size_t all = (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
+    real a[DW_ROWS * DW_UNITS], sum[DW_UNITS * DW_COLUMNS];
+    size_t units = unit.end - unit.first, columns = column.end - column.first, all = leaf_size(leaf);
+    bool at_once = all <= DW_ROWS;
     for (size_t first = 0; first < all; first += DW_ROWS) {
-        size_t rows = all - first < DW_ROWS ? all - first : DW_ROWS;
-        leaf_rows(d, leaf, first, rows, dy, x);
-        for (size_t i = 0; i < rows; i++)
-            copy_numbers(a + i * DW_UNITS, dy[i] + unit, units);
-        copy_to_panels(b, x, rows, column);
+        if (!at_once)
+            take_rows(d, leaf, first, column, r);
+        for (size_t i = 0; i < r->count; i++)
+            copy_numbers(a + i * DW_UNITS, r->dy[i] + unit.first, units);
         d->call->isa->product(&(struct product){
-            .m = units, .n = columns, .k = rows, .a = a, .a_row = 1, .a_col = DW_UNITS,
-            .b = b, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
-            .c = sum, .c_row = DW_COLUMNS, .from_zero = first == 0,
+            .m = units, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = DW_UNITS,
+            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
+            .c = at_once ? dw : sum, .c_row = at_once ? dw_row : DW_COLUMNS,
+            .start = at_once ? ZERO_THEN_ADD : first == 0 ? ZERO : AS_IS,
         });
     }
-    for (size_t u = 0; u < units; u++)
+    for (size_t u = 0; u < units && !at_once; u++)
         add_numbers(dw + u * dw_row, sum + u * DW_COLUMNS, columns);
 }
 
-/* Units of one gate by columns: dy's numbers from `dy` on, rows of dW from `dw` on. */
-static void dw_gate(const struct dw *d, const struct leaf *leaf, size_t dy, struct range unit,
-                    struct range column, real *dw, size_t dw_row)
-{
-    for (size_t u = unit.first; u < unit.end; u += DW_UNITS)
-        for (size_t c = column.first; c < column.end; c += DW_COLUMNS) {
-            size_t units = unit.end - u < DW_UNITS ? unit.end - u : DW_UNITS;
-            size_t end = column.end - c < DW_COLUMNS ? column.end : c + DW_COLUMNS;
-            dw_block(d, leaf, dy + u, units, (struct range){ c, end }, dw + u * dw_row + c, dw_row);
-        }
-}
-
-/* This thread's part of dW [(G), U, K] of one shard, for one leaf. */
+/* This thread's part of dW [(G), U, K] of one shard, for one leaf. Gates side by side are one. */
 static void dw_leaf(const struct dw *d, const struct leaf *leaf, const struct portion *part, real *dw)
 {
     const struct tensor *sum = &d->call->view[GEMM_DW_DW];
-    const struct gates dy = gates_of(&d->call->view[GEMM_DW_DY], 2);
+    struct gates dy = gates_of(&d->call->view[GEMM_DW_DY], 2);
     const size_t row = sum->stride[sum->rank - 2], gate_stride = sum->rank == 4 ? sum->stride[1] : 0;
-    for (size_t gate = 0; gate < dy.count; gate++) {
-        size_t begin = gate * dy.units, end = begin + dy.units;
-        size_t first = part->row.first > begin ? part->row.first : begin;
-        size_t last = part->row.end < end ? part->row.end : end;
-        if (first < last)
-            dw_gate(d, leaf, gate * dy.stride, (struct range){ first - begin, last - begin }, part->column,
-                    dw + gate * gate_stride, row);
+    struct dw_rows rows;
+    if (dy.stride == dy.units && (dy.count == 1 || gate_stride == dy.units * row))
+        dy = (struct gates){ 1, dy.count * dy.units, 0 };
+    for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
+        size_t end = part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS;
+        struct range column = { c, end };
+        if (leaf_size(leaf) <= DW_ROWS)
+            take_rows(d, leaf, 0, column, &rows);
+        for (size_t n = part->row.first, next; n < part->row.end; n = next) {
+            size_t gate = n / dy.units, unit = n % dy.units;
+            next = (gate + 1) * dy.units < part->row.end ? (gate + 1) * dy.units : part->row.end;
+            next = next - n < DW_UNITS ? next : n + DW_UNITS;
+            struct range units = { gate * dy.stride + unit, gate * dy.stride + unit + next - n };
+            dw_block(d, leaf, &rows, units, column, dw + gate * gate_stride + unit * row + c, row);
+        }
     }
 }
 

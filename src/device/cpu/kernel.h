@@ -45,9 +45,12 @@ struct call {
  * An error (communication) is remembered by the executor of the rank. */
 typedef unroll_status kernel(const struct call *call, int me, int team, struct work *work);
 
-/* c[m][n] = start + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in rising k for
- * each output, so that tiling, blocking of k and the ISA do not show in the bits.
- * start: what is in c; or zero; a[m][k] = a[m * a_row + k * a_col];
+/* What the chains of a product begin with: what is in c; zero; or zero, and their ends are added to c. */
+enum start { AS_IS, ZERO, ZERO_THEN_ADD };
+
+/* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in
+ * rising k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
+ * bias may be NULL. a[m][k] = a[m * a_row + k * a_col];
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
  * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type. */
@@ -56,7 +59,9 @@ struct product {
     const void *a;  size_t a_row, a_col;
     const void *b;  size_t b_row, b_panel;
     void       *c;  size_t c_row;
-    bool from_zero;
+    const void *bias;
+    enum start start;
+    const void *wanted;  size_t wanted_bytes;   /* what the caller works on next is brought nearer, or NULL */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.

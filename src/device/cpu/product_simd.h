@@ -15,16 +15,26 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
     BLOCK_K = 256,                          /* .. and BLOCK_K rows of a panel of b, 32 KB, in L1 */
-    WIDE_ROWS = 3, WIDE_VECTORS = 8         /* few rows: more columns, to have enough chains */
+    WIDE_VECTORS = 8                        /* few rows: more columns, to have enough chains */
 };
 
-/* One tile: c += a b, or c = a b. */
+/* Else the compiler would compute one pointer from another again. */
+#define HIDE_ORIGIN(pointer) __asm__("" : "+r"(pointer))
+
+/* Memory to ask for ahead of its use: a look at each k, `step` bytes apart. */
+struct ahead { const char *at; size_t step; };
+
+/* One tile. While it is summed, memory is asked for c's rows and for some of the next panel of b, or of what
+ * the caller wants next where b is near enough. */
 struct tile {
     size_t k;
     const real *a;  size_t a_row, a_col;
     const real *b;  size_t b_row, b_panel;
     real       *c;  size_t c_row;
-    bool from_zero;
+    const real *bias;
+    enum start start;
+    bool asks;                              /* c may be far away */
+    struct ahead ahead;
 };
 
 /* rows and vectors are constants at each use. The last vector has `last` columns. */
@@ -41,35 +51,108 @@ CELL_CODE void tile_store(real *at, V a, size_t last)
         v_store_some(at, a, last);
 }
 
+/* The passes over c's rows: each walks anew, so that no addresses are kept through the sums. */
+CELL_CODE void tile_load_all(V to[][WIDE_VECTORS], const real *c, size_t c_row, const size_t rows,
+                             const size_t vectors, const size_t last)
+{
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++, c += c_row)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            to[r][j] = tile_load(c + j * V_WIDTH, last);
+}
+
+CELL_CODE void tile_store_all(real *c, size_t c_row, V from[][WIDE_VECTORS], const size_t rows,
+                              const size_t vectors, const size_t last)
+{
+    HIDE_ORIGIN(c);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++, c += c_row)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            tile_store(c + j * V_WIDTH, from[r][j], last);
+}
+
+/* In place: sum += from; a row distance of zero adds the same to all. */
+CELL_CODE void tile_add_all(V sum[][WIDE_VECTORS], const real *from, size_t row, const size_t rows,
+                            const size_t vectors, const size_t last)
+{
+    HIDE_ORIGIN(from);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++, from += row)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            sum[r][j] = v_add(tile_load(from + j * V_WIDTH, last), sum[r][j]);
+}
+
+/* Asks for rows of c that are wanted when this tile's sums are done: its own, or those of the next. */
+CELL_CODE void tile_ask(const real *c, size_t c_row, const size_t rows, const size_t vectors)
+{
+    HIDE_ORIGIN(c);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++, c += c_row)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            __builtin_prefetch(c + j * V_WIDTH, 1);
+}
+
+CELL_CODE void tile_clear(V sum[][WIDE_VECTORS], const size_t rows, const size_t vectors)
+{
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            sum[r][j] = v_const(0);
+}
+
+/* The sums of one k. Rows of a in fours: three pointers and two distances then reach all 12 without using
+ * up the address registers. */
+CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_row, const real *b,
+                        size_t b_panel, const size_t rows, const size_t vectors, const size_t last)
+{
+    V column[WIDE_VECTORS];
+#pragma GCC unroll 8
+    for (size_t j = 0; j < vectors; j++)
+        column[j] = tile_load(b + j * V_WIDTH / PANEL * b_panel + j * V_WIDTH % PANEL, last);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; r++) {
+        V row = v_const(a[r / 4][r % 4 * a_row]);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            sum[r][j] = v_fma(row, column[j], sum[r][j]);
+    }
+}
+
 CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t vectors, const size_t last)
 {
     const struct tile t = *tile;
     V sum[TILE_ROWS][WIDE_VECTORS];
 
-#pragma GCC unroll 16
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            sum[r][j] = t.from_zero ? v_const(0) : tile_load(t.c + r * t.c_row + j * V_WIDTH, last);
-    for (size_t k = 0; k < t.k; k++) {
-        const real *a = t.a + k * t.a_col, *b = t.b + k * t.b_row;
-        V column[WIDE_VECTORS];
-#pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            column[j] = tile_load(b + j * V_WIDTH / PANEL * t.b_panel + j * V_WIDTH % PANEL, last);
-#pragma GCC unroll 16
-        for (size_t r = 0; r < rows; r++) {
-            V row = v_const(a[r * t.a_row]);
-#pragma GCC unroll 8
-            for (size_t j = 0; j < vectors; j++)
-                sum[r][j] = v_fma(row, column[j], sum[r][j]);
-        }
+    if (t.start == AS_IS)
+        tile_load_all(sum, t.c, t.c_row, rows, vectors, last);
+    else
+        tile_clear(sum, rows, vectors);
+    if (t.asks)
+        tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
+    if (t.bias)
+        tile_add_all(sum, t.bias, 0, rows, vectors, last);
+    const real *a[(TILE_ROWS + 3) / 4], *b = t.b;
+    const char *ahead = t.ahead.at;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < (rows + 3) / 4; i++) {
+        a[i] = t.a + 4 * i * t.a_row;
+        HIDE_ORIGIN(a[i]);
     }
-#pragma GCC unroll 16
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            tile_store(t.c + r * t.c_row + j * V_WIDTH, sum[r][j], last);
+    for (size_t k = 0; k < t.k; k++, b += t.b_row, ahead += t.ahead.step) {
+        __builtin_prefetch(ahead, 0, 2);
+        tile_add(sum, a, t.a_row, b, t.b_panel, rows, vectors, last);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < (rows + 3) / 4; i++)
+            a[i] += t.a_col;
+    }
+    if (t.start == ZERO_THEN_ADD)
+        tile_add_all(sum, t.c, t.c_row, rows, vectors, last);
+    tile_store_all(t.c, t.c_row, sum, rows, vectors, last);
 }
 
 /* A function for each height: of whole tiles, and of one vector of columns. */
@@ -91,28 +174,43 @@ static void tile_wide_2(const struct tile *t) { tile_of(t, 2, WIDE_VECTORS / 2, 
 static void (*const tile_whole[])(const struct tile *) = { NULL, TILE_HEIGHTS(TILE_NAME) };
 static void (*const tile_some[])(const struct tile *, size_t) = { NULL, TILE_HEIGHTS(TILE_SOME_NAME) };
 
+static size_t tiles_over(size_t n, size_t tile)
+{
+    return (n + tile - 1) / tile;
+}
+
 /* All rows of a block, in tiles of equal height as nearly as can be, by n columns: those of a tile, or
  * fewer than a tile has and then vector by vector. */
 static void tile_column(struct tile t, size_t rows, size_t n)
 {
-    for (size_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
+    for (size_t tiles = tiles_over(rows, TILE_ROWS); tiles > 0; tiles--) {
         size_t height = rows / tiles;
         struct tile part = t;
         if (n == TILE_COLUMNS)
             tile_whole[height](&part);
         else
-            for (size_t j = 0; j < n; j += V_WIDTH, part.b += V_WIDTH, part.c += V_WIDTH)
+            for (size_t j = 0; j < n; j += V_WIDTH, part.b += V_WIDTH, part.c += V_WIDTH) {
                 tile_some[height](&part, n - j < V_WIDTH ? n - j : V_WIDTH);
+                part.bias += part.bias ? V_WIDTH : 0;
+            }
+        t.ahead.at += t.k * t.ahead.step;
         t.a += height * t.a_row;
         t.c += height * t.c_row;
         rows -= height;
     }
 }
 
-/* A panel of a dense b, side by side. */
+/* A panel of a dense b, side by side. Memory does not guess far rows by itself: it is asked for them. */
 static void copy_panel(real *to, const real *from, size_t from_row, size_t k, size_t columns)
 {
-    for (size_t i = 0; i < k; i++, to += PANEL, from += from_row)
+    for (; columns == PANEL && k > 0; k--, to += PANEL, from += from_row) {
+        __builtin_prefetch(from + 16 * from_row);
+        __builtin_prefetch(from + 16 * from_row + PANEL / 2);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < PANEL; j += V_WIDTH)
+            v_store(to + j, v_load(from + j));
+    }
+    for (; k > 0; k--, to += PANEL, from += from_row)
         for (size_t j = 0; j < columns; j += V_WIDTH)
             v_store(to + j, columns - j < V_WIDTH ? v_load_some(from + j, columns - j) : v_load(from + j));
 }
@@ -126,6 +224,7 @@ static size_t product_wide(const struct product *p, struct tile t)
         struct tile part = t;
         part.b += n / PANEL * p->b_panel + n % PANEL;
         part.c += n;
+        part.bias += part.bias ? n : 0;
         if (p->m == 1)
             tile_wide_1(&part);
         else
@@ -134,13 +233,32 @@ static size_t product_wide(const struct product *p, struct tile t)
     return n;
 }
 
-/* All columns of a block of rows and of k. */
-static void product_block(const struct product *p, struct tile t, size_t rows)
+/* What `tiles` tiles ask for of b's columns from n on, of which only panels are asked for so. */
+static struct ahead next_panel(const struct product *p, const real *b, size_t n, size_t tiles)
+{
+    bool packed = p->b_row == PANEL;
+    return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)),
+                           packed ? PANEL * sizeof(real) / tiles : 0 };
+}
+
+/* What the caller wants, a part for each k of each tile; nothing if b is too large to stay near. */
+static struct ahead wanted_by_caller(const struct product *p)
+{
+    enum { NEAR = 1 << 20 };                /* bytes of b, as much as a small L2 cache has */
+    size_t looks = tiles_over(p->m, TILE_ROWS) * tiles_over(p->n, TILE_COLUMNS) * p->k + 1;
+    bool near = p->n * p->k * sizeof(real) <= NEAR;
+    return (struct ahead){ near ? p->wanted : NULL, tiles_over(p->wanted_bytes, looks) };
+}
+
+/* All columns of a block of rows and of k. The tiles of one panel of b ask for the next. */
+static void product_block(const struct product *p, struct tile t, size_t rows,
+                          const struct ahead *wanted)
 {
     real panel[BLOCK_K * PANEL];
-    const real *b = t.b;
+    const real *b = t.b, *bias = t.bias;
     real *c = t.c;
-    bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS;
+    bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t.k <= BLOCK_K;
+    size_t tiles = tiles_over(rows, TILE_ROWS);
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
         const real *from = b + n / PANEL * p->b_panel;
@@ -149,24 +267,33 @@ static void product_block(const struct product *p, struct tile t, size_t rows)
         t.b = (copies ? panel : from) + in_panel;
         t.b_row = copies ? PANEL : p->b_row;
         t.c = c + n;
+        t.bias = bias ? bias + n : NULL;
+        size_t looks = n / TILE_COLUMNS * tiles * t.k;      /* before this column of tiles */
+        t.ahead = wanted->at ? (struct ahead){ wanted->at + looks * wanted->step, wanted->step }
+                             : next_panel(p, b, n + TILE_COLUMNS, tiles);
         tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
     }
 }
 
 static void product(const struct product *p)
 {
-    size_t k = 0;
-    do {                                            /* once at least: k may be 0, and c must be zero then */
-        size_t depth = p->k - k < BLOCK_K ? p->k - k : BLOCK_K;
+    size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
+    struct ahead wanted = wanted_by_caller(p);
+    do {                                            /* once at least: k may be 0, and c must be set then */
+        size_t depth = p->k - k < most ? p->k - k : most;
         for (size_t m = 0; m < p->m; m += BLOCK_ROWS) {
+            size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
             struct tile t = {
                 .k = depth,
                 .a = (const real *)p->a + m * p->a_row + k * p->a_col, .a_row = p->a_row, .a_col = p->a_col,
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
-                .from_zero = p->from_zero && k == 0,
+                .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
+                .asks = k == 0 && p->start != ZERO, .ahead.at = p->b,
             };
-            product_block(p, t, p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS);
+            product_block(p, t, rows, &wanted);
+            if (wanted.at)
+                wanted.at += tiles_over(rows, TILE_ROWS) * columns * depth * wanted.step;
         }
         k += depth;
     } while (k < p->k);

@@ -80,18 +80,21 @@ static void load_values(struct back *k, size_t t)
 
 /* ---- products -------------------------------------------------------------------------- */
 
-/* Adds to a plane of K numbers a row, or sets: the gradient of the operand that `source` multiplied. */
-static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source, size_t plane, bool from_zero)
+/* Adds to a plane of K numbers a row, or sets it: the gradient of the operand that `source` multiplied. */
+static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source, size_t plane,
+                                 enum start start)
 {
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct block k = { 0 };
-    for (; next_block(r, source, true, &k); from_zero = false) {
+    for (; next_block(r, source, true, &k); start = AS_IS) {
         struct product p = {
             .m = r->active_end - r->active, .n = r->width, .k = k.count * r->units,
             .a = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .a_row = g->stride[1], .a_col = 1,
             .b = (const real *)w->at + k.weight * w->stride[0], .b_row = w->stride[1], .b_panel = PANEL,
             .c = at_plane(r, plane, r->active), .c_row = r->scratch_row,
-            .from_zero = from_zero,
+            .start = start,
+            .wanted = wanted_after(r, t),
+            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
         };
         r->call->isa->product(&p);
     }
@@ -107,7 +110,7 @@ static void project_back(const struct back *k)
         .a = at_plane(r, k->d_next_h, r->active), .a_row = r->scratch_row, .a_col = 1,
         .b = w->at, .b_row = w->stride[0], .b_panel = PANEL,
         .c = at_plane(r, k->d_next, r->active), .c_row = r->scratch_row,
-        .from_zero = true,
+        .start = ZERO,
     };
     r->call->isa->product(&p);
 }
@@ -118,13 +121,13 @@ static unroll_status recur(const struct back *k, size_t t)
 {
     const struct rnn *r = &k->r;
     if (!r->group) {
-        add_operand_gradient(r, t, FROM_H, carried_plane(k, 0, true), r->projected);
+        add_operand_gradient(r, t, FROM_H, carried_plane(k, 0, true), r->projected ? ZERO : AS_IS);
         return UNROLL_OK;
     }
     struct block any = { 0 };
     if (!next_block(r, FROM_H, true, &any))
         return UNROLL_OK;
-    add_operand_gradient(r, t, FROM_H, k->d_state_h, true);
+    add_operand_gradient(r, t, FROM_H, k->d_state_h, ZERO);
     TRY(sum_over_ranks(r, k->d_state_h));
     for (size_t b = r->active; b < r->active_end; b++)
         add(at_plane(r, k->d_state, b), at_plane(r, k->d_state_h, b) + r->first_unit, r->units);
@@ -210,7 +213,7 @@ static unroll_status backward_step(struct back *k, size_t t)
         clear_entering(k);
         if (r->cell->phases == 2) {
             run_cell_back(k, t, 1);
-            add_operand_gradient(r, t, FROM_LINK, k->d_link, true);
+            add_operand_gradient(r, t, FROM_LINK, k->d_link, ZERO);
             if (r->group)
                 TRY(sum_over_ranks(r, k->d_link));
         }

@@ -43,27 +43,10 @@ static void forget(const struct rnn *r, size_t t)
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
-/* The bias is a product with a column of ones: the same bits as an addition, at the product's speed. */
-static void add_bias(const struct rnn *r, size_t t)
-{
-    static const real one = 1;
-    const struct tensor *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
-    struct block k = { 0 };
-    while (bias->at && next_block(r, FROM_H | FROM_LINK, true, &k)) {
-        struct product p = {
-            .m = r->active_end - r->active, .n = k.count * r->units, .k = 1,
-            .a = &one, .b = (const real *)bias->at + k.weight * bias->stride[0], .b_panel = PANEL,
-            .c = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .c_row = g->stride[1],
-            .from_zero = !(r->cell->input[k.input].from & FROM_X),
-        };
-        r->call->isa->product(&p);
-    }
-}
-
-/* Adds the products of the weights, which are in panels, with the operand in a plane. */
+/* Adds the bias and the products of the weights, which are in panels, with the operand in a plane. */
 static void add_products(const struct rnn *r, size_t t, unsigned source, size_t operand)
 {
-    const struct tensor *g = &r->view[RNN_G];
+    const struct tensor *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
     size_t panel = r->width * PANEL, gate = panels(r->units) * panel;
     bool join = r->units % PANEL == 0;      /* else zeros fill up the last panel of each gate */
     struct block k = { 0 };
@@ -73,7 +56,10 @@ static void add_products(const struct rnn *r, size_t t, unsigned source, size_t 
             .a = at_plane(r, operand, r->active), .a_row = r->scratch_row, .a_col = 1,
             .b = (const real *)r->view[RNN_W].at + k.weight * gate, .b_row = PANEL, .b_panel = panel,
             .c = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .c_row = g->stride[1],
-            .from_zero = !present(r, RNN_BIAS) && !(r->cell->input[k.input].from & FROM_X),
+            .bias = bias->at ? (const real *)bias->at + k.weight * bias->stride[0] : NULL,
+            .start = r->cell->input[k.input].from & FROM_X ? AS_IS : ZERO,
+            .wanted = wanted_after(r, t),
+            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
         };
         r->call->isa->product(&p);
     }
@@ -110,7 +96,7 @@ static void project_rows(const struct rnn *r, size_t b, size_t n)
     struct product p = {
         .m = r->width, .n = n, .k = r->units,
         .a = r->view[RNN_PROJ].at, .a_row = r->view[RNN_PROJ].stride[0], .a_col = 1,
-        .b = m, .b_row = n, .b_panel = PANEL, .c = made, .c_row = n, .from_zero = true,
+        .b = m, .b_row = n, .b_panel = PANEL, .c = made, .c_row = n, .start = ZERO,
     };
     transpose(m, n, h, r->scratch_row, n, r->units);
     r->call->isa->product(&p);
@@ -188,7 +174,6 @@ static unroll_status forward_step(struct rnn *r, size_t t)
     find_active(r, t);
     if (r->active < r->active_end) {
         forget(r, t);
-        add_bias(r, t);
         add_products(r, t, FROM_H, 0);
         run_cell(r, t, 0);
         if (r->cell->phases == 2) {

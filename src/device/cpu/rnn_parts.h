@@ -142,6 +142,15 @@ static void find_active(struct rnn *r, size_t t)
     }
 }
 
+/* The sums or saved values of the step that is done after t; NULL: there is none. */
+static const real *wanted_after(const struct rnn *r, size_t t)
+{
+    bool rising = (r->call->op->direction == 0) == (r->call->op->kind == OP_RNN);
+    if (rising ? t + 1 == r->steps : t == 0)
+        return NULL;
+    return at_step(r, RNN_G, rising ? t + 1 : t - 1, r->active);
+}
+
 /* ---- products -------------------------------------------------------------------------- */
 
 /* Gate inputs with the same sources, side by side in g and in the recurrent weights. */

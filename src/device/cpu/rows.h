@@ -2,25 +2,44 @@
 
 /* ---- sum_rows -------------------------------------------------------------------------- */
 
-enum { SUM_COLUMNS = 64, SUM_VECTORS = SUM_COLUMNS / V_WIDTH };
+/* Of a row as much as there are registers: memory likes long runs. */
+enum { SUM_VECTORS = V_WIDTH == 16 ? 16 : V_WIDTH == 1 ? 64 : 8, SUM_COLUMNS = SUM_VECTORS * V_WIDTH };
 
-/* Adds one leaf of up to SUM_COLUMNS columns. */
-static void sum_leaf(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n, real *sum)
+/* Adds one leaf of n columns, which need all of `vectors`, a constant at each use. */
+CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n,
+                           real *sum, const size_t vectors)
 {
     V leaf_sum[SUM_VECTORS];
-    for (size_t j = 0; j < SUM_VECTORS; j++)
+    const size_t last = n - (vectors - 1) * V_WIDTH;
+#pragma GCC unroll 16
+    for (size_t j = 0; j < vectors; j++)
         leaf_sum[j] = v_const(0);
     for (size_t t = leaf->step.first; t < leaf->step.end; t++)
         for (size_t b = leaf->row.first; b < leaf->row.end; b++) {
             const real *row = dy->at + t * dy->t + b * dy->b + column;
-            for (size_t j = 0; j < SUM_VECTORS && j * V_WIDTH < n; j++)
-                leaf_sum[j] = v_add(leaf_sum[j], load_up_to(row + j * V_WIDTH, n - j * V_WIDTH));
+#pragma GCC unroll 16
+            for (size_t j = 0; j < vectors; j++)
+                leaf_sum[j] = v_add(leaf_sum[j],
+                                    load_up_to(row + j * V_WIDTH, j + 1 < vectors ? V_WIDTH : last));
         }
-    for (size_t j = 0; j < SUM_VECTORS && j * V_WIDTH < n; j++) {
+#pragma GCC unroll 16
+    for (size_t j = 0; j < vectors; j++) {
+        size_t width = j + 1 < vectors ? V_WIDTH : last;
         real *at = sum + j * V_WIDTH;
-        size_t rest = n - j * V_WIDTH;
-        store_up_to(at, v_add(load_up_to(at, rest), leaf_sum[j]), rest);
+        store_up_to(at, v_add(load_up_to(at, width), leaf_sum[j]), width);
     }
+}
+
+static void sum_leaf(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n, real *sum)
+{
+    enum { SOME = SUM_VECTORS / 4, SOME_COLUMNS = SOME * V_WIDTH };
+    size_t c = 0;
+    for (; c + SUM_COLUMNS <= n; c += SUM_COLUMNS)
+        sum_columns(dy, leaf, column + c, SUM_COLUMNS, sum + c, SUM_VECTORS);
+    for (; c + SOME_COLUMNS <= n; c += SOME_COLUMNS)
+        sum_columns(dy, leaf, column + c, SOME_COLUMNS, sum + c, SOME);
+    for (; c < n; c += V_WIDTH)
+        sum_columns(dy, leaf, column + c, n - c < V_WIDTH ? n - c : V_WIDTH, sum + c, 1);
 }
 
 /* This thread's columns of one gate, for all leaves of a shard. */
@@ -30,18 +49,17 @@ static void sum_gate(const struct call *call, uint32_t shard, size_t dy_gate, re
     const struct steps steps = steps_of(dy);
     struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, &call->view[SUM_ROWS_SUM], shard));
     while (leaf_next(&leaves))
-        for (size_t c = column.first; c < column.end; c += SUM_COLUMNS) {
-            size_t n = column.end - c < SUM_COLUMNS ? column.end - c : SUM_COLUMNS;
-            sum_leaf(&steps, &leaves.at, dy_gate + c, n, sum + c);
-        }
+        sum_leaf(&steps, &leaves.at, dy_gate + column.first, column.end - column.first, sum + column.first);
 }
 
 static unroll_status kernel_sum_rows(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *sum = &call->view[SUM_ROWS_SUM];
-    const struct gates g = gates_of(&call->view[SUM_ROWS_DY], 2);
-    const struct range column = my_share(g.units, me, team, 16);
     const size_t gate_stride = sum->rank == 3 ? sum->stride[1] : 0;
+    struct gates g = gates_of(&call->view[SUM_ROWS_DY], 2);
+    if (g.stride == g.units && gate_stride == g.units)          /* side by side they are one */
+        g = (struct gates){ 1, g.count * g.units, 0 };
+    const struct range column = my_share(g.units, me, team, 16);
     for (uint32_t s = 0; s < sum->count[0]; s++)
         for (size_t gate = 0; gate < g.count; gate++) {
             real *to = (real *)sum->at + s * sum->stride[0] + gate * gate_stride;
