@@ -35,4 +35,14 @@ void cpu_flush_denormals(void);
 uint64_t cpu_float_mode(void);
 void cpu_restore_float_mode(uint64_t mode);
 
+/* For loops that look at memory until another thread changes it. */
+static inline void cpu_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 #endif

@@ -21,15 +21,6 @@
 /* A wait inside a time step is a few us; going to sleep and being woken costs about 20. */
 enum { SPIN_NANOSECONDS = 20000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static int64_t nanoseconds(void)
 {
     struct timespec now;
@@ -67,7 +58,7 @@ static bool opens_while_spinning(struct barrier *barrier, unsigned epoch)
         for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
             if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != epoch)
                 return true;
-            pause_briefly();
+            cpu_pause();
         }
     } while (nanoseconds() - begin < SPIN_NANOSECONDS);
     return false;

@@ -5,6 +5,22 @@
 #include <pthread.h>
 #include <string.h>
 
+struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int chunks, enum dtype real)
+{
+    struct plan_config c = plan_config_default();
+    c.real = real;
+    c.T = T;
+    c.B = 4;
+    c.mesh[M_BATCH] = batch;
+    c.mesh[M_LAYER] = layer;
+    c.mesh[M_HIDDEN] = hidden;
+    c.chunks = chunks;
+    c.packed = true;
+    c.lengths = true;
+    c.optimizer = optimizer_find("sgd");
+    return c;
+}
+
 /* ---- inputs by global index ------------------------------------------------------------ */
 
 static uint32_t hash(uint32_t a, uint32_t b, uint32_t c)

@@ -23,22 +23,6 @@ static unroll_model *new_model(const char *cell, int bidirectional, int tied, fl
     return m;
 }
 
-static struct plan_config config_of(int batch, int layer, int hidden, int chunks, enum dtype real)
-{
-    struct plan_config c = plan_config_default();
-    c.real = real;
-    c.T = 12;
-    c.B = 4;
-    c.mesh[M_BATCH] = batch;
-    c.mesh[M_LAYER] = layer;
-    c.mesh[M_HIDDEN] = hidden;
-    c.chunks = chunks;
-    c.packed = true;
-    c.lengths = true;
-    c.optimizer_states = 1;
-    return c;
-}
-
 static void check_against(const struct mesh_run *serial, const unroll_model *m, struct plan_config c,
                           const struct cpu_isa *isa, int threads, const char *name, double tolerance, bool same_bits)
 {
@@ -63,7 +47,7 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
     const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
     unroll_model *m = new_model(cell, bidirectional, tied, dropout);
     struct mesh_run serial;
-    unroll_status status = mesh_open(m, config_of(1, 1, 1, 1, real), isa, 1, &serial);
+    unroll_status status = mesh_open(m, mesh_config(12, 1, 1, 1, 1, real), isa, 1, &serial);
     if (status == UNROLL_OK)
         status = mesh_gradients(&serial);
     if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
@@ -73,7 +57,7 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
         for (int i = 0; i < 3; i++) {
             int batch = 1 + (mesh & 1), layer = 1 + (mesh >> 1 & 1), hidden = 1 + (mesh >> 2 & 1);
             bool same_bits = batch == 1 && hidden == 1;
-            struct plan_config c = config_of(batch, layer, hidden, chunks[i], real);
+            struct plan_config c = mesh_config(12, batch, layer, hidden, chunks[i], real);
             check_against(&serial, m, c, isa, 1, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
             c.lanes = 2;
             if (mesh == 0 || mesh == 2)
@@ -89,7 +73,7 @@ static void check_shards(enum dtype real)
     const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
     unroll_model *m = new_model("lstm", 0, 1, 0.25f);
     struct mesh_run serial;
-    struct plan_config c = config_of(1, 1, 1, 1, real);
+    struct plan_config c = mesh_config(12, 1, 1, 1, 1, real);
     c.shards = 4;
     unroll_status status = mesh_open(m, c, isa, 1, &serial);
     if (status == UNROLL_OK)
@@ -98,7 +82,7 @@ static void check_shards(enum dtype real)
     for (int batch = 1; batch <= 4 && status == UNROLL_OK; batch *= 2)
         for (int layer = 1; layer <= 2; layer++)
             for (int chunks = 1; chunks <= 3; chunks += 2) {
-                struct plan_config cut = config_of(batch, layer, 1, chunks, real);
+                struct plan_config cut = mesh_config(12, batch, layer, 1, chunks, real);
                 cut.shards = 4;
                 check_against(&serial, m, cut, isa, 1, "lstm", 1e-12, true);
             }
@@ -112,11 +96,11 @@ static void check_update(void)
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F64);
     unroll_model *m = new_model("lstm", 0, 1, 0);
     struct mesh_run serial, run;
-    unroll_status status = mesh_open(m, config_of(1, 1, 1, 1, DTYPE_F64), isa, 1, &serial);
+    unroll_status status = mesh_open(m, mesh_config(12, 1, 1, 1, 1, DTYPE_F64), isa, 1, &serial);
     if (status == UNROLL_OK)
         status = mesh_gradients(&serial);
     if (status == UNROLL_OK)
-        status = mesh_open(m, config_of(2, 2, 2, 3, DTYPE_F64), isa, 1, &run);
+        status = mesh_open(m, mesh_config(12, 2, 2, 2, 3, DTYPE_F64), isa, 1, &run);
     if (status == UNROLL_OK)
         status = mesh_gradients(&run);
     if (!CHECK(status == UNROLL_OK, "%s", unroll_last_error()))

@@ -34,22 +34,6 @@ static unroll_model *build(unroll_spec s, const char *cell, const struct cell_ke
     return m;
 }
 
-static struct plan_config config_of(int batch, int layer, int hidden, int chunks, enum dtype real)
-{
-    struct plan_config c = plan_config_default();
-    c.real = real;
-    c.T = 6;
-    c.B = 4;
-    c.mesh[M_BATCH] = batch;
-    c.mesh[M_LAYER] = layer;
-    c.mesh[M_HIDDEN] = hidden;
-    c.chunks = chunks;
-    c.packed = true;
-    c.lengths = true;
-    c.optimizer = optimizer_find("sgd");
-    return c;
-}
-
 /* The kernels of an ISA, with the toy cells instead of the library's. False: not on this machine. */
 static bool toy_isa(enum isa isa, enum dtype real, struct cpu_isa *out)
 {
@@ -146,7 +130,7 @@ static void check_cuts(const struct mesh_run *serial, plan_maker *make, const un
 {
     for (int way = 0; way < 16; way++) {
         int batch = 1 + (way & 1), layer = 1 + (way >> 1 & 1), hidden = 1 + (way >> 2 & 1);
-        struct plan_config c = config_of(batch, layer, hidden, way >> 3 ? 3 : 1, DTYPE_F64);
+        struct plan_config c = mesh_config(6, batch, layer, hidden, way >> 3 ? 3 : 1, DTYPE_F64);
         c.lanes = way >> 3 ? 2 : 1;
         check_against(serial, make, m, c, isa, c.lanes, batch == 1 && hidden == 1);
     }
@@ -157,7 +141,7 @@ static void check_isas(plan_maker *make, const unroll_model *m, void (*change)(s
 {
     struct mesh_run serial;
     struct cpu_isa isa;
-    struct plan_config c = config_of(1, 1, 1, 1, DTYPE_F32);
+    struct plan_config c = mesh_config(6, 1, 1, 1, 1, DTYPE_F32);
     toy_isa(ISA_SCALAR, DTYPE_F32, &isa);
     change(&isa);
     if (make_gradients(make, m, c, &isa, 1, &serial))
@@ -176,7 +160,7 @@ static void check_in_double(plan_maker *make, const unroll_model *m, void (*chan
     struct cpu_isa isa;
     toy_isa(ISA_SCALAR, DTYPE_F64, &isa);
     change(&isa);
-    if (make_gradients(make, m, config_of(1, 1, 1, 1, DTYPE_F64), &isa, 1, &serial)) {
+    if (make_gradients(make, m, mesh_config(6, 1, 1, 1, 1, DTYPE_F64), &isa, 1, &serial)) {
         check_cuts(&serial, make, m, &isa);
         check_slopes(&serial, m->spec.cell);
     }
@@ -207,7 +191,7 @@ static void check_unknown_cell(void)
     unroll_model *m = build(spec_of(0), "toy", toys_scalar);
     struct mesh_run run;
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
-    unroll_status status = mesh_open(m, config_of(1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
+    unroll_status status = mesh_open(m, mesh_config(6, 1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
     CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "no cell 'toy'"), "%d %s", (int)status,
           unroll_last_error());
     mesh_close(&run);
@@ -337,7 +321,7 @@ static void check_price(const unroll_model *m)
     struct cpu_isa isa = *cpu_isa_find(ISA_SCALAR, DTYPE_F64);
     int found = 0;
     add_scale(&isa);
-    if (make_gradients(plan_with_scale, m, config_of(1, 1, 1, 3, DTYPE_F64), &isa, 1, &run))
+    if (make_gradients(plan_with_scale, m, mesh_config(6, 1, 1, 1, 3, DTYPE_F64), &isa, 1, &run))
         for (int i = 0; i < run.plan[0]->ops; i++) {
             const struct op *op = &run.plan[0]->op[i];
             if (op->kind != op_scale)
@@ -357,7 +341,7 @@ static void check_unknown_kind(const unroll_model *m)
 {
     struct mesh_run run;
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
-    unroll_status status = mesh_open_with(plan_with_scale, m, config_of(1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
+    unroll_status status = mesh_open_with(plan_with_scale, m, mesh_config(6, 1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
     CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "can't do 'scale'"), "%d %s",
           (int)status, unroll_last_error());
     mesh_close(&run);

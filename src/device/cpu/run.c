@@ -7,15 +7,6 @@
 /* Waiting for another lane mostly takes microseconds; then the thread sleeps. */
 enum { LOOKS_BEFORE_SLEEP = 4000 };
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static bool failed(struct instance *in)
 {
     return atomic_load(&in->error) != UNROLL_OK;
@@ -60,7 +51,7 @@ static bool wait_for_others(struct instance *in, const struct op *op)
     for (int i = 0; i < LOOKS_BEFORE_SLEEP; i++) {
         if (failed(in) || may_begin(in, op))
             return !failed(in);
-        pause_briefly();
+        cpu_pause();
     }
     pthread_mutex_lock(&in->lock);
     atomic_fetch_add(&in->sleepers, 1);
