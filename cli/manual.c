@@ -263,7 +263,7 @@ static void roff_surroundings(void)
          "items_per_second, seconds\n"
          ".TP\n.B events.out.tfevents.*\nthe same for TensorBoard: loss/train, loss/validation, norm,\n"
          "learning_rate, items_per_second\n"
-         ".TP\n.B ckpt/step\\-N/\nthe newest and the best checkpoint\n"
+         ".TP\n.B ckpt/step\\-N/\nthe newest checkpoints (--keep) and the best\n"
          ".TP\n.B model.safetensors\nthe weights at the end of the run\n"
          ".SH SIGNALS\n"
          "SIGINT, SIGTERM and SIGHUP save a checkpoint and end with 75; a second SIGINT ends at once.\n"

@@ -142,6 +142,8 @@ OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates",
        .derived = "with each validation",
        RANGE(1, INFINITY), .scope = FREE, .group = "Run", .commands = IN(TRAIN),
        .doc = "write checkpoints more often")
+OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000),
+       .scope = FREE, .group = "Run", .commands = IN(TRAIN), .doc = "keep so many of the newest, and the best")
 OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000),
        .scope = FREE, .group = "Run", .commands = IN(TRAIN),
        .doc = "show what the model writes, on a terminal (elsewhere only when asked); 0: never")

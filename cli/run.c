@@ -340,9 +340,23 @@ static void remove_unfinished_files(const struct run *run)
         closedir(entries);
 }
 
+/* How many checkpoints are newer than that of `step`. */
+static int64_t newer(const char *directory, int64_t step)
+{
+    struct dirent *entry;
+    int64_t count = 0;
+
+    DIR *entries = opendir(directory);
+    while (entries && (entry = readdir(entries)))
+        count += step_of(entry->d_name) > step;
+    if (entries)
+        closedir(entries);
+    return count;
+}
+
 /* A checkpoint that nobody needs, or what a killed process had begun to write. What can't be removed is
  * only untidy, so failures are not reported. */
-static void tidy(const struct run *run)
+static void tidy(const struct run *run, int64_t keep)
 {
     char directory[PATH_MAX], path[PATH_MAX];
     struct dirent *entry;
@@ -351,7 +365,7 @@ static void tidy(const struct run *run)
     DIR *entries = opendir(directory);
     while (entries && (entry = readdir(entries))) {
         int64_t step = step_of(entry->d_name);
-        bool old = step >= 0 && step != run->newest && step != run->best;
+        bool old = step >= 0 && step != run->best && newer(directory, step) >= keep;
         if (!old && !is_unfinished(entry->d_name))
             continue;
         join(path, directory, entry->d_name);
@@ -361,7 +375,7 @@ static void tidy(const struct run *run)
         closedir(entries);
 }
 
-unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step)
+unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, int64_t keep)
 {
     char path[PATH_MAX];
 
@@ -372,7 +386,7 @@ unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step)
     if (status != UNROLL_OK)
         return complain_library(status);
     run->newest = step;
-    tidy(run);
+    tidy(run, keep);
     return UNROLL_OK;
 }
 
@@ -488,7 +502,7 @@ unroll_status run_open(struct run *run, const char *directory)
     if (status != UNROLL_OK)
         return status;
     remove_unfinished_files(run);
-    tidy(run);
+    tidy(run, INT64_MAX);                              /* only what was left unfinished */
     return UNROLL_OK;
 }
 

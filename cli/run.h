@@ -1,5 +1,5 @@
 /* The directory of a run: config.json, metrics.jsonl and the same for TensorBoard (events.h), ckpt/step-N/
- * (the newest and the best) and at the end model.safetensors. Not what is in a checkpoint: the library
+ * (the newest ones and the best) and at the end model.safetensors. Not what is in a checkpoint: the library
  * writes that. */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
@@ -40,9 +40,9 @@ void run_close(struct run *run);
 
 unroll_status run_write_settings(const struct run *run, const struct settings *settings);
 unroll_status run_report(struct run *run, const struct report *report);
-/* Writes a checkpoint unless there is one of this step, and removes those that are neither the newest nor
- * the best. */
-unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step);
+/* Writes a checkpoint unless there is one of this step, and removes those that are neither among the `keep`
+ * newest nor the best. */
+unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, int64_t keep);
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
 /* "unroll train --resume DIR" */
 void run_say_resume(const struct run *run);

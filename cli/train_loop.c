@@ -217,7 +217,8 @@ static unroll_status report(struct loop *loop, double validation)
 
 static unroll_status save(struct loop *loop)
 {
-    unroll_status status = run_save(&loop->t->run, loop->t->trainer, loop->progress.step);
+    unroll_status status = run_save(&loop->t->run, loop->t->trainer, loop->progress.step,
+                                    integer_of(loop->t->settings, OPTION_KEEP));
 
     loop->save_failed = status != UNROLL_OK;
     return status;

@@ -368,6 +368,9 @@ refuses "run is being trained" 2 train --resume killed --quiet
 sleep 0.2; kill -KILL $child; wait $child 2> /dev/null
 unroll train --resume killed --quiet
 holds "resume after SIGKILL is bit-exact" cmp -s killed/model.safetensors straight/model.safetensors
+unroll train text.txt --hidden 8 --batch 4 --bptt 8 --steps 40 --save-every 5 --keep 4 --val 0 --quiet --out kept \
+    >log 2>&1
+holds "the four newest are kept" test "$(ls kept/ckpt | tr '\n' ' ')" = "step-25 step-30 step-35 step-40 "
 holds "newest and best are kept" test "$(ls killed/ckpt | wc -l)" -le 2
 
 begin asked
