@@ -43,12 +43,22 @@ static bool is_packed(const struct plan *p, const struct parameter *q)
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
+static bool is_narrow(const struct plan *p)
+{
+    return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
+}
+
 static unroll_status add_copy(struct plan *p, int master)
 {
+    enum { MOST_INT8_PRODUCTS = 131072 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
+    enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
+    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > MOST_INT8_PRODUCTS)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
+                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], MOST_INT8_PRODUCTS);
+    int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
     p->buffer[copy].layout = LAYOUT_PANELS;
@@ -199,6 +209,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     const struct cell_declaration *cell = p->model->declaration;
     uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
+    uint32_t bytes = c->weights == DTYPE_I8;            /* a plane for h in bytes, and where K = 1 more width */
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
@@ -214,8 +225,8 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2, AX_B, B, AX_K,
-                                 K > U ? K : U), &ok);
+                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2 + bytes, AX_B, B, AX_K,
+                                 K + bytes > U ? K + bytes : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
@@ -225,6 +236,20 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     if (others)
         p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
     return UNROLL_OK;
+}
+
+/* A product with int8 weights writes its operand as bytes, four in a place, and a scale (device/cpu/narrow.h). */
+static unroll_status add_operand_room(struct plan *p, const char *name, struct op *op)
+{
+    const struct view *x = &op->view[GEMM_X];
+    if (p->config.weights != DTYPE_I8)
+        return UNROLL_OK;
+    char full[sizeof p->buffer->name];
+    snprintf(full, sizeof full, "%s.operand", name);
+    int made = add(p, full, DTYPE_F32, SEG_SCRATCH,
+                   SHAPE3(AX_T, x->count[0], AX_B, x->count[1], AX_K, (x->count[2] + 3) / 4 + 1));
+    op->view[GEMM_SCRATCH] = view_of(p, made, WRITE);
+    return made < 0 ? UNROLL_RESOURCE : UNROLL_OK;
 }
 
 /* The input product: all gates that see x, for all steps at once. */
@@ -237,6 +262,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_Y] = view_of(p, g, WRITE);
     view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
     op.direction = direction;
+    TRY(add_operand_room(p, p->buffer[g].name, &op));
     return plan_push(p, &op);
 }
 
@@ -330,6 +356,7 @@ static unroll_status lower_head(struct plan *p, int x, int *z)
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
     op.view[GEMM_Y] = view_of(p, *z, WRITE);
+    TRY(add_operand_room(p, "z", &op));
     return plan_push(p, &op);
 }
 

@@ -14,11 +14,13 @@ static uint64_t aligned(uint64_t bytes)
 
 static uint64_t buffer_bytes(const struct buffer *b)
 {
-    uint64_t n = dtype_size(b->dtype);
-    for (int i = 0; i < b->rank; i++) {
-        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
-        n *= lanes ? (b->size[i] + PANEL - 1) / PANEL * PANEL : b->size[i];
-    }
+    bool panels = b->layout == LAYOUT_PANELS;
+    uint64_t n = panels ? cell_bytes(b->dtype) : dtype_size(b->dtype);
+    for (int i = 0; i < b->rank; i++)
+        if (panels && i == b->rank - 2)
+            n *= (b->size[i] + PANEL - 1) / PANEL * PANEL;
+        else
+            n *= panels && i == b->rank - 1 ? cells_of(b->dtype, b->size[i]) : b->size[i];
     return n;
 }
 

@@ -142,23 +142,33 @@ static unroll_status kernel_norm(const struct call *call, int me, int team, stru
 
 /* ---- pack ------------------------------------------------------------------------------ */
 
+/* The cells of one unit; row NULL: there is none. */
+static void pack_unit(const struct call *call, enum dtype dtype, void *to, const void *row, size_t width)
+{
+    bool narrow = dtype == DTYPE_BF16 || dtype == DTYPE_I8;
+    if (narrow && row)
+        call->isa->pack_narrow(dtype, to, PANEL, row, width);
+    else
+        for (size_t i = 0; i < cells_of(dtype, width); i++)
+            ((real *)to)[i * PANEL] = row ? ((const real *)row)[i] : 0;
+}
+
 /* [(G), U, K] dense to panels (plan.h). */
 static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = panels(units);
     const size_t rows = tensor_rows(from), all = rows / units * in_gate;
+    const enum dtype dtype = call->view[PACK_TO].dtype;
     const struct range panel = my_share(all, me, team, 1);
     size_t done = 0;
     for (size_t p = panel.first; p < panel.end; p++) {
         size_t gate = p / in_gate, unit = p % in_gate * PANEL;
         size_t n = units - unit < PANEL ? units - unit : PANEL;
-        real *to = (real *)call->view[PACK_TO].at + p * width * PANEL;
-        for (size_t u = 0; u < PANEL; u++) {
-            const real *row = u < n ? tensor_row(from, gate * units + unit + u) : NULL;
-            for (size_t k = 0; k < width; k++)
-                to[k * PANEL + u] = row ? row[k] : 0;
-        }
+        char *to = (char *)call->view[PACK_TO].at + p * panel_bytes(dtype, width);
+        for (size_t u = 0; u < PANEL; u++)
+            pack_unit(call, dtype, to + u * cell_bytes(dtype),
+                      u < n ? tensor_row(from, gate * units + unit + u) : NULL, width);
         done += n;
     }
     count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);

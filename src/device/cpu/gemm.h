@@ -38,9 +38,12 @@ static struct gates gates_of(const struct tensor *x, int leading)
 /* ---- gemm ------------------------------------------------------------------------------ */
 
 struct gemm {
-    struct steps x, y;
-    const real *w, *bias;
+    struct steps x, y;                                      /* x: the operand of the product, see quantize_rows */
+    const char *w;
+    const real *bias;
+    product_kernel *product;
     size_t k, gates, units, y_gate, bias_gate, panels;      /* panels of one gate */
+    size_t w_panel;                                         /* bytes */
 };
 
 /* Gates that fill their panels and lie side by side are one wide gate. */
@@ -52,8 +55,10 @@ static struct gemm gemm_of(const struct call *call)
     if (g.units % PANEL == 0 && g.stride == g.units && bias_gate == g.units)
         g = (struct gates){ 1, g.count * g.units, g.count * g.units };
     return (struct gemm){
-        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .bias = bias->at,
-        .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride, .bias_gate = bias_gate,
+        .x = steps_of(call->view[GEMM_SCRATCH].at ? &call->view[GEMM_SCRATCH] : x), .y = steps_of(y),
+        .w = call->view[GEMM_W].at, .bias = bias->at,
+        .product = product_with(call->isa, call->view[GEMM_W].dtype),
+        .w_panel = panel_bytes(call->view[GEMM_W].dtype, tensor_width(x)), .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride, .bias_gate = bias_gate,
         .panels = panels(g.units),
     };
 }
@@ -73,10 +78,11 @@ static void gemm_run(const struct call *call, const struct gemm *g, size_t row, 
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
     size_t columns = columns_in(g, panel);
     real *y = steps_at(&g->y, row) + gate * g->y_gate + unit;
-    call->isa->product(&(struct product){
+    g->product(&(struct product){
         .m = rows, .n = columns, .k = g->k,
         .a = steps_at(&g->x, row), .a_row = g->x.b, .a_col = 1,
-        .b = g->w + panel.first * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL,
+        .b = g->w + panel.first * g->w_panel, .b_row = PANEL,
+        .b_panel = g->w_panel / cell_bytes(call->view[GEMM_W].dtype),
         .c = y, .c_row = g->y.b, .start = ZERO,
         .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
     });
@@ -97,11 +103,27 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
     }
 }
 
+/* Int8 weights want their operand in bytes. The team divides its rows, whatever it divides of the product. */
+static void quantize_rows(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *x = &call->view[GEMM_X], *scratch = &call->view[GEMM_SCRATCH];
+    const struct steps from = steps_of(x), to = steps_of(scratch);
+    const size_t rows = tensor_rows(x);
+    const struct range row = my_share(rows, me, team, 1);
+    if (!scratch->at)
+        return;
+    for (size_t r = row.first; r < row.end; r++)
+        call->isa->quantize(steps_at(&from, r), tensor_width(x), steps_at(&to, r));
+    count_slices(work, call, GEMM_SCRATCH, row, rows);
+    barrier_wait(call->barrier);
+}
+
 static unroll_status kernel_gemm(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *y = &call->view[GEMM_Y];
     const struct gemm g = gemm_of(call);
     struct portion part = my_portion((size_t)y->count[0] * y->count[1], g.gates * g.panels, 1, me, team);
+    quantize_rows(call, me, team, work);
     gemm_part(call, &g, part.row, part.column);
 
     size_t columns = columns_in(&g, part.column);

@@ -2,7 +2,7 @@
  * changes in place; views that are kept get copies. Included after rnn_parts.h, not a header of its own.
  *
  * Planes: the states (the first is the whole h; of the others the own units are used), the links, two
- * for messages or for the transposes of a projection. */
+ * for messages or for the transposes of a projection, one for the operand in bytes of int8 weights. */
 
 static size_t link_plane(const struct rnn *r)
 {
@@ -43,25 +43,38 @@ static void forget(const struct rnn *r, size_t t)
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
+/* Int8 weights want their operand in bytes: in one more plane. Returns the plane of the operand. */
+static size_t quantized(const struct rnn *r, size_t operand)
+{
+    size_t plane = spare_plane(r) + 2;
+    if (r->view[RNN_W].dtype != DTYPE_I8)
+        return operand;
+    for (size_t b = r->active; b < r->active_end; b++)
+        r->call->isa->quantize(at_plane(r, operand, b), r->width, at_plane(r, plane, b));
+    return plane;
+}
+
 /* Adds the bias and the products of the weights, which are in panels, with the operand in a plane. */
 static void add_products(const struct rnn *r, size_t t, unsigned source, size_t operand)
 {
-    const struct tensor *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
-    size_t panel = r->width * PANEL, gate = panels(r->units) * panel;
+    const struct tensor *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS], *w = &r->view[RNN_W];
+    size_t panel = panel_bytes(w->dtype, r->width), gate = panels(r->units) * panel;
+    product_kernel *product = product_with(r->call->isa, w->dtype);
     bool join = r->units % PANEL == 0;      /* else zeros fill up the last panel of each gate */
+    operand = quantized(r, operand);
     struct block k = { 0 };
     while (next_block(r, source, join, &k)) {
         struct product p = {
             .m = r->active_end - r->active, .n = k.count * r->units, .k = r->width,
             .a = at_plane(r, operand, r->active), .a_row = r->scratch_row, .a_col = 1,
-            .b = (const real *)r->view[RNN_W].at + k.weight * gate, .b_row = PANEL, .b_panel = panel,
+            .b = (const char *)w->at + k.weight * gate, .b_row = PANEL, .b_panel = panel / cell_bytes(w->dtype),
             .c = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .c_row = g->stride[1],
             .bias = bias->at ? (const real *)bias->at + k.weight * bias->stride[0] : NULL,
             .start = r->cell->input[k.input].from & FROM_X ? AS_IS : ZERO,
             .wanted = wanted_after(r, t),
             .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
         };
-        r->call->isa->product(&p);
+        product(&p);
     }
 }
 

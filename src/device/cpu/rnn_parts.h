@@ -205,7 +205,7 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         .scratch_row = scratch->stride[1], .plane = scratch->stride[0],
         .group = call->op->group >= 0 ? &call->plan->group[call->op->group] : NULL,
     };
-    size_t planes = planes_per_state * r->states + r->links + 2;
+    size_t planes = planes_per_state * r->states + r->links + 2 + (call->view[RNN_W].dtype == DTYPE_I8);
     if (scratch->count[0] < planes)
         return fail(UNROLL_FAILURE, "the scratch of a %s has %u planes; fix: give it %zu", cell->name,
                     (unsigned)scratch->count[0], planes);
