@@ -51,6 +51,7 @@ struct unroll_model {
     enum dtype  store_real;             /* what the store's numbers are */
     enum dtype  store_weights;          /* and its packed copies, if they are narrower */
     int         sessions;
+    uint64_t    changes;                /* of the weights in the store */
     bool        training;               /* one of them trains */
 };
 
