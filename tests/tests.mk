@@ -1,11 +1,11 @@
 # The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
 # threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
-FLAGS_toys_one_register = -mavx512f
+FLAGS_toys_one_register = $(ISA_avx512)
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy \
-    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_nan \
+    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_refusals \
@@ -16,6 +16,7 @@ FUZZERS = json safetensors npy text
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
 OF_cells/check_simd     = $(TOYS:tests/%.c=%)
+OF_cells/check_fused    = $(TOYS:tests/%.c=%)
 OF_cells/check_scan     = cells/toy_records
 OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records

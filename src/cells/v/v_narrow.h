@@ -3,10 +3,9 @@
  *
  * vc_dot(sum, x, w) is sum + x0 w0 + x1 w1 + x2 w2 + x3 w3 with x unsigned and w signed bytes, modulo 2^32
  * and so exact in any order; AVX-512 has an instruction for it if it has VNNI. */
-#ifndef V_NARROW_H
-#define V_NARROW_H
+#ifndef V_NARROW
+#define V_NARROW
 #include <stdint.h>
-#include "base/dtype.h"
 
 #if V_WIDTH == 16 && defined(__AVX512BW__)
 
@@ -20,6 +19,7 @@ CELL_CODE V  vc_second_bf16(VC a)
 {
     return _mm512_castsi512_ps(_mm512_and_si512(a, _mm512_set1_epi32((int)0xffff0000u)));
 }
+CELL_CODE VC vc_bits(V a)               { return _mm512_castps_si512(a); }
 CELL_CODE V  vc_to_float(VC a)          { return _mm512_cvtepi32_ps(a); }
 
 #if defined(__AVX512VNNI__)
@@ -47,6 +47,7 @@ CELL_CODE V  vc_second_bf16(VC a)
 {
     return _mm256_castsi256_ps(_mm256_and_si256(a, _mm256_set1_epi32((int)0xffff0000u)));
 }
+CELL_CODE VC vc_bits(V a)               { return _mm256_castps_si256(a); }
 CELL_CODE V  vc_to_float(VC a)          { return _mm256_cvtepi32_ps(a); }
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {
@@ -69,6 +70,7 @@ CELL_CODE V  vc_second_bf16(VC a)
 {
     return vreinterpretq_f32_u32(vandq_u32(a, vdupq_n_u32(0xffff0000u)));
 }
+CELL_CODE VC vc_bits(V a)               { return vreinterpretq_u32_f32(a); }
 CELL_CODE V  vc_to_float(VC a)          { return vcvtq_f32_s32(vreinterpretq_s32_u32(a)); }
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {
@@ -90,8 +92,9 @@ typedef uint32_t VC;
 CELL_CODE VC vc_load(const void *p)     { VC a; memcpy(&a, p, sizeof a); return a; }
 CELL_CODE VC vc_const(uint32_t cell)    { return cell; }
 CELL_CODE VC vc_sub(VC a, VC b)         { return a - b; }
-CELL_CODE V  vc_first_bf16(VC a)        { return f32_from_bits(a << 16); }
-CELL_CODE V  vc_second_bf16(VC a)       { return f32_from_bits(a & 0xffff0000u); }
+CELL_CODE V  vc_first_bf16(VC a)        { return v_of_bits(a << 16); }
+CELL_CODE V  vc_second_bf16(VC a)       { return v_of_bits(a & 0xffff0000u); }
+CELL_CODE VC vc_bits(V a)               { return v_bits_of(a); }
 CELL_CODE V  vc_to_float(VC a)          { return (float)(int32_t)a; }
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {

@@ -6,6 +6,7 @@
  * A row of zeros, or of numbers below 127 * FLT_MIN, has the scale zero. A row that holds a NaN or an infinity
  * has the scale NaN, and so has every sum that it enters. */
 #include "cells/v/v_narrow.h"
+#include "base/dtype.h"
 #include <float.h>
 #include <string.h>
 

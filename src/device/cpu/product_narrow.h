@@ -79,7 +79,6 @@ CELL_CODE void bf16_tile_of(const struct narrow_tile *tile, const size_t rows, c
 CELL_CODE void int8_dots(VC sum[][NARROW_WIDE], const struct narrow_tile *t, const size_t rows, const size_t vectors)
 {
     const char *b = t->b;
-    const uint32_t *a = (const uint32_t *)(const void *)t->a;
     for (size_t quad = 0; quad < operand_cells(t->k) - 1; quad++, b += PANEL * 4) {
         VC w[NARROW_WIDE];
 #pragma GCC unroll 8
@@ -87,7 +86,7 @@ CELL_CODE void int8_dots(VC sum[][NARROW_WIDE], const struct narrow_tile *t, con
             w[j] = vc_load(narrow_at(b, t->b_panel, j));
 #pragma GCC unroll 8
         for (size_t r = 0; r < rows; r++) {
-            VC x = vc_const(a[r * t->a_row + quad]);
+            VC x = vc_bits(v_const(t->a[r * t->a_row + quad]));
 #pragma GCC unroll 8
             for (size_t j = 0; j < vectors; j++)
                 sum[r][j] = vc_dot(sum[r][j], x, w[j]);
