@@ -156,7 +156,7 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op,
         return UNROLL_OK;
     const char *name = in->plan->model->declaration->name;
     *cell = cell_find(in->isa->cells, name);
-    if (!*cell)
+    if (!*cell || !(*cell)->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;
 }
