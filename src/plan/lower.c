@@ -35,7 +35,7 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter in panels? A tied embedding is a head too. */
+/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
 static bool is_packed(const struct plan *p, const struct parameter *q)
 {
     return p->config.packed &&
@@ -48,9 +48,9 @@ static bool is_narrow(const struct plan *p)
     return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
 }
 
-static unroll_status add_copy(struct plan *p, int master)
+static unroll_status add_copy(struct plan *p, int master, enum layout layout)
 {
-    enum { MOST_INT8_PRODUCTS = 131072 };               /* of at most 127 * 127, in an int32 */
+    enum { MOST_INT8_PRODUCTS = 131064 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
@@ -61,7 +61,7 @@ static unroll_status add_copy(struct plan *p, int master)
     int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
-    p->buffer[copy].layout = LAYOUT_PANELS;
+    p->buffer[copy].layout = layout;
     p->buffer[copy].copy_of = master;
     return UNROLL_OK;
 }
@@ -120,7 +120,7 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (is_packed(p, q))
-            TRY(add_copy(p, master));
+            TRY(add_copy(p, master, q->role == PARAM_W_HH ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -209,7 +209,6 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     const struct cell_declaration *cell = p->model->declaration;
     uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
-    uint32_t bytes = c->weights == DTYPE_I8;            /* a plane for h in bytes, and where K = 1 more width */
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
@@ -224,9 +223,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2 + bytes, AX_B, B, AX_K,
-                                 K + bytes > U ? K + bytes : U), &ok);
+                          SHAPE3(AX_G, planes, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
@@ -236,20 +235,6 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     if (others)
         p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
     return UNROLL_OK;
-}
-
-/* A product with int8 weights writes its operand as bytes, four in a place, and a scale (device/cpu/narrow.h). */
-static unroll_status add_operand_room(struct plan *p, const char *name, struct op *op)
-{
-    const struct view *x = &op->view[GEMM_X];
-    if (p->config.weights != DTYPE_I8)
-        return UNROLL_OK;
-    char full[sizeof p->buffer->name];
-    snprintf(full, sizeof full, "%s.operand", name);
-    int made = add(p, full, DTYPE_F32, SEG_SCRATCH,
-                   SHAPE3(AX_T, x->count[0], AX_B, x->count[1], AX_K, (x->count[2] + 3) / 4 + 1));
-    op->view[GEMM_SCRATCH] = view_of(p, made, WRITE);
-    return made < 0 ? UNROLL_RESOURCE : UNROLL_OK;
 }
 
 /* The input product: all gates that see x, for all steps at once. */
@@ -262,7 +247,6 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_Y] = view_of(p, g, WRITE);
     view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
     op.direction = direction;
-    TRY(add_operand_room(p, p->buffer[g].name, &op));
     return plan_push(p, &op);
 }
 
@@ -356,7 +340,6 @@ static unroll_status lower_head(struct plan *p, int x, int *z)
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
     op.view[GEMM_Y] = view_of(p, *z, WRITE);
-    TRY(add_operand_room(p, "z", &op));
     return plan_push(p, &op);
 }
 

@@ -14,13 +14,13 @@ static uint64_t aligned(uint64_t bytes)
 
 static uint64_t buffer_bytes(const struct buffer *b)
 {
-    bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS;
-    uint64_t n = panels ? cell_bytes(b->dtype) : dtype_size(b->dtype);
-    for (int i = 0; i < b->rank; i++)
-        if ((panels && i == b->rank - 2) || (columns && i == b->rank - 1))
-            n *= (b->size[i] + PANEL - 1) / PANEL * PANEL;
-        else
-            n *= panels && i == b->rank - 1 ? cells_of(b->dtype, b->size[i]) : b->size[i];
+    bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
+    uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
+    for (int i = 0; i < b->rank; i++) {
+        bool unit = i == b->rank - 2, last = i == b->rank - 1;
+        uint32_t grain = (panels && unit) || (columns && last) ? PANEL : tiles && unit ? CELL_TILE : 1;
+        n *= (panels || tiles) && last ? cells_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
+    }
     return n;
 }
 

@@ -116,13 +116,13 @@ enum op_kind {
 /* Where each kind finds its views. Slots that an operation does without are absent (NONE). */
 enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
 enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
-enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y, GEMM_SCRATCH };        /* W dense or in panels; x in bytes if W is int8 */
+enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y };                      /* W dense or in panels */
 enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };                      /* W dense or in columns */
 enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
 enum { SUM_ROWS_DY, SUM_ROWS_SUM };
 enum {                                                           /* rnn and rnn_back share these */
     RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
-    RNN_W,              /* [G',U,K]     recurrent weights: in panels (rnn), in columns (rnn_back) */
+    RNN_W,              /* [G',U,K]     recurrent weights: gates side by side (rnn), in columns (rnn_back) */
     RNN_BIAS,           /* [G',U]       */
     RNN_VECTOR,         /* [V,U]        weights per unit (peepholes) */
     RNN_PROJ,           /* [P,U]        h = P m */
@@ -162,7 +162,8 @@ enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
     LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
-    LAYOUT_COLUMNS      /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
+    LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
+    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
 };
 enum { PANEL = 32 };
 

@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "cells/cell.h"
 #include "comm/comm.h"
+#include "device/cpu/division.h"
 #include "plan/plan.h"
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
@@ -52,6 +53,7 @@ struct call {
     struct tensor         view[OP_VIEWS];
     struct comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+    enum division         division;     /* of steps over the team, where it is forced */
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.
@@ -84,6 +86,9 @@ struct product {
  *     c[m][n] = fma((float)(sum of q_a[m][k] q_b[k][n]), scale_b[n] * scale_a[m], start + bias[n])
  * where the sum is exact. */
 typedef void product_kernel(const struct product *);
+
+/* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
+enum { OPERAND_ROOM = 32768 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.
  * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
