@@ -316,6 +316,8 @@ static unroll_status forward_steps(struct forward *f)
     return UNROLL_OK;
 }
 
+/* ---- the whole ------------------------------------------------------------------------- */
+
 unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work *work)
 {
     struct forward f;
