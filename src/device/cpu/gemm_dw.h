@@ -1,13 +1,16 @@
 /* gemm_dw: dW += dy^T x over rows of the batch and steps, in the leaves of leaves.h. x is at the step
- * or the state that enters it. Rows of a leaf are copied side by side, so the product sees plain
+ * or the state that enters it. Rows that count are copied side by side, so the product sees plain
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
-/* A block that stays in the L2 cache: units and columns of dW, rows of a leaf. */
-enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256 };
+/* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the units whose sums
+ * wait there while a leaf of more rows goes by. */
+enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256, DW_WAITING = 4 * DW_UNITS };
 
 struct dw {
     const struct call *call;
     struct steps dy, x;
+    struct gates gates;                     /* of dy; side by side they are one */
+    size_t dw_row, dw_gate;
     const int32_t *lengths;
     const uint8_t *reset;
     const real    *init;
@@ -16,13 +19,25 @@ struct dw {
 
 static struct dw dw_of(const struct call *call)
 {
-    const struct tensor *v = call->view;
+    const struct tensor *v = call->view, *dw = &v[GEMM_DW_DW];
+    const size_t row = dw->stride[dw->rank - 2], gate = dw->rank == 4 ? dw->stride[1] : 0;
+    struct gates g = gates_of(&v[GEMM_DW_DY], 2);
+    if (g.stride == g.units && (g.count == 1 || gate == g.units * row))
+        g = (struct gates){ 1, g.count * g.units, 0 };
     return (struct dw){
         .call = call, .dy = steps_of(&v[GEMM_DW_DY]), .x = steps_of(&v[GEMM_DW_X]),
+        .gates = g, .dw_row = row, .dw_gate = gate,
         .lengths = v[GEMM_DW_LENGTHS].at, .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
         .reset_t = v[GEMM_DW_RESET].stride[0], .init_b = v[GEMM_DW_INIT].stride[0],
         .steps = v[GEMM_DW_X].count[0], .origin_t = v[GEMM_DW_X].origin[0],
     };
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+static bool counts(const struct dw *d, size_t t, size_t b)
+{
+    return !d->lengths || (int64_t)(d->origin_t + t) < d->lengths[b];
 }
 
 /* The state that enters step t of row b; NULL: zeros. */
@@ -38,38 +53,45 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
     return d->x.at + (d->call->op->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
 }
 
-/* Up to DW_ROWS rows of a leaf: where they lie, and columns of their x in panels. */
+/* How many rows of a leaf count. */
+static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
+{
+    size_t n = 0;
+    if (!d->lengths)
+        return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
+    for (size_t t = leaf->step.first; t < leaf->step.end; t++)
+        for (size_t b = leaf->row.first; b < leaf->row.end; b++)
+            n += counts(d, t, b);
+    return n;
+}
+
+/* Rows that are summed together: of several whole leaves, a chain for each, or some of one leaf; and columns of
+ * their x in panels. */
 struct dw_rows {
-    size_t count;
+    size_t count, chains, end[DW_ROWS];
     const real *dy[DW_ROWS], *x[DW_ROWS];
     real panel[DW_ROWS * DW_COLUMNS];
 };
 
-static size_t leaf_size(const struct leaf *leaf)
+/* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
+static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_rows *r)
 {
-    return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
-}
-
-static void find_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct dw_rows *r)
-{
-    size_t batch = leaf->row.end - leaf->row.first, left = leaf_size(leaf) - first;
-    size_t t = leaf->step.first + first / batch, b = leaf->row.first + first % batch;
-    r->count = left < DW_ROWS ? left : DW_ROWS;
-    for (size_t i = 0; i < r->count; i++) {
-        r->dy[i] = d->dy.at + t * d->dy.t + b * d->dy.b;
-        r->x[i] = d->call->op->shift ? entering(d, t, b) : d->x.at + t * d->x.t + b * d->x.b;
-        if (++b == leaf->row.end) {
-            b = leaf->row.first;
-            t++;
+    for (; *t < leaf->step.end; ++*t, *b = leaf->row.first)
+        for (; *b < leaf->row.end; ++*b) {
+            if (!counts(d, *t, *b))
+                continue;
+            if (r->count == DW_ROWS)
+                return true;
+            r->dy[r->count] = d->dy.at + *t * d->dy.t + *b * d->dy.b;
+            r->x[r->count++] = d->call->op->shift ? entering(d, *t, *b)
+                                                  : d->x.at + *t * d->x.t + *b * d->x.b;
         }
-    }
+    return r->count > 0;
 }
 
-static void take_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct range column,
-                      struct dw_rows *r)
+static void take_columns(struct dw_rows *r, struct range column)
 {
     real *to = r->panel;
-    find_rows(d, leaf, first, r);
     for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
         size_t width = column.end - c < PANEL ? column.end - c : PANEL;
         for (size_t i = 0; i < r->count; i++)
@@ -80,52 +102,110 @@ static void take_rows(const struct dw *d, const struct leaf *leaf, size_t first,
     }
 }
 
-/* A block of dW: units that begin at number `unit` of dy's rows, and columns. A leaf that fits one block of
- * rows is summed in registers and added at once; rows of others are taken in turn, by each block anew. */
-static void dw_block(const struct dw *d, const struct leaf *leaf, struct dw_rows *r, struct range unit,
-                     struct range column, real *dw, size_t dw_row)
+/* ---- blocks of dW ---------------------------------------------------------------------- */
+
+/* The units from n on that lie side by side in dy, at most DW_UNITS. */
+static struct range next_units(const struct dw *d, size_t n, size_t end)
 {
-    real a[DW_ROWS * DW_UNITS], sum[DW_UNITS * DW_COLUMNS];
-    size_t units = unit.end - unit.first, columns = column.end - column.first, all = leaf_size(leaf);
-    bool at_once = all <= DW_ROWS;
-    for (size_t first = 0; first < all; first += DW_ROWS) {
-        if (!at_once)
-            take_rows(d, leaf, first, column, r);
-        for (size_t i = 0; i < r->count; i++)
-            copy_numbers(a + i * DW_UNITS, r->dy[i] + unit.first, units);
-        d->call->isa->product(&(struct product){
-            .m = units, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = DW_UNITS,
-            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
-            .c = at_once ? dw : sum, .c_row = at_once ? dw_row : DW_COLUMNS,
-            .start = at_once ? ZERO_THEN_ADD : first == 0 ? ZERO : AS_IS,
-        });
-    }
-    for (size_t u = 0; u < units && !at_once; u++)
-        add_numbers(dw + u * dw_row, sum + u * DW_COLUMNS, columns);
+    size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
+    end = end < gate_end ? end : gate_end;
+    return (struct range){ n, end - n < DW_UNITS ? end : n + DW_UNITS };
 }
 
-/* This thread's part of dW [(G), U, K] of one shard, for one leaf. Gates side by side are one. */
-static void dw_leaf(const struct dw *d, const struct leaf *leaf, const struct portion *part, real *dw)
+static size_t dy_at(const struct dw *d, size_t unit)
 {
-    const struct tensor *sum = &d->call->view[GEMM_DW_DW];
-    struct gates dy = gates_of(&d->call->view[GEMM_DW_DY], 2);
-    const size_t row = sum->stride[sum->rank - 2], gate_stride = sum->rank == 4 ? sum->stride[1] : 0;
+    return unit / d->gates.units * d->gates.stride + unit % d->gates.units;
+}
+
+static size_t dw_at(const struct dw *d, size_t unit)
+{
+    return unit / d->gates.units * d->dw_gate + unit % d->gates.units * d->dw_row;
+}
+
+/* Rows at even distances: dy's next units are asked for while these are summed. */
+static void ask_for_units(const struct dw *d, const struct dw_rows *r, size_t unit, size_t end, struct product *p)
+{
+    size_t last = r->count - 1, row = r->count > 1 ? (size_t)(r->dy[1] - r->dy[0]) : 0;
+    if (unit >= end || row == 0 || r->dy[last] != r->dy[0] + last * row)
+        return;
+    struct range next = next_units(d, unit, end);
+    p->wanted = r->dy[0] + dy_at(d, next.first);
+    p->wanted_bytes = (next.end - next.first) * sizeof(real);
+    p->wanted_row = row * sizeof(real);
+}
+
+/* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
+static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
+                     enum start start, real *to, size_t to_row, bool dense)
+{
+    real a[DW_ROWS * DW_UNITS];
+    struct range n = next_units(d, unit.first, unit.end);
+    for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
+        const size_t count = n.end - n.first, from = dy_at(d, n.first);
+        for (size_t i = 0; i < r->count; i++)
+            copy_numbers(a + i * DW_UNITS, r->dy[i] + from, count);
+        struct product p = {
+            .m = count, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = DW_UNITS,
+            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
+            .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
+            .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
+        };
+        ask_for_units(d, r, n.end, unit.end, &p);
+        d->call->isa->product(&p);
+    }
+}
+
+/* A leaf of more rows than are taken at once: its sums wait beside dW until it is whole. */
+static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, const struct portion *part, real *dw)
+{
+    real sum[DW_WAITING * DW_COLUMNS];
     struct dw_rows rows;
-    if (dy.stride == dy.units && (dy.count == 1 || gate_stride == dy.units * row))
-        dy = (struct gates){ 1, dy.count * dy.units, 0 };
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
-        size_t end = part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS;
-        struct range column = { c, end };
-        if (leaf_size(leaf) <= DW_ROWS)
-            take_rows(d, leaf, 0, column, &rows);
-        for (size_t n = part->row.first, next; n < part->row.end; n = next) {
-            size_t gate = n / dy.units, unit = n % dy.units;
-            next = (gate + 1) * dy.units < part->row.end ? (gate + 1) * dy.units : part->row.end;
-            next = next - n < DW_UNITS ? next : n + DW_UNITS;
-            struct range units = { gate * dy.stride + unit, gate * dy.stride + unit + next - n };
-            dw_block(d, leaf, &rows, units, column, dw + gate * gate_stride + unit * row + c, row);
+        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        size_t columns = column.end - column.first;
+        for (size_t n = part->row.first; n < part->row.end; n += DW_WAITING) {
+            struct range unit = { n, part->row.end - n < DW_WAITING ? part->row.end : n + DW_WAITING };
+            size_t t = leaf->step.first, b = leaf->row.first;
+            rows.count = 0;
+            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, &rows); start = AS_IS, rows.count = 0) {
+                take_columns(&rows, column);
+                dw_units(d, &rows, unit, columns, start, sum, DW_COLUMNS, true);
+            }
+            for (size_t u = unit.first; u < unit.end; u++)
+                add_numbers(dw + dw_at(d, u) + c, sum + (u - unit.first) * DW_COLUMNS, columns);
         }
     }
+}
+
+/* Whole leaves, each a chain that is added to dW at once. */
+static void dw_short_leaves(const struct dw *d, struct dw_rows *rows, const struct portion *part, real *dw)
+{
+    for (size_t c = part->column.first; c < part->column.end && rows->count; c += DW_COLUMNS) {
+        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        take_columns(rows, column);
+        dw_units(d, rows, part->row, column.end - column.first, ZERO_THEN_ADD, dw + c, d->dw_row, false);
+    }
+    rows->count = rows->chains = 0;
+}
+
+/* This thread's part of dW [(G), U, K] of one shard: leaf by leaf, short ones together. */
+static void dw_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
+{
+    struct dw_rows rows;
+    rows.count = rows.chains = 0;
+    while (leaf_next(leaves)) {
+        const struct leaf *leaf = &leaves->at;
+        size_t size = leaf_size(d, leaf), t = leaf->step.first, b = leaf->row.first;
+        if (rows.count + size > DW_ROWS)
+            dw_short_leaves(d, &rows, part, dw);
+        if (size > DW_ROWS) {
+            dw_long_leaf(d, leaf, part, dw);
+        } else if (size > 0) {
+            find_rows(d, leaf, &t, &b, &rows);
+            rows.end[rows.chains++] = rows.count;
+        }
+    }
+    dw_short_leaves(d, &rows, part, dw);
 }
 
 static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, struct work *work)
@@ -136,8 +216,7 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     struct portion part = my_portion(g.count * g.units, tensor_width(dw), PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
-        while (leaf_next(&leaves))
-            dw_leaf(&d, &leaves.at, &part, (real *)dw->at + s * dw->stride[0]);
+        dw_shard(&d, &leaves, &part, (real *)dw->at + s * dw->stride[0]);
     }
     count_portion(work, call, &part, GEMM_DW_DY, GEMM_DW_X, GEMM_DW_DW, me);
     count_view(work, call, GEMM_DW_INIT, me);

@@ -53,7 +53,10 @@ enum start { AS_IS, ZERO, ZERO_THEN_ADD };
  * bias may be NULL. a[m][k] = a[m * a_row + k * a_col];
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
- * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type. */
+ * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type.
+ * ZERO_THEN_ADD may go in several chains, each from zero and added to c in turn: chain i ends before k = end[i].
+ * What the caller works on next is brought nearer: wanted_bytes, or, with a wanted_row, as many in each of k rows
+ * that lie wanted_row bytes apart. */
 struct product {
     size_t m, n, k;
     const void *a;  size_t a_row, a_col;
@@ -61,7 +64,8 @@ struct product {
     void       *c;  size_t c_row;
     const void *bias;
     enum start start;
-    const void *wanted;  size_t wanted_bytes;   /* what the caller works on next is brought nearer, or NULL */
+    const size_t *end;   size_t chains;         /* 0: one chain of all k */
+    const void *wanted;  size_t wanted_bytes, wanted_row;       /* NULL: nothing */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.
