@@ -4,7 +4,7 @@
 
 /* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the units whose sums
  * wait there while a leaf of more rows goes by. */
-enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256, DW_WAITING = 4 * DW_UNITS };
+enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS };
 
 struct dw {
     const struct call *call;
@@ -134,6 +134,14 @@ static void ask_for_units(const struct dw *d, const struct dw_rows *r, size_t un
     p->wanted_row = row * sizeof(real);
 }
 
+/* dy's units of the rows at hand, in strips. */
+static void take_units(const struct dw_rows *r, size_t from, size_t count, real *to)
+{
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t u = 0; u < count; u += STRIP)
+            copy_numbers(to + u * DW_ROWS + i * STRIP, r->dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
+}
+
 /* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
 static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
                      enum start start, real *to, size_t to_row, bool dense)
@@ -142,10 +150,9 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
     struct range n = next_units(d, unit.first, unit.end);
     for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
-        for (size_t i = 0; i < r->count; i++)
-            copy_numbers(a + i * DW_UNITS, r->dy[i] + from, count);
+        take_units(r, from, count, a);
         struct product p = {
-            .m = count, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = DW_UNITS,
+            .m = count, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP * DW_ROWS,
             .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
             .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
             .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
@@ -155,21 +162,20 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
     }
 }
 
-/* A leaf of more rows than are taken at once: its sums wait beside dW until it is whole. */
-static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, const struct portion *part, real *dw)
+/* A leaf of more rows than are taken at once: its sums wait beside dW until it is whole. `rows` are empty. */
+static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
+                         const struct portion *part, real *dw)
 {
     real sum[DW_WAITING * DW_COLUMNS];
-    struct dw_rows rows;
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
         struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
         size_t columns = column.end - column.first;
         for (size_t n = part->row.first; n < part->row.end; n += DW_WAITING) {
             struct range unit = { n, part->row.end - n < DW_WAITING ? part->row.end : n + DW_WAITING };
             size_t t = leaf->step.first, b = leaf->row.first;
-            rows.count = 0;
-            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, &rows); start = AS_IS, rows.count = 0) {
-                take_columns(&rows, column);
-                dw_units(d, &rows, unit, columns, start, sum, DW_COLUMNS, true);
+            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, rows); start = AS_IS, rows->count = 0) {
+                take_columns(rows, column);
+                dw_units(d, rows, unit, columns, start, sum, DW_COLUMNS, true);
             }
             for (size_t u = unit.first; u < unit.end; u++)
                 add_numbers(dw + dw_at(d, u) + c, sum + (u - unit.first) * DW_COLUMNS, columns);
@@ -199,7 +205,7 @@ static void dw_shard(const struct dw *d, struct leaves *leaves, const struct por
         if (rows.count + size > DW_ROWS)
             dw_short_leaves(d, &rows, part, dw);
         if (size > DW_ROWS) {
-            dw_long_leaf(d, leaf, part, dw);
+            dw_long_leaf(d, leaf, &rows, part, dw);
         } else if (size > 0) {
             find_rows(d, leaf, &t, &b, &rows);
             rows.end[rows.chains++] = rows.count;

@@ -3,7 +3,7 @@
  * Not for V of one number. */
 
 /* A tile has at most TILE_ROWS x TILE_VECTORS sums: with the vectors of b and one of a they fill
- * the registers (32 of AVX-512 and NEON, 16 of AVX2). TILE_COLUMNS divides PANEL. */
+ * the registers (32 of AVX-512 and NEON, 16 of AVX2). TILE_COLUMNS divides PANEL, TILE_ROWS a strip. */
 #if V_WIDTH == 16
 enum { TILE_ROWS = 12, TILE_VECTORS = 2 };
 #elif V_WIDTH == 8
@@ -30,7 +30,7 @@ struct ahead { const char *at; size_t step, tile; };
 struct tile {
     size_t k;
     const size_t *end;  size_t chains;      /* the last ends before k */
-    const real *a;  size_t a_row, a_col;
+    const real *a;  size_t a_row, a_col, a_strip;
     const real *b;  size_t b_row, b_panel;
     real       *c;  size_t c_row;
     const real *bias;
@@ -185,13 +185,22 @@ static size_t tiles_over(size_t n, size_t tile)
     return (n + tile - 1) / tile;
 }
 
-/* All rows of a block, in tiles of equal height as nearly as can be, by n columns: those of a tile, or
- * fewer than a tile has and then vector by vector. */
+/* How many rows the next tile has: as equal as can be, but of strips as many as they have. */
+static size_t next_height(const struct tile *t, size_t rows)
+{
+    if (t->a_strip)
+        return rows < TILE_ROWS ? rows : TILE_ROWS;
+    return rows / tiles_over(rows, TILE_ROWS);
+}
+
+/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. */
 static void tile_column(struct tile t, size_t rows, size_t n)
 {
-    for (size_t tiles = tiles_over(rows, TILE_ROWS); tiles > 0; tiles--) {
-        size_t height = rows / tiles;
+    const real *a = t.a;
+    for (size_t row = 0, height; row < rows; row += height) {
         struct tile part = t;
+        height = next_height(&t, rows - row);
+        part.a = t.a_strip ? a + row / STRIP * t.a_strip + row % STRIP * t.a_row : a + row * t.a_row;
         if (n == TILE_COLUMNS)
             tile_whole[height](&part);
         else
@@ -200,9 +209,7 @@ static void tile_column(struct tile t, size_t rows, size_t n)
                 part.bias += part.bias ? V_WIDTH : 0;
             }
         t.ahead.at += t.ahead.tile;
-        t.a += height * t.a_row;
         t.c += height * t.c_row;
-        rows -= height;
     }
 }
 
@@ -299,7 +306,8 @@ static void product(const struct product *p)
             size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
             struct tile t = {
                 .k = depth, .end = p->chains ? p->end : &depth, .chains = p->chains ? p->chains : 1,
-                .a = (const real *)p->a + m * p->a_row + k * p->a_col, .a_row = p->a_row, .a_col = p->a_col,
+                .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) + k * p->a_col,
+                .a_row = p->a_row, .a_col = p->a_col, .a_strip = p->a_strip,
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
