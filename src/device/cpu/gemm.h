@@ -1,30 +1,6 @@
 /* gemm: y = bias + W x with W in panels, and gemm_dx: dx = dy W with W dense, for many rows x or dy.
  * They divide and walk; the arithmetic is the ISA's product. Gradients of weights: gemm_dw.h. */
 
-/* The axes T and B of a tensor as one list of rows. */
-struct steps {
-    real  *at;
-    size_t t, b, batch;
-};
-
-static struct steps steps_of(const struct tensor *x)
-{
-    return (struct steps){ x->at, x->stride[0], x->stride[1], x->count[1] };
-}
-
-static real *steps_at(const struct steps *s, size_t row)
-{
-    return s->at + row / s->batch * s->t + row % s->batch * s->b;
-}
-
-/* How many rows from `row` on, before end, lie at equal distances in both. */
-static size_t steps_even(const struct steps *s, const struct steps *other, size_t row, size_t end)
-{
-    bool even = s->t == s->batch * s->b && other->t == other->batch * other->b;
-    size_t to_next_step = s->batch - row % s->batch;
-    return even || end - row < to_next_step ? end - row : to_next_step;
-}
-
 /* Of a tensor [.., (G), U]: gates, units, and the distance of gates. `leading` axes come before. */
 struct gates { size_t count, units, stride; };
 
@@ -97,12 +73,39 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
     }
 }
 
+/* The rows that count of a ragged batch. */
+static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows, struct range panel)
+{
+    const real *x[GATHERED];
+    real *y[GATHERED], *to[GATHERED];
+    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, x, y)) > 0;)
+        for (size_t p = panel.first, next; p < panel.end; p = next) {
+            size_t gate = p / g->panels, unit = p % g->panels * PANEL;
+            next = (gate + 1) * g->panels < panel.end ? (gate + 1) * g->panels : panel.end;
+            for (size_t i = 0; i < m; i++)
+                to[i] = y[i] + gate * g->y_gate + unit;
+            product_gathered(call, &(struct product){
+                .m = m, .n = columns_in(g, (struct range){ p, next }), .k = g->k,
+                .b = g->w + p * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL, .start = ZERO,
+                .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
+            }, x, to);
+        }
+}
+
 static unroll_status kernel_gemm(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *y = &call->view[GEMM_Y];
     const struct gemm g = gemm_of(call);
     struct portion part = my_portion((size_t)y->count[0] * y->count[1], g.gates * g.panels, 1, me, team);
-    gemm_part(call, &g, part.row, part.column);
+    struct lasting rows = lasting_of(y, call->view[GEMM_LENGTHS].at);
+    lasting_share(&rows, part.by_rows ? me : 0, part.by_rows ? team : 1);
+    const double products = (double)rows.count;
+    if (rows.lengths) {
+        gemm_lasting(call, &g, &rows, part.column);
+        clear_ended(&rows, &g.y, g.gates, g.y_gate, g.units, me, team);
+    } else {
+        gemm_part(call, &g, part.row, part.column);
+    }
 
     size_t columns = columns_in(&g, part.column);
     size_t before = columns_in(&g, (struct range){ 0, part.column.first });
@@ -113,7 +116,8 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
         count_view(work, call, GEMM_BIAS, me);
     else
         count_slices(work, call, GEMM_BIAS, part.column, part.columns);
-    work->flops += 2.0 * (double)(part.row.end - part.row.first) * (double)columns * (double)g.k;
+    count_view(work, call, GEMM_LENGTHS, me);
+    work->flops += 2 * products * (double)columns * (double)g.k;
     return UNROLL_OK;
 }
 
