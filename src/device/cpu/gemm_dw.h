@@ -11,10 +11,10 @@ struct dw {
     struct steps dy, x;
     struct gates gates;                     /* of dy; side by side they are one */
     size_t dw_row, dw_gate;
-    const int32_t *lengths;
+    struct lasting rows;
     const uint8_t *reset;
     const real    *init;
-    size_t reset_t, init_b, steps, origin_t;
+    size_t reset_t, init_b;
 };
 
 static struct dw dw_of(const struct call *call)
@@ -27,18 +27,13 @@ static struct dw dw_of(const struct call *call)
     return (struct dw){
         .call = call, .dy = steps_of(&v[GEMM_DW_DY]), .x = steps_of(&v[GEMM_DW_X]),
         .gates = g, .dw_row = row, .dw_gate = gate,
-        .lengths = v[GEMM_DW_LENGTHS].at, .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
+        .rows = lasting_of(&v[GEMM_DW_X], v[GEMM_DW_LENGTHS].at),
+        .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
         .reset_t = v[GEMM_DW_RESET].stride[0], .init_b = v[GEMM_DW_INIT].stride[0],
-        .steps = v[GEMM_DW_X].count[0], .origin_t = v[GEMM_DW_X].origin[0],
     };
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
-
-static bool counts(const struct dw *d, size_t t, size_t b)
-{
-    return !d->lengths || (int64_t)(d->origin_t + t) < d->lengths[b];
-}
 
 /* The state that enters step t of row b; NULL: zeros. */
 static const real *entering(const struct dw *d, size_t t, size_t b)
@@ -47,7 +42,7 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
         return NULL;
     bool first = t == 0;
     if (d->call->op->direction)
-        first = t == d->steps - 1 || (d->lengths && d->origin_t + t + 1 == (size_t)d->lengths[b]);
+        first = t == d->rows.steps - 1 || !lasts(&d->rows, t + 1, b);
     if (first)
         return d->init ? d->init + b * d->init_b : NULL;
     return d->x.at + (d->call->op->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
@@ -57,11 +52,11 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
 static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
 {
     size_t n = 0;
-    if (!d->lengths)
+    if (!d->rows.lengths)
         return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
     for (size_t t = leaf->step.first; t < leaf->step.end; t++)
         for (size_t b = leaf->row.first; b < leaf->row.end; b++)
-            n += counts(d, t, b);
+            n += lasts(&d->rows, t, b);
     return n;
 }
 
@@ -78,7 +73,7 @@ static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, si
 {
     for (; *t < leaf->step.end; ++*t, *b = leaf->row.first)
         for (; *b < leaf->row.end; ++*b) {
-            if (!counts(d, *t, *b))
+            if (!lasts(&d->rows, *t, *b))
                 continue;
             if (r->count == DW_ROWS)
                 return true;
@@ -229,6 +224,6 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     count_view(work, call, GEMM_DW_LENGTHS, me);
     count_view(work, call, GEMM_DW_RESET, me);
     size_t units = part.row.end - part.row.first, columns = part.column.end - part.column.first;
-    work->flops += 2.0 * (double)units * (double)columns * (double)dy->count[0] * (double)dy->count[1];
+    work->flops += 2.0 * (double)units * (double)columns * (double)d.rows.count;
     return UNROLL_OK;
 }

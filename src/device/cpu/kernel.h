@@ -52,14 +52,15 @@ enum start { AS_IS, ZERO, ZERO_THEN_ADD };
 
 /* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in
  * rising k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
- * bias may be NULL. a[m][k] = a[m * a_row + k * a_col]; with an a_strip, rows lie in strips of STRIP, a_strip apart,
- * which the tiles read without gaps: a[m][k] = a[m / STRIP * a_strip + m % STRIP * a_row + k * a_col].
+ * bias may be NULL. a[m][k] = a[m * a_row + k * a_col]; or, with an a_strip, rows in strips of STRIP:
+ * a[m][k] = a[m / STRIP * a_strip + m % STRIP * a_row + k * a_col], which tiles read without gaps.
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
  * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type.
- * ZERO_THEN_ADD may go in several chains, each from zero and added to c in turn: chain i ends before k = end[i].
- * What the caller works on next is brought nearer: wanted_bytes, or, with a wanted_row, as many in each of k rows
- * that lie wanted_row bytes apart. */
+ * ZERO_THEN_ADD may go in several chains, each from zero (the first with the bias), added to c in turn:
+ * chain i ends before k = end[i].
+ * What the caller works on next is brought nearer: wanted_bytes, or, with a wanted_row, as many in each
+ * of k rows that lie wanted_row bytes apart. */
 enum { STRIP = 12 };
 
 struct product {

@@ -19,7 +19,7 @@ static void product(const struct product *p)
             real *c = (real *)p->c + m * p->c_row + n, start = p->start == AS_IS ? *c : 0;
             if (bias)
                 start += bias[n];
-            for (size_t i = 0; i < chains; i++) {
+            for (size_t i = 0; i < chains; i++, start = 0) {
                 real sum = chain(p, a + m / STRIP * strip + m % STRIP * p->a_row, b + n / PANEL * p->b_panel + n % PANEL,
                                  i ? end[i - 1] : 0, end[i], start);
                 *c = p->start == ZERO_THEN_ADD ? *c + sum : sum;
