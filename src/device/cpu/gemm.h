@@ -156,8 +156,11 @@ static struct product gemm_dx_gate(const struct gemm_dx *d, size_t gate, struct 
 
 static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row, struct range column)
 {
+    enum { ROWS = 96 };                     /* narrow: all of a row at once */
+    const bool narrow = column.end - column.first <= PANEL;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&d->dy, &d->dx, r, row.end);
+        rows = narrow && rows > ROWS ? ROWS : rows;
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = rows;

@@ -209,15 +209,69 @@ static void dw_shard(const struct dw *d, struct leaves *leaves, const struct por
     dw_short_leaves(d, &rows, part, dw);
 }
 
+/* ---- few columns ----------------------------------------------------------------------- */
+
+/* With few columns of x there is nothing to gain by packing dy: dW^T = x^T dy, dy read once as it lies. */
+enum { DW_NARROW = 2, DW_NARROW_UNITS = 512 };
+
+/* Adds the products of rows [b, end) of step t, or of as many whole steps as lie evenly, to sum^T. */
+static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, struct range unit, size_t columns,
+                        real *sum, enum start start)
+{
+    d->call->isa->product(&(struct product){
+        .m = columns, .n = unit.end - unit.first, .k = rows,
+        .a = d->x.at + t * d->x.t + b * d->x.b, .a_row = 1, .a_col = d->x.b,
+        .b = d->dy.at + t * d->dy.t + b * d->dy.b + dy_at(d, unit.first), .b_row = d->dy.b, .b_panel = PANEL,
+        .c = sum, .c_row = DW_NARROW_UNITS, .start = start,
+    });
+}
+
+/* One leaf of some units of one gate: run by run of rows at equal distances that count. */
+static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct range unit, size_t columns, real *dw)
+{
+    real sum[DW_NARROW * DW_NARROW_UNITS];
+    const size_t rows = leaf->row.end - leaf->row.first;
+    bool even = !d->rows.lengths && d->x.t == rows * d->x.b && d->dy.t == rows * d->dy.b;
+    enum start start = ZERO;
+    for (size_t t = leaf->step.first; t < leaf->step.end; t += even ? leaf->step.end - t : 1)
+        for (size_t b = leaf->row.first, end; b < leaf->row.end; b = end) {
+            for (end = b; end < leaf->row.end && lasts(&d->rows, t, end) == lasts(&d->rows, t, b); end++) {}
+            if (!lasts(&d->rows, t, b))
+                continue;
+            narrow_rows(d, t, b, even ? rows * (leaf->step.end - t) : end - b, unit, columns, sum, start);
+            start = AS_IS;
+        }
+    for (size_t u = unit.first; u < unit.end && start == AS_IS; u++)
+        for (size_t k = 0; k < columns; k++)
+            dw[dw_at(d, u) + k] += sum[k * DW_NARROW_UNITS + u - unit.first];
+}
+
+static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct portion *part, size_t columns, real *dw)
+{
+    while (leaf_next(leaves))
+        for (size_t n = part->row.first, end; n < part->row.end; n = end) {
+            end = (n / d->gates.units + 1) * d->gates.units;
+            end = end < part->row.end ? end : part->row.end;
+            end = end - n < DW_NARROW_UNITS ? end : n + DW_NARROW_UNITS;
+            narrow_leaf(d, &leaves->at, (struct range){ n, end }, columns, dw);
+        }
+}
+
 static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const struct dw d = dw_of(call);
     const struct gates g = gates_of(dy, 2);
-    struct portion part = my_portion(g.count * g.units, tensor_width(dw), PANEL, me, team);
+    const size_t width = tensor_width(dw);
+    const bool narrow = width <= DW_NARROW && !call->op->shift;
+    struct portion part = my_portion(g.count * g.units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
-        dw_shard(&d, &leaves, &part, (real *)dw->at + s * dw->stride[0]);
+        real *to = (real *)dw->at + s * dw->stride[0];
+        if (!narrow)
+            dw_shard(&d, &leaves, &part, to);
+        else if (part.column.first < part.column.end)
+            dw_narrow(&d, &leaves, &part, width, to);
     }
     count_portion(work, call, &part, GEMM_DW_DY, GEMM_DW_X, GEMM_DW_DW, me);
     count_view(work, call, GEMM_DW_INIT, me);

@@ -254,6 +254,13 @@ static struct ahead next_panel(const struct product *p, const struct tile *t, co
     return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)), step, t->k * step };
 }
 
+/* Where one tile is as wide as b, each row of a is read once: the tiles ask for the next one's rows. */
+static struct ahead next_rows_of_a(const struct product *p, const struct tile *t)
+{
+    size_t bytes = TILE_ROWS * t->a_row * sizeof(real);
+    return (struct ahead){ (const char *)t->a + bytes, p->a_col == 1 ? bytes / (t->k + 1) : 0, bytes };
+}
+
 /* What the caller wants, spread over all tiles: a part for each k of each of them, or a column of all rows for
  * each; nothing if b is too large to stay near. */
 static struct ahead wanted_by_caller(const struct product *p, size_t depth)
@@ -289,6 +296,8 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
         t.ahead = *wanted;
         if (wanted->at)
             t.ahead.at += n / TILE_COLUMNS * tiles * wanted->tile;
+        else if (p->n <= TILE_COLUMNS)
+            t.ahead = next_rows_of_a(p, &t);
         else
             t.ahead = next_panel(p, &t, b, n + TILE_COLUMNS, tiles);
         tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
