@@ -74,7 +74,8 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
 }
 
 /* The rows that count of a ragged batch. */
-static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows, struct range panel)
+static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows,
+                         struct range panel)
 {
     const real *x[GATHERED];
     real *y[GATHERED], *to[GATHERED];
@@ -149,14 +150,16 @@ static struct product gemm_dx_gate(const struct gemm_dx *d, size_t gate, struct 
 {
     return (struct product){
         .n = column.end - column.first, .k = d->g.units, .a_row = d->dy.b, .a_col = 1,
-        .b = d->w + column.first * d->sums + gate * d->g.units * PANEL, .b_row = PANEL, .b_panel = d->sums * PANEL,
+        .b = d->w + column.first * d->sums + gate * d->g.units * PANEL,
+        .b_row = PANEL, .b_panel = d->sums * PANEL,
         .c_row = d->dx.b, .start = d->adds || gate ? AS_IS : ZERO,
     };
 }
 
-static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row, struct range column)
+static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row,
+                         struct range column)
 {
-    enum { ROWS = 96 };                     /* narrow: all of a row at once */
+    enum { ROWS = 96 };                     /* of a narrow product: they stay near over its blocks of k */
     const bool narrow = column.end - column.first <= PANEL;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&d->dy, &d->dx, r, row.end);

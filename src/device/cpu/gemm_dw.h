@@ -2,9 +2,9 @@
  * or the state that enters it. Rows that count are copied side by side, so the product sees plain
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
-/* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the units whose sums
- * wait there while a leaf of more rows goes by. */
-enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS };
+/* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the sums that wait there
+ * while a leaf of more rows goes by. */
+enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS * DW_COLUMNS };
 
 struct dw {
     const struct call *call;
@@ -117,42 +117,67 @@ static size_t dw_at(const struct dw *d, size_t unit)
     return unit / d->gates.units * d->dw_gate + unit % d->gates.units * d->dw_row;
 }
 
-/* Rows at even distances: dy's next units are asked for while these are summed. */
-static void ask_for_units(const struct dw *d, const struct dw_rows *r, size_t unit, size_t end, struct product *p)
+/* The rows at hand, if they fill a range of memory: which comes after them depends on the order of leaves. */
+struct dy_range { const real *low; size_t row; };
+
+static struct dy_range range_of(const struct dw_rows *r)
 {
-    size_t last = r->count - 1, row = r->count > 1 ? (size_t)(r->dy[1] - r->dy[0]) : 0;
-    if (unit >= end || row == 0 || r->dy[last] != r->dy[0] + last * row)
-        return;
-    struct range next = next_units(d, unit, end);
-    p->wanted = r->dy[0] + dy_at(d, next.first);
-    p->wanted_bytes = (next.end - next.first) * sizeof(real);
-    p->wanted_row = row * sizeof(real);
+    const real *low = r->dy[0], *high = r->dy[0];
+    for (size_t i = 1; i < r->count; i++) {
+        low = r->dy[i] < low ? r->dy[i] : low;
+        high = r->dy[i] > high ? r->dy[i] : high;
+    }
+    size_t row = r->count > 1 ? (size_t)(high - low) / (r->count - 1) : 0;
+    return (struct dy_range){ low, (size_t)(high - low) == row * (r->count - 1) ? row : 0 };
 }
 
-/* dy's units of the rows at hand, in strips. */
+/* dy's next units are asked for while these are summed; after the last ones, the first of the next rows. */
+static void ask_for_units(const struct dw *d, const struct dw_rows *r, const struct dy_range *dy,
+                          struct range unit, struct range done, bool rising, struct product *p)
+{
+    bool last = done.end >= unit.end;
+    struct range next = next_units(d, last ? unit.first : done.end, unit.end);
+    const ptrdiff_t rows = last ? rising ? (ptrdiff_t)r->count : -(ptrdiff_t)r->count : 0;
+    if (dy->row == 0)
+        return;
+    p->wanted = dy->low + rows * (ptrdiff_t)dy->row + dy_at(d, next.first);
+    p->wanted_bytes = (next.end - next.first) * sizeof(real);
+    p->wanted_row = dy->row * sizeof(real);
+}
+
+/* dy's units of the rows at hand, in strips. Where there are more units, COPIED are written, more than a strip
+ * is wide: the next row, or the room after the strip, takes what is too much. */
+enum { COPIED = 16, STRIP_NUMBERS = STRIP * DW_ROWS + COPIED };
+
 static void take_units(const struct dw_rows *r, size_t from, size_t count, real *to)
 {
     for (size_t i = 0; i < r->count; i++)
-        for (size_t u = 0; u < count; u += STRIP)
-            copy_numbers(to + u * DW_ROWS + i * STRIP, r->dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
+        for (size_t u = 0, s = 0; u < count; u += STRIP, s += STRIP_NUMBERS)
+            if (count - u >= COPIED)
+                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, COPIED);
+            else
+                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
 }
 
 /* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
 static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
                      enum start start, real *to, size_t to_row, bool dense)
 {
-    real a[DW_ROWS * DW_UNITS];
+    real a[DW_UNITS / STRIP * STRIP_NUMBERS];
+    const struct dy_range dy = range_of(r);
+    const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
     struct range n = next_units(d, unit.first, unit.end);
     for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
         take_units(r, from, count, a);
         struct product p = {
-            .m = count, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP * DW_ROWS,
+            .m = count, .n = columns, .k = r->count,
+            .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP_NUMBERS,
             .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
             .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
             .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
         };
-        ask_for_units(d, r, n.end, unit.end, &p);
+        ask_for_units(d, r, &dy, unit, n, rising, &p);
         d->call->isa->product(&p);
     }
 }
@@ -161,19 +186,20 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
 static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
                          const struct portion *part, real *dw)
 {
-    real sum[DW_WAITING * DW_COLUMNS];
+    real sum[DW_WAITING];
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
         struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
-        size_t columns = column.end - column.first;
-        for (size_t n = part->row.first; n < part->row.end; n += DW_WAITING) {
-            struct range unit = { n, part->row.end - n < DW_WAITING ? part->row.end : n + DW_WAITING };
+        const size_t columns = column.end - column.first, row = (columns + PANEL - 1) / PANEL * PANEL;
+        const size_t units = DW_WAITING / row;
+        for (size_t n = part->row.first; n < part->row.end; n += units) {
+            struct range unit = { n, part->row.end - n < units ? part->row.end : n + units };
             size_t t = leaf->step.first, b = leaf->row.first;
             for (enum start start = ZERO; find_rows(d, leaf, &t, &b, rows); start = AS_IS, rows->count = 0) {
                 take_columns(rows, column);
-                dw_units(d, rows, unit, columns, start, sum, DW_COLUMNS, true);
+                dw_units(d, rows, unit, columns, start, sum, row, true);
             }
             for (size_t u = unit.first; u < unit.end; u++)
-                add_numbers(dw + dw_at(d, u) + c, sum + (u - unit.first) * DW_COLUMNS, columns);
+                add_numbers(dw + dw_at(d, u) + c, sum + (u - unit.first) * row, columns);
         }
     }
 }
@@ -214,7 +240,7 @@ static void dw_shard(const struct dw *d, struct leaves *leaves, const struct por
 /* With few columns of x there is nothing to gain by packing dy: dW^T = x^T dy, dy read once as it lies. */
 enum { DW_NARROW = 2, DW_NARROW_UNITS = 512 };
 
-/* Adds the products of rows [b, end) of step t, or of as many whole steps as lie evenly, to sum^T. */
+/* The products of rows from row b of step t on, which lie at equal distances, to sum^T. */
 static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, struct range unit, size_t columns,
                         real *sum, enum start start)
 {
@@ -227,7 +253,8 @@ static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, str
 }
 
 /* One leaf of some units of one gate: run by run of rows at equal distances that count. */
-static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct range unit, size_t columns, real *dw)
+static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct range unit, size_t columns,
+                        real *dw)
 {
     real sum[DW_NARROW * DW_NARROW_UNITS];
     const size_t rows = leaf->row.end - leaf->row.first;
@@ -246,7 +273,8 @@ static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct rang
             dw[dw_at(d, u) + k] += sum[k * DW_NARROW_UNITS + u - unit.first];
 }
 
-static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct portion *part, size_t columns, real *dw)
+static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct portion *part, size_t columns,
+                      real *dw)
 {
     while (leaf_next(leaves))
         for (size_t n = part->row.first, end; n < part->row.end; n = end) {
