@@ -246,6 +246,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_IH, layer, direction)), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_IH, layer, direction), READ);
     op.view[GEMM_Y] = view_of(p, g, WRITE);
+    op.view[GEMM_LENGTHS] = read_named(p, "lengths");
     view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
     op.direction = direction;
     return plan_push(p, &op);
@@ -292,6 +293,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     op.stream = layer;
     op.view[DROPOUT_X] = view_of(p, *y, READ);
     op.view[DROPOUT_RUN] = read_named(p, "run");
+    op.view[DROPOUT_LENGTHS] = read_named(p, "lengths");
     op.view[DROPOUT_Y] = view_of(p, dropped, WRITE);
     *y = dropped;
     return plan_push(p, &op);
@@ -341,6 +343,7 @@ static unroll_status lower_head(struct plan *p, int x, int *z)
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
     op.view[GEMM_Y] = view_of(p, *z, WRITE);
+    op.view[GEMM_LENGTHS] = read_named(p, "lengths");
     return plan_push(p, &op);
 }
 

@@ -116,10 +116,10 @@ enum op_kind {
 /* Where each kind finds its views. Slots that an operation does without are absent (NONE). */
 enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
 enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
-enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y };                      /* W dense or in panels */
-enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };                      /* W dense or in columns */
+enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y, GEMM_LENGTHS };        /* W dense or in panels */
+enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, GEMM_DX_LENGTHS };                      /* W dense or in columns */
 enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
-enum { SUM_ROWS_DY, SUM_ROWS_SUM };
+enum { SUM_ROWS_DY, SUM_ROWS_SUM, SUM_ROWS_TWIN, SUM_ROWS_LENGTHS };      /* the same sum for two biases */
 enum {                                                           /* rnn and rnn_back share these */
     RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
     RNN_W,              /* [G',U,K]     recurrent weights: gates side by side (rnn), in columns (rnn_back) */
@@ -143,7 +143,7 @@ enum {                                                           /* rnn and rnn_
     RNN_DP,             /* [T,B,P]      whole gradient of h_t, for the projection's weights */
     RNN_BACK_VIEWS
 };
-enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y };
+enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
 enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
 enum { COPY_FROM, COPY_TO };
 enum { FILL_TO };

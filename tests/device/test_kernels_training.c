@@ -18,6 +18,8 @@ static struct fixture *build_dropout(uint64_t seed, enum dtype real)
     make(f, DROPOUT_Y, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
     for (int axis = 0; axis < 3; axis++)
         f->call.view[DROPOUT_X].origin[axis] = random_size(f, 0, 9);
+    if (seed % 3 == 0)
+        make_integers(f, DROPOUT_LENGTHS, 1, SIZES(B), 10 + T, false);
     return f;
 }
 
@@ -32,7 +34,8 @@ static void plain_dropout(struct fixture *f)
         uint32_t row = origin[1] + (uint32_t)j, step = origin[0] + (uint32_t)i;
         philox(key, (uint32_t[]){ unit / 4, row, step, (uint32_t)run[1] }, word);
         bool kept = philox_unit(word[unit % 4]) >= f->op.probability;
-        double y = kept ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
+        bool ended = f->call.view[DROPOUT_LENGTHS].at && step >= value(f, DROPOUT_LENGTHS, j, 0, 0, 0);
+        double y = kept && !ended ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
         size_t at = at4(f, DROPOUT_Y, i, j, k, l);
         set(f, DROPOUT_Y, at, f->op.view[DROPOUT_Y].access == ADD ? get(f, DROPOUT_Y, at) + y : y);
     }

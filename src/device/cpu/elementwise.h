@@ -42,8 +42,14 @@ static unroll_status kernel_dropout(const struct call *call, int me, int team, s
     const bool adds = call->op->view[DROPOUT_Y].access == ADD;
     const size_t rows = tensor_rows(x), batch = x->count[1];
     const struct range row = my_share(rows, me, team, 1);
+    const struct lasting lasting = lasting_of(x, call->view[DROPOUT_LENGTHS].at);
     struct mask mask = mask_of(call);
     for (size_t r = row.first; r < row.end; r++) {
+        if (!lasts(&lasting, r / batch, r % batch)) {
+            if (!adds)
+                memset(tensor_row(y, r), 0, tensor_width(y) * sizeof(real));
+            continue;
+        }
         mask.counter[1] = x->origin[1] + (uint32_t)(r % batch);
         mask.counter[2] = x->origin[0] + (uint32_t)(r / batch);
         drop_row(&mask, tensor_row(x, r), tensor_row(y, r), tensor_width(x), x->origin[2], adds);
@@ -51,6 +57,7 @@ static unroll_status kernel_dropout(const struct call *call, int me, int team, s
     count_slices(work, call, DROPOUT_X, row, rows);
     count_slices(work, call, DROPOUT_Y, row, rows);
     count_view(work, call, DROPOUT_RUN, me);
+    count_view(work, call, DROPOUT_LENGTHS, me);
     return UNROLL_OK;
 }
 

@@ -66,18 +66,26 @@ enum start { AS_IS, ZERO, ZERO_THEN_ADD };
 
 /* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in
  * rising k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
- * bias may be NULL. a[m][k] = a[m * a_row + k * a_col];
+ * bias may be NULL. a[m][k] = a[m * a_row + k * a_col]; or, with an a_strip, rows in strips of STRIP:
+ * a[m][k] = a[m / STRIP * a_strip + m % STRIP * a_row + k * a_col], which tiles read without gaps.
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
- * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type. */
+ * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type.
+ * ZERO_THEN_ADD may go in several chains, each from zero (the first with the bias), added to c in turn:
+ * chain i ends before k = end[i].
+ * What the caller works on next is brought nearer: wanted_bytes, or, with a wanted_row, as many in each
+ * of k rows that lie wanted_row bytes apart. */
+enum { STRIP = 12 };
+
 struct product {
     size_t m, n, k;
-    const void *a;  size_t a_row, a_col;
+    const void *a;  size_t a_row, a_col, a_strip;
     const void *b;  size_t b_row, b_panel;
     void       *c;  size_t c_row;
     const void *bias;
     enum start start;
-    const void *wanted;  size_t wanted_bytes;   /* what the caller works on next is brought nearer, or NULL */
+    const size_t *end;   size_t chains;         /* 0: one chain of all k */
+    const void *wanted;  size_t wanted_bytes, wanted_row;       /* NULL: nothing */
 };
 
 /* The product with narrow weights, for start AS_IS or ZERO: b is always in panels, b_panel counts cells, and
