@@ -35,7 +35,7 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter in panels? A tied embedding is a head too. */
+/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
 static bool is_packed(const struct plan *p, const struct parameter *q)
 {
     return p->config.packed &&
@@ -43,15 +43,25 @@ static bool is_packed(const struct plan *p, const struct parameter *q)
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
-static unroll_status add_copy(struct plan *p, int master)
+static bool is_narrow(const struct plan *p)
 {
+    return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
+}
+
+static unroll_status add_copy(struct plan *p, int master, enum layout layout)
+{
+    enum { MOST_INT8_PRODUCTS = 131064 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
+    enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
+    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > MOST_INT8_PRODUCTS)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
+                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], MOST_INT8_PRODUCTS);
+    int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
-    p->buffer[copy].layout = LAYOUT_PANELS;
+    p->buffer[copy].layout = layout;
     p->buffer[copy].copy_of = master;
     return UNROLL_OK;
 }
@@ -110,7 +120,7 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (is_packed(p, q))
-            TRY(add_copy(p, master));
+            TRY(add_copy(p, master, q->role == PARAM_W_HH ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -200,6 +210,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    uint32_t gathered = keeps && c->lengths ? 2 * (uint32_t)cell->inputs : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g  = optional(p, true, NAMED("g"), SEG_STEP,
@@ -213,9 +224,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2, AX_B, B, AX_K,
-                                 K > U ? K : U), &ok);
+                          SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
