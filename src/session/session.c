@@ -65,6 +65,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->resets = c->resets;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
+    TRY(plan_set_checkpoint(p, c->checkpoint_time));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
