@@ -134,6 +134,7 @@ static unroll_status open_session(struct bench *bench)
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     config.weights = text_of(s, OPTION_DTYPE);
     unroll_status status = unroll_model_new(&spec, 1, &bench->model);

@@ -125,6 +125,11 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 8), .
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
+OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
+       RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "keep states only every N steps and make the rest again in backward: less memory, a forward more; "
+              "0: keep all; auto: about the square root of --bptt")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
        .derived = "the best there is",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),

@@ -129,7 +129,10 @@ typedef enum unroll_mode {
     UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
 } unroll_mode;
 
-/* Begin with unroll_session_default(). Results do not depend on threads, lanes and chunks: not by a bit. */
+enum { UNROLL_AUTO = -1 };          /* the library chooses */
+
+/* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
+ * bit. */
 typedef struct unroll_session_config {
     size_t      size;               /* sizeof(unroll_session_config) */
     unroll_mode mode;
@@ -143,6 +146,8 @@ typedef struct unroll_session_config {
     int         threads;            /* 0: one for each processor that we may use */
     int         lanes;              /* operations that may run side by side */
     int         chunks;             /* pieces of time that may run side by side in different layers */
+    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
+                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
     const char *device;             /* "cpu"; NULL: cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
@@ -267,7 +272,7 @@ typedef struct unroll_train_config {
     const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
-    int         threads, lanes, chunks;
+    int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
     const char *isa;
 } unroll_train_config;
 
@@ -330,7 +335,7 @@ UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_
 typedef struct unroll_plan_config {
     size_t      size;               /* sizeof(unroll_plan_config) */
     unroll_mode mode;
-    int         steps, rows, lanes, chunks, carry;
+    int         steps, rows, lanes, chunks, checkpoint_time, carry;
     int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
     const char *optimizer;
 } unroll_plan_config;

@@ -105,6 +105,7 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
 {
     struct op op = op_new(kind, PART_BACKWARD, forward->depth);
     op.chunk = forward->chunk;
+    op.sweep = forward->sweep;
     op.direction = forward->direction;
     op.choice = forward->choice;
     op.stream = forward->stream;

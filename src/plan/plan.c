@@ -322,10 +322,12 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
+    TRY(pass_segment(p));
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
     TRY(pass_sum(p));
+    TRY(pass_recompute(p));
     TRY(pass_order(p));
     TRY(pass_place(p));
     return pass_check(p);

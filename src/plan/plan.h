@@ -156,7 +156,7 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-enum { DEPTHS = MODEL_LAYERS_MAX + 2 };
+enum { DEPTHS = MODEL_LAYERS_MAX + 2, SWEEPS_MAX = 2 * DEPTHS };
 enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
@@ -198,6 +198,7 @@ struct buffer {
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
+    bool         shared;                        /* by segments of time: holds the steps of one (recompute) */
     uint64_t     offset, bytes;                 /* in its segment, after place */
 };
 
@@ -205,12 +206,14 @@ struct view {
     int         buffer;                         /* -1: absent */
     enum access access;
     uint32_t    first[BUFFER_AXES], count[BUFFER_AXES];
+    uint32_t    base;                           /* of a shared buffer: the step that its first one is here */
 };
 
 struct op {
     enum op_kind kind;
     enum part    part;
     int          lane, chunk;
+    int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
     int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
@@ -237,6 +240,8 @@ enum plan_mode {
     MODE_MODULE     /* forward and backward apart: the gradient of the outputs comes from outside */
 };
 
+#define CHECKPOINT_AUTO UINT32_MAX      /* about the square root of T */
+
 struct plan_config {
     enum plan_mode mode;
     enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
@@ -244,6 +249,7 @@ struct plan_config {
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;
+    uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           packed;          /* the device's products read packed copies of weights */
     bool           lengths, resets; /* rows may end early; rows may start anew */
@@ -283,16 +289,20 @@ struct op_kind_info {
 unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan);
 void plan_free(struct plan *plan);
 struct plan_config plan_config_default(void);
+/* From the public number of steps: 0, UNROLL_AUTO, or so many. */
+unroll_status plan_set_checkpoint(struct plan_config *, int steps);
 
 /* ---- passes, in their order; each refuses with a sentence and then leaves the plan unusable --- */
 
 unroll_status pass_lower(struct plan *);                    /* forward list on whole tensors */
 unroll_status pass_balance(struct plan *);                  /* which stage does which depth */
 unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
+unroll_status pass_segment(struct plan *);                  /* how many chunks a checkpoint asks for */
 unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
+unroll_status pass_recompute(struct plan *);                /* segments share memory; forwards done again */
 unroll_status pass_order(struct plan *);                    /* lanes, waits, parts, prices */
 unroll_status pass_place(struct plan *);
 unroll_status pass_check(const struct plan *);

@@ -83,6 +83,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->resets = c->resets;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
+    TRY(plan_set_checkpoint(p, c->checkpoint_time));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
@@ -187,7 +188,8 @@ static unroll_status check_memory(const struct unroll_session *s)
     if (needed <= limit)
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
-                "at once (--bptt), fewer rows (--batch), a smaller network, or a higher limit (--memory)",
+                "at once (--bptt), fewer rows (--batch), --checkpoint-time auto, a smaller network, or a higher limit "
+                "(--memory)",
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
@@ -577,11 +579,7 @@ uint64_t unroll_session_bytes(const unroll_session *s)
 
 uint64_t unroll_session_forecast(const unroll_session *s)
 {
-    uint64_t bytes = 0;
-    static const enum segment own[] = { SEG_BACK, SEG_CARRY, SEG_STEP, SEG_SCRATCH, SEG_IO, SEG_VALUES };
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        bytes += s->plan->segment_bytes[own[i]];
-    return bytes;
+    return s->device->forecast(s->plan);
 }
 
 const char *unroll_session_isa(const unroll_session *s)

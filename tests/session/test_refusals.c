@@ -38,6 +38,7 @@ static void check_refused_configs(void)
     REFUSED_WITH(chunks, 0, UNROLL_USAGE, "chunks = 0");
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
+    REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
     REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "no optimizer 'newton'");
     REFUSED_WITH(optimizer, NULL, UNROLL_USAGE, "no optimizer ''");
@@ -46,6 +47,9 @@ static void check_refused_configs(void)
     c.double_precision = 1;
     c.isa = "avx2";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
+    c = config_of(UNROLL_TRAIN, 65, ROWS);
+    c.checkpoint_time = 1;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "more than 64 segments", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
     c.carry = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);

@@ -72,6 +72,7 @@ static void cpu_store_free(void *store)                       { store_free(store
 static void cpu_instance_free(void *instance)                 { instance_free(instance); }
 static unroll_status cpu_run(void *instance, enum part part)  { return instance_run(instance, part); }
 static void *cpu_host(void *instance, const char *buffer)     { return instance_buffer(instance, buffer); }
+static uint64_t cpu_forecast(const struct plan *plan)         { return instance_forecast(plan); }
 static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
 static const char *cpu_isa_of(const void *instance)           { return instance_isa(instance)->name; }
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
@@ -82,6 +83,6 @@ const struct device device_cpu = {
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
     .run = cpu_run,                         .host = cpu_host,
     .read = cpu_read,                       .write = cpu_write,
-    .bytes = cpu_bytes,                     .isa = cpu_isa_of,
-    .threads = cpu_threads,
+    .forecast = cpu_forecast,               .bytes = cpu_bytes,
+    .isa = cpu_isa_of,                      .threads = cpu_threads,
 };

@@ -83,6 +83,14 @@ static unroll_status use_segment(struct store *s, int segment, uint64_t bytes, v
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
+uint64_t instance_forecast(const struct plan *plan)
+{
+    uint64_t bytes = (uint64_t)plan->ops * sizeof(struct call);
+    for (int i = 0; i < SEG_N; i++)
+        bytes += is_stored(i) ? 0 : plan->segment_bytes[i];
+    return bytes;
+}
+
 static unroll_status get_memory(struct instance *in, struct store *store)
 {
     for (int i = 0; i < SEG_N; i++) {
@@ -96,15 +104,14 @@ static unroll_status get_memory(struct instance *in, struct store *store)
             return fail(UNROLL_RESOURCE,
                         "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
                         "(--bptt)", (unsigned long long)bytes, segment_name(i));
-        in->bytes += bytes;
     }
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
     if (!in->call || !in->team || !in->work)
         return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
-    in->bytes += sizeof *in + (uint64_t)in->plan->ops * sizeof *in->call +
-                 (uint64_t)in->teams * sizeof *in->team + (uint64_t)in->threads * sizeof *in->work;
+    in->bytes = instance_forecast(in->plan) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
+                (uint64_t)in->threads * sizeof *in->work;
     return UNROLL_OK;
 }
 
@@ -142,7 +149,7 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
         if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];
-        x->origin[i] = b->origin[i] + v->first[i];
+        x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == AX_T ? v->base : 0);
         first += v->first[i] * x->stride[i];
     }
     x->at = (char *)in->base[b->segment] + b->offset + first * dtype_size(b->dtype);
