@@ -10,7 +10,7 @@
 #include "options.h"
 #include "output.h"
 
-enum { LEAST_RUNS = 3, MOST_RUNS = 100000 };
+enum { LEAST_RUNS = 1, MOST_RUNS = 100000 };
 
 struct bench {
     const struct settings *settings;

@@ -184,7 +184,7 @@ OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", 
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH), .doc = "numbers that weights are kept in")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "how long to measure, at least 3 runs")
+       .doc = "how long to measure, at least one run")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
