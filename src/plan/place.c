@@ -16,7 +16,8 @@ static uint64_t buffer_bytes(const struct buffer *b)
 {
     uint64_t n = dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {
-        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
+        bool lanes = (b->layout == LAYOUT_PANELS && i == b->rank - 2) ||
+                     (b->layout == LAYOUT_COLUMNS && i == b->rank - 1);
         n *= lanes ? (b->size[i] + PANEL - 1) / PANEL * PANEL : b->size[i];
     }
     return n;

@@ -109,14 +109,16 @@ static unroll_status get_memory(struct instance *in, struct store *store)
 
 /* ---- views ----------------------------------------------------------------------------- */
 
-/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number. */
+/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number, in
+ * columns all but the last. */
 static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
 {
     size_t step = 1;
     for (int i = b->rank; i-- > 0;) {
         stride[i] = step;
         bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
-        step *= lanes ? panels(b->size[i]) * PANEL : b->size[i];
+        bool columns = b->layout == LAYOUT_COLUMNS && i == b->rank - 1;
+        step *= columns ? PANEL : lanes ? panels(b->size[i]) * PANEL : b->size[i];
     }
 }
 
@@ -128,10 +130,12 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
     size_t first = 0;
     x->rank = b->rank;
     x->dtype = b->dtype;
+    x->layout = b->layout;
     set_strides(b, x->stride);
     for (int i = 0; i < b->rank; i++) {
         bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
-        if (b->layout == LAYOUT_PANELS && i >= b->rank - 2 && !whole)
+        bool is_packed = b->layout == LAYOUT_COLUMNS || (b->layout == LAYOUT_PANELS && i >= b->rank - 2);
+        if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];
         x->origin[i] = b->origin[i] + v->first[i];
