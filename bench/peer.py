@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 LEAST_RUNS = 1
-STEPS_A_RUN = 64    # a streaming step is timed as the mean over so many: a clock costs too
+STEPS_A_RUN = 64  # a streaming step is timed as the mean over so many: a clock costs too
 
 
 class Refused(Exception):
@@ -17,9 +17,9 @@ class Refused(Exception):
 
 @dataclass
 class Request:
-    cell: str           # rnn, lstm, gru (PyTorch's), gru-before
-    purpose: str        # infer, train, stream, text (an update of a language model)
-    dtype: str          # fp32, bf16, int8
+    cell: str  # rnn, lstm, gru (PyTorch's), gru-before
+    purpose: str  # infer, train, stream, text (an update of a language model)
+    dtype: str  # fp32, bf16, int8
     layers: int
     steps: int
     rows: int

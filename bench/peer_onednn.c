@@ -1,6 +1,6 @@
-/* oneDNN's recurrent primitives as a peer of the benchmark: answers the lines that bench/peer.py explains. The
- * weights are packed as oneDNN asks for, once; training is also timed with the reorders that each new set of
- * weights costs. It is not a model of how a framework uses oneDNN: this is the library at its best. */
+/* oneDNN's recurrent primitives as a peer of the benchmark: answers the lines that bench/peer.py explains.
+ * The weights are packed as oneDNN asks for, once; training is also timed with the reorders that each new set
+ * of weights costs. It is not a model of how a framework uses oneDNN: this is the library at its best. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 
 enum { LEAST_RUNS = 1, MOST_RUNS = 100000, MOST_PARTS = 2, MOST_REORDERS = 6, STEPS_A_RUN = 64 };
 
-static const int argument[TENSORS] = {
-    DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER,
-    DNNL_ARG_BIAS, DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C};
+static const int argument[TENSORS] = {DNNL_ARG_SRC_LAYER,     DNNL_ARG_SRC_ITER,     DNNL_ARG_SRC_ITER_C,
+                                      DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS,
+                                      DNNL_ARG_DST_LAYER,     DNNL_ARG_DST_ITER,     DNNL_ARG_DST_ITER_C};
 static const int gradient_argument[TENSORS] = {
-    DNNL_ARG_DIFF_SRC_LAYER, DNNL_ARG_DIFF_SRC_ITER, DNNL_ARG_DIFF_SRC_ITER_C, DNNL_ARG_DIFF_WEIGHTS_LAYER,
-    DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_DST_LAYER, DNNL_ARG_DIFF_DST_ITER,
-    DNNL_ARG_DIFF_DST_ITER_C};
+    DNNL_ARG_DIFF_SRC_LAYER,     DNNL_ARG_DIFF_SRC_ITER,     DNNL_ARG_DIFF_SRC_ITER_C,
+    DNNL_ARG_DIFF_WEIGHTS_LAYER, DNNL_ARG_DIFF_WEIGHTS_ITER, DNNL_ARG_DIFF_BIAS,
+    DNNL_ARG_DIFF_DST_LAYER,     DNNL_ARG_DIFF_DST_ITER,     DNNL_ARG_DIFF_DST_ITER_C};
 
 struct request {
     char cell[16], pass[16], type[8];
@@ -39,7 +39,7 @@ struct part {
     bool last;
     dnnl_primitive_desc_t forward_desc, backward_desc;
     dnnl_primitive_t forward, backward;
-    struct arguments forward_arguments[2], backward_arguments;  /* [1]: from final states to first ones */
+    struct arguments forward_arguments[2], backward_arguments; /* [1]: from final states to first ones */
     dnnl_memory_t value[TENSORS], gradient[TENSORS];
     struct reorder reorder[MOST_REORDERS];
     int reorders;
@@ -51,13 +51,13 @@ struct network {
     bool trains, streams;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attributes;       /* NULL unless int8 */
+    dnnl_primitive_attr_t attributes; /* NULL unless int8 */
     struct part part[MOST_PARTS];
     int parts, steps_done;
     double ms[MOST_RUNS];
 };
 
-static const char *refusal;         /* why the network cannot be run; NULL: it can */
+static const char *refusal; /* why the network cannot be run; NULL: it can */
 
 static bool tell(dnnl_status_t status, const char *what)
 {
@@ -89,15 +89,19 @@ static int sizes_of(const struct network *net, const struct part *part, enum ten
     bool wide = tensor == DST;
 
     switch (tensor) {
-    case SRC: case DST:
+    case SRC:
+    case DST:
         memcpy(sizes, (dnnl_dims_t){r->steps, r->rows, wide ? r->directions * r->hidden : part->input},
                sizeof(dnnl_dims_t));
         return 3;
-    case WEIGHTS: case WEIGHTS_ITER:
-        memcpy(sizes, (dnnl_dims_t){part->layers, r->directions, tensor == WEIGHTS ? part->input : r->hidden, gates,
-                                    r->hidden}, sizeof(dnnl_dims_t));
+    case WEIGHTS:
+    case WEIGHTS_ITER:
+        memcpy(sizes,
+               (dnnl_dims_t){part->layers, r->directions, tensor == WEIGHTS ? part->input : r->hidden, gates,
+                             r->hidden},
+               sizeof(dnnl_dims_t));
         return 5;
-    case BIAS:      /* the GRU that resets after the product has one bias more */
+    case BIAS: /* the GRU that resets after the product has one bias more */
         memcpy(sizes, (dnnl_dims_t){part->layers, r->directions, gates + (net->cell == NET_GRU), r->hidden},
                sizeof(dnnl_dims_t));
         return 4;
@@ -109,9 +113,10 @@ static int sizes_of(const struct network *net, const struct part *part, enum ten
 
 static dnnl_format_tag_t plain_tag(enum tensor tensor)
 {
-    return tensor == SRC || tensor == DST ? dnnl_tnc
-         : tensor == WEIGHTS || tensor == WEIGHTS_ITER ? dnnl_ldigo
-         : tensor == BIAS ? dnnl_ldgo : dnnl_ldnc;
+    return tensor == SRC || tensor == DST                ? dnnl_tnc
+           : tensor == WEIGHTS || tensor == WEIGHTS_ITER ? dnnl_ldigo
+           : tensor == BIAS                              ? dnnl_ldgo
+                                                         : dnnl_ldnc;
 }
 
 static bool is_matrix(int tensor)
@@ -140,8 +145,8 @@ static desc tensor_desc(const struct network *net, const struct part *part, enum
 
     if ((tensor == SRC_ITER_C || tensor == DST_ITER_C) && net->cell != NET_LSTM)
         return NULL;
-    return new_desc(dimensions, sizes, type ? type : type_of(net, tensor), any ? dnnl_format_tag_any
-                                                                               : plain_tag(tensor));
+    return new_desc(dimensions, sizes, type ? type : type_of(net, tensor),
+                    any ? dnnl_format_tag_any : plain_tag(tensor));
 }
 
 static dnnl_memory_t new_memory(struct network *net, desc d)
@@ -171,7 +176,8 @@ static void push(struct arguments *arguments, int name, dnnl_memory_t memory)
 
 static void execute(struct network *net, dnnl_primitive_t primitive, const struct arguments *arguments)
 {
-    tell(dnnl_primitive_execute(primitive, net->stream, arguments->count, arguments->item), "execution failed");
+    tell(dnnl_primitive_execute(primitive, net->stream, arguments->count, arguments->item),
+         "execution failed");
 }
 
 static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_memory_t to,
@@ -180,7 +186,8 @@ static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_
     struct reorder reorder = {0};
     dnnl_primitive_desc_t d;
 
-    if (tell(dnnl_reorder_primitive_desc_create(&d, desc_of(from), net->engine, desc_of(to), net->engine, attributes),
+    if (tell(dnnl_reorder_primitive_desc_create(&d, desc_of(from), net->engine, desc_of(to), net->engine,
+                                                attributes),
              "no reorder")) {
         tell(dnnl_primitive_create(&reorder.primitive, d), "no reorder");
         dnnl_primitive_desc_destroy(d);
@@ -191,7 +198,8 @@ static struct reorder new_reorder(struct network *net, dnnl_memory_t from, dnnl_
 }
 
 /* fp32, plain; uniform in -scale .. scale. */
-static dnnl_memory_t random_memory(struct network *net, const struct part *part, enum tensor tensor, float scale)
+static dnnl_memory_t random_memory(struct network *net, const struct part *part, enum tensor tensor,
+                                   float scale)
 {
     static unsigned long long state = 1;
     desc d = tensor_desc(net, part, tensor, dnnl_f32, false);
@@ -209,7 +217,8 @@ static dnnl_memory_t random_memory(struct network *net, const struct part *part,
 }
 
 /* Random values into `to`, by its own type and layout. */
-static void fill(struct network *net, const struct part *part, enum tensor tensor, dnnl_memory_t to, float scale)
+static void fill(struct network *net, const struct part *part, enum tensor tensor, dnnl_memory_t to,
+                 float scale)
 {
     dnnl_memory_t from = random_memory(net, part, tensor, scale);
     struct reorder reorder = new_reorder(net, from, to, is_matrix(tensor) ? net->attributes : NULL);
@@ -251,14 +260,15 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
 {
     desc d[TENSORS];
     dnnl_prop_kind_t kind = net->trains ? dnnl_forward_training : dnnl_forward_inference;
-    dnnl_rnn_direction_t direction = net->request.directions > 1 ? dnnl_bidirectional_concat
-                                                                 : dnnl_unidirectional_left2right;
+    dnnl_rnn_direction_t direction =
+        net->request.directions > 1 ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
 
     for (int i = 0; i < TENSORS; i++)
         d[i] = tensor_desc(net, part, i, dnnl_data_type_undef, true);
-    bool made = tell(forward_desc(&part->forward_desc, net->engine, net->cell, kind, direction, d, net->attributes),
-                     "oneDNN refused the description")
-                && tell(dnnl_primitive_create(&part->forward, part->forward_desc), "no primitive");
+    bool made =
+        tell(forward_desc(&part->forward_desc, net->engine, net->cell, kind, direction, d, net->attributes),
+             "oneDNN refused the description")
+        && tell(dnnl_primitive_create(&part->forward, part->forward_desc), "no primitive");
     for (int i = 0; made && i < TENSORS; i++) {
         if (!d[i])
             continue;
@@ -274,8 +284,8 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
     if (net->trains)
         push(&part->forward_arguments[0], DNNL_ARG_WORKSPACE,
              new_memory(net, dnnl_primitive_desc_query_md(part->forward_desc, dnnl_query_workspace_md, 0)));
-    static const int swapped[TENSORS] = {SRC, DST_ITER, DST_ITER_C, WEIGHTS, WEIGHTS_ITER, BIAS, DST, SRC_ITER,
-                                         SRC_ITER_C};
+    static const int swapped[TENSORS] = {SRC,  DST_ITER, DST_ITER_C, WEIGHTS,   WEIGHTS_ITER,
+                                         BIAS, DST,      SRC_ITER,   SRC_ITER_C};
     for (int i = 0; i < TENSORS; i++)
         push(&part->forward_arguments[1], argument[i], part->value[swapped[i]]);
 }
@@ -283,7 +293,7 @@ static void make_forward(struct network *net, struct part *part, dnnl_memory_t s
 static void add_reorder(struct network *net, struct part *part, dnnl_memory_t from, dnnl_memory_t to)
 {
     if (dnnl_memory_desc_equal(desc_of(from), desc_of(to)))
-        return;             /* it would cost nothing */
+        return; /* it would cost nothing */
     part->reorder[part->reorders++] = new_reorder(net, from, to, NULL);
 }
 
@@ -304,22 +314,24 @@ static dnnl_memory_t make_backward_matrix(struct network *net, struct part *part
 static void make_backward(struct network *net, struct part *part, dnnl_memory_t dst_gradient)
 {
     desc d[TENSORS], g[TENSORS];
-    dnnl_rnn_direction_t direction = net->request.directions > 1 ? dnnl_bidirectional_concat
-                                                                 : dnnl_unidirectional_left2right;
+    dnnl_rnn_direction_t direction =
+        net->request.directions > 1 ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
     struct arguments *arguments = &part->backward_arguments;
 
     for (int i = 0; i < TENSORS; i++) {
         d[i] = tensor_desc(net, part, i, dnnl_data_type_undef, true);
         g[i] = tensor_desc(net, part, i, dnnl_f32, true);
     }
-    bool made = tell(backward_desc(&part->backward_desc, net->engine, net->cell, direction, d, g, part->forward_desc),
-                     "oneDNN refused the description")
-                && tell(dnnl_primitive_create(&part->backward, part->backward_desc), "no primitive");
+    bool made =
+        tell(backward_desc(&part->backward_desc, net->engine, net->cell, direction, d, g, part->forward_desc),
+             "oneDNN refused the description")
+        && tell(dnnl_primitive_create(&part->backward, part->backward_desc), "no primitive");
     for (int i = 0; made && i < TENSORS; i++) {
         if (!d[i])
             continue;
         bool given = i == DST && dst_gradient;
-        part->gradient[i] = given ? dst_gradient : queried_memory(net, part->backward_desc, gradient_argument[i]);
+        part->gradient[i] =
+            given ? dst_gradient : queried_memory(net, part->backward_desc, gradient_argument[i]);
         if (!given)
             fill(net, part, i, part->gradient[i], i == DST ? 1 : 0);
         push(arguments, gradient_argument[i], part->gradient[i]);
@@ -327,7 +339,7 @@ static void make_backward(struct network *net, struct part *part, dnnl_memory_t 
     }
     if (made)
         arguments->item[arguments->count++] =
-            part->forward_arguments[0].item[part->forward_arguments[0].count - 1];      /* workspace */
+            part->forward_arguments[0].item[part->forward_arguments[0].count - 1]; /* workspace */
     for (int i = 0; i < TENSORS; i++) {
         free_desc(d[i]);
         free_desc(g[i]);
@@ -431,7 +443,8 @@ static void answer_run(struct network *net, double seconds)
     printf("{\"ms\": %.9g, \"ms_median\": %.9g, \"runs\": %d", net->ms[0], net->ms[runs / 2], runs);
     if (net->trains) {
         runs = measure(net, seconds, true);
-        printf(", \"ms_with_reorders\": %.9g, \"ms_with_reorders_median\": %.9g", net->ms[0], net->ms[runs / 2]);
+        printf(", \"ms_with_reorders\": %.9g, \"ms_with_reorders_median\": %.9g", net->ms[0],
+               net->ms[runs / 2]);
     }
     printf("}\n");
 }
@@ -446,15 +459,17 @@ int main(void)
     double seconds;
 
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "prepare %15s %15s %7s %d %d %d %d %d %d %d", r->cell, r->pass, r->type, &r->layers, &r->steps,
-                   &r->rows, &r->input, &r->hidden, &r->directions, &r->ragged) == 10) {
+        if (sscanf(line, "prepare %15s %15s %7s %d %d %d %d %d %d %d", r->cell, r->pass, r->type, &r->layers,
+                   &r->steps, &r->rows, &r->input, &r->hidden, &r->directions, &r->ragged)
+            == 10) {
             prepare(&net);
             if (!refusal)
                 run_once(&net, net.trains);
             if (refusal)
                 printf("{\"refused\": \"%s\"}\n", refusal);
             else
-                printf("{\"version\": \"oneDNN %d.%d.%d\"}\n", version->major, version->minor, version->patch);
+                printf("{\"version\": \"oneDNN %d.%d.%d\"}\n", version->major, version->minor,
+                       version->patch);
         } else if (sscanf(line, "run %lf", &seconds) == 1) {
             answer_run(&net, seconds);
         } else {

@@ -28,8 +28,9 @@ def prepare(request):
     options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(quantized(model) if request.dtype == "int8" else model, options,
-                                           providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        quantized(model) if request.dtype == "int8" else model, options, providers=["CPUExecutionProvider"]
+    )
     binding = session.io_binding()
     for name, size in inputs.items():
         binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(random_values(size)))

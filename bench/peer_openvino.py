@@ -15,9 +15,16 @@ def prepare(request):
         raise Refused("OpenVINO has no such type for it")
     model, inputs, _ = network(request)
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(model), "CPU", {
-        "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_PRECISION_HINT": PRECISION[request.dtype],
-        "INFERENCE_NUM_THREADS": os.environ["OMP_NUM_THREADS"]})
+    compiled = core.compile_model(
+        core.read_model(model),
+        "CPU",
+        {
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": "1",
+            "INFERENCE_PRECISION_HINT": PRECISION[request.dtype],
+            "INFERENCE_NUM_THREADS": os.environ["OMP_NUM_THREADS"],
+        },
+    )
     call = compiled.create_infer_request()
     for name, size in inputs.items():
         call.set_tensor(name, openvino.Tensor(random_values(size)))

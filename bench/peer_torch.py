@@ -14,8 +14,9 @@ MODULES = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 def make_module(request):
     if request.cell not in MODULES:
         raise Refused("PyTorch has no such cell")
-    module = MODULES[request.cell](request.input, request.hidden, request.layers,
-                                   bidirectional=request.directions == 2)
+    module = MODULES[request.cell](
+        request.input, request.hidden, request.layers, bidirectional=request.directions == 2
+    )
     if request.dtype == "bf16":
         return module.bfloat16()
     if request.dtype == "int8":
@@ -95,7 +96,7 @@ def train_on_text(request):
 
     def run():
         nonlocal states, at
-        tokens, targets = text[at:at + request.steps], text[at + 1:at + 1 + request.steps]
+        tokens, targets = text[at : at + request.steps], text[at + 1 : at + 1 + request.steps]
         at = (at + request.steps) % (100 * request.steps)
         adam.zero_grad()
         z, states = model(tokens, states)

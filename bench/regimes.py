@@ -3,8 +3,13 @@ import os
 from dataclasses import dataclass
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "regimes.txt")
-CHOICES = {"cell": ("rnn", "lstm", "gru", "gru-before"), "purpose": ("infer", "train", "stream", "text"),
-           "dtype": ("fp32", "bf16", "int8"), "form": ("-", "both", "ragged"), "peers": ("fp32", "bf16", "int8")}
+CHOICES = {
+    "cell": ("rnn", "lstm", "gru", "gru-before"),
+    "purpose": ("infer", "train", "stream", "text"),
+    "dtype": ("fp32", "bf16", "int8"),
+    "form": ("-", "both", "ragged"),
+    "peers": ("fp32", "bf16", "int8"),
+}
 GATES = {"rnn": 1, "lstm": 4, "gru": 3, "gru-before": 3}
 
 
@@ -15,12 +20,12 @@ class Regime:
     cell: str
     purpose: str
     dtype: str
-    shape: tuple        # layers, steps, rows, inputs, hidden units
+    shape: tuple  # layers, steps, rows, inputs, hidden units
     form: str
     peers: str
     threads: tuple
-    target: float       # None: no target
-    peak: float         # percent of the peak; None: no target
+    target: float  # None: no target
+    peak: float  # percent of the peak; None: no target
 
     @property
     def key(self):
@@ -35,7 +40,7 @@ class Regime:
         layers, steps, rows, inputs, hidden = self.shape
         widths = inputs + hidden + (layers - 1) * (self.directions + 1) * hidden
         forward = 2 * GATES[self.cell] * hidden * widths * self.directions * steps * rows
-        if self.purpose == "text":          # symbols are rows of a table; the head is a product
+        if self.purpose == "text":  # symbols are rows of a table; the head is a product
             forward += 2 * (hidden - GATES[self.cell] * hidden * self.directions) * inputs * steps * rows
         return forward * (1 if self.purpose in ("infer", "stream") else 3)
 
@@ -46,11 +51,24 @@ def number(word):
 
 def parse_line(line):
     part, name, cell, purpose, dtype, shape, form, peers, threads, target, peak = line.split()
-    regime = Regime(part, name, cell, purpose, dtype, tuple(map(int, shape.split(","))), form, peers,
-                    tuple(map(int, threads.split(","))), number(target), number(peak))
+    regime = Regime(
+        part,
+        name,
+        cell,
+        purpose,
+        dtype,
+        tuple(map(int, shape.split(","))),
+        form,
+        peers,
+        tuple(map(int, threads.split(","))),
+        number(target),
+        number(peak),
+    )
     for field, choices in CHOICES.items():
         if getattr(regime, field) not in choices:
-            raise ValueError(f"{regime.key}: {field} is {getattr(regime, field)}, not one of {' '.join(choices)}")
+            raise ValueError(
+                f"{regime.key}: {field} is {getattr(regime, field)}, not one of {' '.join(choices)}"
+            )
     if len(regime.shape) != 5 or min(regime.shape) < 1 or min(regime.threads) < 1:
         raise ValueError(f"{regime.key}: the shape wants five numbers, all numbers at least 1")
     return regime
@@ -78,6 +96,8 @@ def chosen(regimes, only):
     found = [regime for regime in regimes if not words or regime.part in words or regime.key in words]
     unknown = [word for word in words if not any(word in (r.part, r.key) for r in regimes)]
     if unknown:
-        raise ValueError(f"no regime is called {unknown[0]}; there are: "
-                         + " ".join(dict.fromkeys(r.part for r in regimes)))
+        raise ValueError(
+            f"no regime is called {unknown[0]}; there are: "
+            + " ".join(dict.fromkeys(r.part for r in regimes))
+        )
     return found

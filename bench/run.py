@@ -13,9 +13,13 @@ import time
 import regimes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PYTHON_PEERS = {"PyTorch": "peer_torch.py", "ONNX Runtime": "peer_onnxruntime.py", "OpenVINO": "peer_openvino.py"}
+PYTHON_PEERS = {
+    "PyTorch": "peer_torch.py",
+    "ONNX Runtime": "peer_onnxruntime.py",
+    "OpenVINO": "peer_openvino.py",
+}
 C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3"}
-REST = 0.02     # seconds between turns: threads of the last one stop spinning
+REST = 0.02  # seconds between turns: threads of the last one stop spinning
 
 
 class Peer:
@@ -23,8 +27,14 @@ class Peer:
 
     def __init__(self, command, threads):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
 
     def ask(self, line):
         try:
@@ -47,9 +57,21 @@ class Unroll:
     """`unroll bench`, anew for each turn."""
 
     def __init__(self, options, regime, threads):
-        self.command = [options.unroll, "bench", "--json", "--cell", regime.cell, "--pass", regime.purpose,
-                        "--dtype", regime.dtype, "--shape", ",".join(map(str, regime.shape)),
-                        "--threads", str(threads)]
+        self.command = [
+            options.unroll,
+            "bench",
+            "--json",
+            "--cell",
+            regime.cell,
+            "--pass",
+            regime.purpose,
+            "--dtype",
+            regime.dtype,
+            "--shape",
+            ",".join(map(str, regime.shape)),
+            "--threads",
+            str(threads),
+        ]
         self.command += {"both": ["--bidirectional"], "ragged": ["--ragged"]}.get(regime.form, [])
 
     def turn(self, seconds):
@@ -57,7 +79,7 @@ class Unroll:
         if done.returncode:
             return {"refused": (done.stderr.strip().splitlines() or ["it failed"])[-1]}
         answer = json.loads(done.stdout.splitlines()[-1])
-        answer["mflop"] = answer["gflops"] * answer["ms"]       # of the valid steps
+        answer["mflop"] = answer["gflops"] * answer["ms"]  # of the valid steps
         return answer
 
 
@@ -72,9 +94,30 @@ class UnrollOnText:
         random_text(text, symbols)
         self.characters = steps * rows
         self.folder = os.path.join(options.peers, "run")
-        self.command = [options.unroll, "train", text, "--cell", regime.cell, "--layers", str(layers),
-                        "--hidden", str(hidden), "--bptt", str(steps), "--batch", str(rows), "--val", "0",
-                        "--steps", str(self.UPDATES), "--threads", str(threads), "--out", self.folder, "--json"]
+        self.command = [
+            options.unroll,
+            "train",
+            text,
+            "--cell",
+            regime.cell,
+            "--layers",
+            str(layers),
+            "--hidden",
+            str(hidden),
+            "--bptt",
+            str(steps),
+            "--batch",
+            str(rows),
+            "--val",
+            "0",
+            "--steps",
+            str(self.UPDATES),
+            "--threads",
+            str(threads),
+            "--out",
+            self.folder,
+            "--json",
+        ]
 
     def turn(self, seconds):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -94,8 +137,20 @@ def random_text(path, symbols):
 
 
 def request(regime):
-    return " ".join(map(str, ("prepare", regime.cell, regime.purpose, regime.peers, *regime.shape, regime.directions,
-                              int(regime.form == "ragged"))))
+    return " ".join(
+        map(
+            str,
+            (
+                "prepare",
+                regime.cell,
+                regime.purpose,
+                regime.peers,
+                *regime.shape,
+                regime.directions,
+                int(regime.form == "ragged"),
+            ),
+        )
+    )
 
 
 def start_peers(options, regime, threads):
@@ -104,7 +159,7 @@ def start_peers(options, regime, threads):
     commands |= {name: [options.python, os.path.join(HERE, file)] for name, file in PYTHON_PEERS.items()}
     started = {name: Peer(command, threads) for name, command in commands.items()}
     answers, ready = {}, {}
-    for name, peer in started.items():      # one after the other: none warms up beside another
+    for name, peer in started.items():  # one after the other: none warms up beside another
         answers[name] = peer.ask(request(regime)).answer()
         if "refused" in answers[name]:
             peer.close()
@@ -148,7 +203,13 @@ def measure(options, regime, threads):
             better(theirs[name], peer.ask(f"run {options.seconds}").answer())
     for peer in peers.values():
         peer.close()
-    return {"key": regime.key, "threads": threads, "date": time.strftime("%Y-%m-%d"), "ours": ours, "peers": theirs}
+    return {
+        "key": regime.key,
+        "threads": threads,
+        "date": time.strftime("%Y-%m-%d"),
+        "ours": ours,
+        "peers": theirs,
+    }
 
 
 def describe(result):
@@ -160,13 +221,17 @@ def describe(result):
 def arguments():
     parser = argparse.ArgumentParser(description="Measures Unroll beside its peers.")
     parser.add_argument("--unroll", default="build/unroll", help="the command")
-    parser.add_argument("--peers", default="build/peers", help="folder of the peers' drivers and of the results")
+    parser.add_argument(
+        "--peers", default="build/peers", help="folder of the peers' drivers and of the results"
+    )
     parser.add_argument("--python", default=sys.executable, help="of the environment that holds the peers")
     parser.add_argument("--only", default="", help="parts or regimes, by name")
     parser.add_argument("--threads", type=int, help="measure this number of threads alone")
     parser.add_argument("--seconds", type=float, default=0.2, help="of a turn")
     parser.add_argument("--rounds", type=int, default=4, help="turns that each takes; 2 if they take long")
-    parser.add_argument("--patience", type=float, default=8, help="seconds after which a regime has no third round")
+    parser.add_argument(
+        "--patience", type=float, default=8, help="seconds after which a regime has no third round"
+    )
     parser.add_argument("--json", action="store_true", help="print results as lines of JSON")
     return parser.parse_args()
 

@@ -53,18 +53,26 @@ def test_table(folder):
         check(f"lstm-train/{letter} is measured", f"lstm-train/{letter}" in keys)
     check("every part has a title", all(regime.part in report.TITLES for regime in table))
     regime = regimes.parse_line(LINE)
-    check("fields", (regime.shape, regime.threads, regime.target, regime.peak) ==
-          ((1, 100, 64, 512, 512), (1, 2), 1.3, 80))
+    check(
+        "fields",
+        (regime.shape, regime.threads, regime.target, regime.peak)
+        == ((1, 100, 64, 512, 512), (1, 2), 1.3, 80),
+    )
     check("flop of one layer", regime.flop() == 3 * 2 * 4 * 512 * 1024 * 100 * 64)
-    check("flop of two layers both ways", regimes.parse_line("p n gru infer fp32 2,5,1,3,4 both fp32 1 - -").flop()
-          == 2 * 3 * 4 * (3 + 4 + 8 + 4) * 2 * 5)
+    check(
+        "flop of two layers both ways",
+        regimes.parse_line("p n gru infer fp32 2,5,1,3,4 both fp32 1 - -").flop()
+        == 2 * 3 * 4 * (3 + 4 + 8 + 4) * 2 * 5,
+    )
     check("one part", {r.part for r in regimes.chosen(table, "stream,one-row")} == {"stream", "one-row"})
     check("one regime", [r.key for r in regimes.chosen(table, "lstm-train/A")] == ["lstm-train/A"])
     check("all", regimes.chosen(table, "") == table)
     refuses("unknown part", "no regime is called lstm-tarin", regimes.chosen, table, "lstm-tarin")
     refuses("unknown cell", "cell is lstn", regimes.parse_line, LINE.replace("lstm", "lstn"))
     refuses("short shape", "five numbers", regimes.parse_line, LINE.replace(",512,512", ",512"))
-    refuses("line number", "regimes.txt:2:", regimes.read, written(folder, LINE + "\n" + LINE.replace("1.3", "x")))
+    refuses(
+        "line number", "regimes.txt:2:", regimes.read, written(folder, LINE + "\n" + LINE.replace("1.3", "x"))
+    )
     refuses("twice", "one name", regimes.read, written(folder, LINE + "\n" + LINE))
 
 
@@ -101,18 +109,27 @@ def test_turns(folder):
         executable(folder, file, fake)
     run.PYTHON_PEERS = {}
     unroll = executable(folder, "unroll", FAKE_UNROLL)
-    options = argparse.Namespace(unroll=unroll, peers=folder, python=sys.executable, rounds=3, seconds=0.001,
-                                 patience=60)
+    options = argparse.Namespace(
+        unroll=unroll, peers=folder, python=sys.executable, rounds=3, seconds=0.001, patience=60
+    )
     result = run.measure(options, regimes.parse_line(LINE), 2)
     check("our best", (result["ours"]["ms"], result["ours"]["runs"], result["ours"]["mflop"]) == (5, 9, 10))
-    check("a peer's time", result["peers"]["oneDNN 2"]["ms"] >= 0 and result["peers"]["oneDNN 3"]["version"] == "Fake 512")
+    check(
+        "a peer's time",
+        result["peers"]["oneDNN 2"]["ms"] >= 0 and result["peers"]["oneDNN 3"]["version"] == "Fake 512",
+    )
     with open(unroll + ".calls") as file:
         calls = file.read().splitlines()
-    check("three turns of ours", len(calls) == 3 and "--threads 2" in calls[0] and "--shape 1,100,64,512,512" in calls[0])
+    check(
+        "three turns of ours",
+        len(calls) == 3 and "--threads 2" in calls[0] and "--shape 1,100,64,512,512" in calls[0],
+    )
     refused = run.measure(options, regimes.parse_line(LINE.replace("lstm", "gru")), 1)
     check("a refusal is kept", refused["peers"]["oneDNN 2"] == {"refused": "no such cell here"})
-    kept = run.better(run.better({}, {"ms": 3, "ms_with_reorders": 4, "runs": 1}),
-                      {"ms": 5, "ms_with_reorders": 2, "runs": 1})
+    kept = run.better(
+        run.better({}, {"ms": 3, "ms_with_reorders": 4, "runs": 1}),
+        {"ms": 5, "ms_with_reorders": 2, "runs": 1},
+    )
     check("reorders take no time away", kept == {"ms": 2, "ms_with_reorders": 2, "runs": 2})
 
 
@@ -126,15 +143,20 @@ def test_lengths():
 
 # ---- page and picture ----
 
+
 def test_page():
     table, results = regimes.read(), report.load(os.path.join(HERE, "recorded"))
     page = report.page(table, results, "a machine")
-    check("the worse of two ratios decides", "| LSTM, forward and backward: A | 1.3x, 80% | 1.36 | 1.20 | 89% 89% | "
-          "oneDNN 2 | no |" in page)
+    check(
+        "the worse of two ratios decides",
+        "| LSTM, forward and backward: A | 1.3x, 80% | 1.36 | 1.20 | 89% 89% | " "oneDNN 2 | no |" in page,
+    )
     check("a target that is met", "| LSTM, inference: 8 | 1.4x |  | 2.00 | 99% | oneDNN 3 | yes |" in page)
     check("what we refuse", "| LSTM, streaming: 16 | 25x | - |  |  | oneDNN 2 | not measured |" in page)
-    check("ragged share", "Ragged, 2 threads: 50% of the steps are valid and take 55% of the full batch's time, 1.10 x"
-          in page)
+    check(
+        "ragged share",
+        "Ragged, 2 threads: 50% of the steps are valid and take 55% of the full batch's time, 1.10 x" in page,
+    )
     check("reorders in brackets", "680 ms, 66% (690)" in page)
     check("stated figures", "| lstm 16 | 0.1 us | 12.1% | 0.122 us | 11.6% | 1.04 |" in page)
     check("characters", "| LSTM" in page and "| 3.00 |" in page)
@@ -149,13 +171,19 @@ def test_picture():
     rects = [e for e in root.iter() if e.tag.endswith("rect")]
     bars = sum(len(values) for _, groups in panels for _, values in groups)
     used = {name for _, groups in panels for _, values in groups for name in values}
-    check("panels", [title for title, _ in panels] == ["LSTM, forward and backward, 2 threads",
-                                                       "LSTM, inference, 2 threads"])
+    check(
+        "panels",
+        [title for title, _ in panels]
+        == ["LSTM, forward and backward, 2 threads", "LSTM, inference, 2 threads"],
+    )
     check("a bar for each time, a square for each name", len(rects) == bars + len(used))
     check("light and dark", "prefers-color-scheme:dark" in picture)
     tall, wide = float(root.get("height")), float(root.get("width"))
-    inside = all(float(r.get("y")) + float(r.get("height")) <= tall and
-                 float(r.get("x")) + float(r.get("width")) <= wide for r in rects)
+    inside = all(
+        float(r.get("y")) + float(r.get("height")) <= tall
+        and float(r.get("x")) + float(r.get("width")) <= wide
+        for r in rects
+    )
     check("bars are inside", inside)
 
 
