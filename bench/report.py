@@ -214,6 +214,20 @@ def stated_lines(table_, results):
         yield from table(["cell, H", "Unroll", "of peak", "RTNeural, stated", "of its peak", "ratio"], rows)
 
 
+def tail_lines(table_, results):
+    """How far single steps of our streams lie from the mean; the clock's own time is in them."""
+    rows = []
+    for regime in (r for r in table_ if r.purpose == "stream"):
+        ours = results.get((regime.key, 1), {}).get("ours", {})
+        if "p50_ns" in ours:
+            found = [f"{ours[key]:.0f}" for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
+            rows.append([f"{regime.cell} {regime.dtype} I {regime.shape[3]} H {regime.shape[4]}", *found])
+    if rows:
+        yield from ["", "### Single steps of our streams", ""]
+        yield from ["Nanoseconds, the clock's own included; the most is of all turns, others' load with it.", ""]
+        yield from table(["", "p50", "p99", "p99.9", "most"], rows)
+
+
 # ---- the page ----
 
 
@@ -275,7 +289,7 @@ def page(table_, results, about):
         "The best run, and its percent of the peak; for oneDNN's training in brackets with "
         "the reorders of new weights (ms). A dash: it does not offer that, or refused.",
     ]
-    lines += [*part_tables(table_, results), *stated_lines(table_, results)]
+    lines += [*part_tables(table_, results), *tail_lines(table_, results), *stated_lines(table_, results)]
     return "\n".join(lines) + "\n"
 
 

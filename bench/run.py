@@ -168,7 +168,7 @@ def start_peers(options, regime, threads):
     return ready, answers
 
 
-SMALLEST = ("ms", "ms_median", "ms_with_reorders", "p50_ns", "p99_ns", "p99_9_ns", "max_ns")
+SMALLEST = ("ms", "ms_median", "ms_with_reorders", "p50_ns", "p99_ns", "p999_ns")
 
 
 def better(kept, turn):
@@ -176,7 +176,7 @@ def better(kept, turn):
     for key, value in turn.items():
         if key in SMALLEST:
             kept[key] = min(kept.get(key, value), value)
-        elif key == "peak_gflops":
+        elif key in ("peak_gflops", "max_ns"):
             kept[key] = max(kept.get(key, 0), value)
         elif key == "runs":
             kept[key] = kept.get(key, 0) + value

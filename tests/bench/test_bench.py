@@ -159,6 +159,7 @@ def test_page():
     )
     check("reorders in brackets", "680 ms, 66% (690)" in page)
     check("stated figures", "| lstm 16 | 0.1 us | 12.1% | 0.122 us | 11.6% | 1.04 |" in page)
+    check("tails", "| lstm fp32 I 1 H 16 | 118 | 130 | 402 | 15210 |" in page)
     check("characters", "| LSTM" in page and "| 3.00 |" in page)
     check("machine and versions", "a machine. Peers:" in page and "oneDNN 2.6.3" in page)
 
