@@ -45,6 +45,7 @@ struct rnn_case {
     struct plan plan;
     struct group group;
     struct comm *comm;                      /* NULL: one rank */
+    int unit_parts;                         /* threads of a team that share the same rows; 0: not forced */
     struct work work[2];                    /* of the last forward and backward, all chunks and threads */
 };
 
@@ -88,7 +89,7 @@ static void add_slots(struct rnn_case *c)
     SLOT(RNN_DY, true, true, NONE, READ, T, B, K);
     SLOT(RNN_DHN, false, false, NONE, READ, B, own);
     SLOT(RNN_DH0, false, false, NONE, WRITE, B, own);
-    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2, B, W);
+    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2 + (c->shape.lengths ? 2 * G : 0), B, W);
     if (H) {
         SLOT(RNN_W, false, false, READ, READ, H, U, K);
         c->w_dense = c->slot[RNN_W];
@@ -358,7 +359,11 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
         struct op op;
         struct call call;
         struct team_call t = { .call = &call, .kernel = back ? backward : forward, .team = 1 };
+        struct barrier barrier;
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
+        call.barrier = &barrier;
+        call.unit_parts = c->unit_parts;
+        barrier_init(&barrier, members ? team_size(members) : 1);
         memset(c->slot[RNN_SCRATCH].memory, 0xff, c->slot[RNN_SCRATCH].bytes);
         if (members) {
             t.team = team_size(members);

@@ -40,6 +40,7 @@ struct call {
     struct tensor         view[OP_VIEWS];
     struct comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+    int                   unit_parts;   /* of an rnn_back: how many threads share the same rows; 0: it chooses */
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.

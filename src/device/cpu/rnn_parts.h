@@ -181,12 +181,11 @@ static unroll_status learn_slices(struct rnn *r)
                            sizeof own);
 }
 
-/* Sums the active rows of a plane of partial sums over the ranks. */
-static unroll_status sum_over_ranks(const struct rnn *r, size_t plane)
+/* Sums rows of a plane of partial sums over the ranks. */
+static unroll_status sum_over_ranks(const struct rnn *r, size_t plane, size_t row, size_t end)
 {
-    size_t count = (r->active_end - r->active) * r->scratch_row;
     return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->op->tag,
-                           at_plane(r, plane, r->active), count, sizeof(real) == sizeof(double));
+                           at_plane(r, plane, row), (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
 }
 
 /* ---- begin and count ------------------------------------------------------------------- */
