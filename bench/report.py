@@ -255,6 +255,11 @@ def versions(results):
     return ", ".join(sorted(found))
 
 
+def builds(results):
+    found = sorted({result.get("build") for result in results.values()} - {None, ""})
+    return f"Unroll of commit{'s' * (len(found) > 1)} {', '.join(found)}. " if found else ""
+
+
 def page(table_, results, about):
     dates = sorted({result["date"] for result in results.values()})
     peak_words = ", ".join(
@@ -263,7 +268,7 @@ def page(table_, results, about):
     lines = [
         "# Beside the peers",
         "",
-        f"Written by `make bench-peers` on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {about}. Peers: "
+        f"Written by `make bench-peers` on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {about}. {builds(results)}Peers: "
         f"{versions(results)}. fp32 peak, AVX-512 or the best there is, measured beside each of our runs, the "
         f"best of them: {peak_words}.",
         "",

@@ -207,6 +207,7 @@ def measure(options, regime, threads):
         "key": regime.key,
         "threads": threads,
         "date": time.strftime("%Y-%m-%d"),
+        "build": options.build,
         "ours": ours,
         "peers": theirs,
     }
@@ -222,9 +223,11 @@ def arguments():
     parser = argparse.ArgumentParser(description="Measures Unroll beside its peers.")
     parser.add_argument("--unroll", default="build/unroll", help="the command")
     parser.add_argument(
-        "--peers", default="build/peers", help="folder of the peers' drivers and of the results"
+        "--peers", default="build/peers", help="folder of the peers' drivers"
     )
     parser.add_argument("--python", default=sys.executable, help="of the environment that holds the peers")
+    parser.add_argument("--results", default="results", help="folder of results, below that of --peers")
+    parser.add_argument("--build", default="", help="what the build is called: a commit")
     parser.add_argument("--only", default="", help="parts or regimes, by name")
     parser.add_argument("--threads", type=int, help="measure this number of threads alone")
     parser.add_argument("--seconds", type=float, default=0.2, help="of a turn")
@@ -238,7 +241,7 @@ def arguments():
 
 def main():
     options = arguments()
-    results = os.path.join(options.peers, "results")
+    results = os.path.join(options.peers, options.results)
     os.makedirs(results, exist_ok=True)
     try:
         todo = regimes.chosen(regimes.read(), options.only)

@@ -110,9 +110,10 @@ def test_turns(folder):
     run.PYTHON_PEERS = {}
     unroll = executable(folder, "unroll", FAKE_UNROLL)
     options = argparse.Namespace(
-        unroll=unroll, peers=folder, python=sys.executable, rounds=3, seconds=0.001, patience=60
+        unroll=unroll, peers=folder, python=sys.executable, rounds=3, seconds=0.001, patience=60, build='abc'
     )
     result = run.measure(options, regimes.parse_line(LINE), 2)
+    check("the build", result["build"] == "abc")
     check("our best", (result["ours"]["ms"], result["ours"]["runs"], result["ours"]["mflop"]) == (5, 9, 10))
     check(
         "a peer's time",
