@@ -5,6 +5,7 @@
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
+# make bench-peers  measures us beside oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
 #
 # No contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so that every
@@ -67,6 +68,10 @@ include tests/tests.mk
 # ---- package ------------------------------------------------------------------------------
 
 include tools/package.mk
+
+# ---- beside other libraries ---------------------------------------------------------------
+
+include bench/peers.mk
 
 clean:
 	rm -rf $B

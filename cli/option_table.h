@@ -191,7 +191,7 @@ OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train
               "one step at a time")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "how long to measure, at least 3 runs")
+       .doc = "how long to measure, at least one run")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,

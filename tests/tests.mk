@@ -91,6 +91,7 @@ lines:
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
+	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
