@@ -23,8 +23,8 @@ static void check_one_type_of_weights(void)
     unroll_session *s = open_with(m, c);
     unroll_session *same = open_with(m, c);
     c.weights = "int8";
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "weights in BF16", __LINE__);
-    refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_UNSUPPORTED, "weights in BF16", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
+    refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
     unroll_session_free(same);
     unroll_session_free(s);
     unroll_session_free(open_with(m, c));
