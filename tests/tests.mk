@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_refusals \
-    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample
+    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors npy text
 
@@ -51,6 +51,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 # The programs that take arguments.
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
+RUN_train/test_weights_loss = docs/design.md
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
 RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000

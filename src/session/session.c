@@ -43,17 +43,27 @@ static unroll_status refuse_optimizer(const char *name)
     return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
 }
 
+static const struct { const char *name; enum dtype dtype; } weight_types[] = {
+    { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
+};
+enum { WEIGHT_TYPES = sizeof weight_types / sizeof *weight_types };
+
 static unroll_status find_weights(const char *name, enum dtype *weights)
 {
-    static const struct { const char *name; enum dtype dtype; } types[] = {
-        { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strcmp(name ? name : "fp32", types[i].name)) {
-            *weights = types[i].dtype;
+    for (int i = 0; i < WEIGHT_TYPES; i++)
+        if (!strcmp(name ? name : "fp32", weight_types[i].name)) {
+            *weights = weight_types[i].dtype;
             return UNROLL_OK;
         }
     return fail(UNROLL_USAGE, "weights = '%s': choose one of fp32, bf16, int8", name);
+}
+
+static const char *weights_name(enum dtype weights)
+{
+    int i = 0;
+    while (weight_types[i].dtype != weights)
+        i++;
+    return weight_types[i].name;
 }
 
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
@@ -137,7 +147,7 @@ static unroll_status join_store(struct unroll_session *s)
                     dtype_name(m->store_real), m->device->name);
     if (m->store && m->store_weights != s->plan->config.weights)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions with its weights in %s: all of its sessions keep them "
-                    "alike; free those first, or load the model twice", dtype_name(m->store_weights));
+                    "alike; free those first, or load the model twice", weights_name(m->store_weights));
     if (m->store)
         return UNROLL_OK;
     TRY(s->device->store_new(s->plan, &m->store));

@@ -156,7 +156,9 @@ refuses "size below range" 2 train text.txt --memory 5k
 refuses "shape of two" 2 bench --shape 1,2
 refuses "shape of no layers" 2 bench --shape 0,1,1,1,1
 refuses "streaming bench" 4 bench --pass stream
-refuses "bench of a type that is not there" 4 bench --dtype int8
+refuses "bench of training with narrow weights" 4 bench --dtype int8
+refuses "training with narrow weights" 2 train text.txt --dtype bf16
+refuses "type of weights that is none" 2 bench --dtype fp8
 refuses "no data" 2 train
 refuses "eval without text" 2 eval run
 refuses "sample without model" 2 sample
