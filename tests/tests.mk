@@ -9,7 +9,8 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
     cases/test_cases vectors/test_vectors session/test_session session/test_refusals \
-    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample
+    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample \
+    stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors text
 
@@ -23,6 +24,7 @@ OF_plan/test_mesh       = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
+OF_stream/test_stream   = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
@@ -48,6 +50,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 
 # The programs that take arguments.
 RUN_cases/test_cases = test tests/cases/cases.txt
+RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
 RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
@@ -57,7 +60,7 @@ THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
 MEMORY  = base/test_base file/test_safetensors cells/check_nan plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn session/test_session session/test_refusals \
           vectors/test_vectors \
-          train/test_text train/test_words train/test_trainer train/test_sample
+          train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
 # "SECONDS COMMAND" lines for tests/run.sh

@@ -80,4 +80,7 @@ struct cpu_isa {
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 
+/* By its name, which users give; NULL: the best there is. */
+unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);
+
 #endif

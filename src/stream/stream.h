@@ -1,0 +1,65 @@
+/* A stream in memory. Two structs, each followed by its arrays of floats, which are found by offsets: nothing
+ * points into the memory that holds it, so both may be copied byte by byte. Not the arithmetic: that is
+ * step.c's. */
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
+#include "device/cpu/kernel.h"
+#include "unroll.h"
+
+/* Offsets are in bytes from the beginning of the struct; 0: there is no such array. */
+struct layer_weights {
+    size_t w_ih, b_ih;      /* panels of [G, U, I] and [G, U]; of one-hot tokens table [symbols, G, U] and none */
+    size_t w_hh, b_hh;      /* panels of [G', U, K] and [G', U] */
+    size_t vector;          /* [V, U] */
+    size_t projection;      /* panels of [K, U] */
+    size_t input;           /* I */
+};
+
+struct unroll_stream_weights {
+    const struct cpu_isa      *isa;
+    const struct cell_kernels *cell;
+    uint32_t layers, hidden, width;         /* U: units; K: width of h */
+    uint32_t input, symbols;                /* of a frame; one of them is 0 */
+    uint32_t output;                        /* of a row */
+    uint32_t sums_x;                        /* gate inputs that see x */
+    float    clip;
+    size_t   embedding, head, head_bias;    /* [symbols, E]; panels of [output, K]; [output] */
+    size_t   bytes;
+    struct layer_weights layer[];
+};
+
+struct unroll_stream {
+    const struct unroll_stream_weights *shared;     /* NULL: they are inside */
+    size_t   inside;                        /* offset of weights of its own */
+    size_t   rows;                          /* B */
+    size_t   row, plane, set;               /* floats in a row of states, a plane [B, row], the states of a layer */
+    size_t   state;                         /* [2][layers][states] planes: before and after a step in turn */
+    size_t   in, link, x;                   /* scratch: [B, G, U], [links] planes, [B, E] or, of m, a plane */
+    uint32_t now;                           /* which of the two halves of `state` holds the states */
+    size_t   bytes;
+};
+
+enum { STREAM_ALIGNMENT = 64 };             /* of arrays, from the beginning of the struct */
+
+static inline const struct unroll_stream_weights *stream_weights(const struct unroll_stream *s)
+{
+    return s->shared ? s->shared : (const void *)((const char *)s + s->inside);
+}
+
+/* Plane i of a layer's states, before (after = 0) or after the step. */
+static inline float *stream_state(const struct unroll_stream *s, size_t layer, size_t i, uint32_t after)
+{
+    const size_t half = (s->now ^ after) * stream_weights(s)->layers * s->set;
+    return (float *)((char *)s + s->state) + half + layer * s->set + i * s->plane;
+}
+
+/* How many numbers a row of state i has: h may be projected. */
+static inline size_t stream_state_width(const struct unroll_stream_weights *w, size_t i)
+{
+    return i ? w->hidden : w->width;
+}
+
+/* Checks a configuration and lays the packed weights out; with memory it fills them in. */
+unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory, size_t *bytes);
+
+#endif
