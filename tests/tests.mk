@@ -5,7 +5,7 @@ T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors \
-    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_nan \
+    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
     cases/test_cases vectors/test_vectors session/test_session session/test_refusals \
@@ -17,6 +17,7 @@ FUZZERS = json safetensors text
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
 OF_cells/check_simd     = $(TOYS:tests/%.c=%)
+OF_cells/check_fused    = $(TOYS:tests/%.c=%)
 OF_cells/check_scan     = cells/toy_records
 OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records

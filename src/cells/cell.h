@@ -3,7 +3,9 @@
  * product, a loop over time and a cell's name are all foreign to this file. */
 #ifndef CELLS_CELL_H
 #define CELLS_CELL_H
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "cells/cell_source.h"
 
 enum { CELL_TILE = 16 };      /* units that always lie side by side */
@@ -58,9 +60,47 @@ struct cell_step {
 
 typedef void cell_kernel(const struct cell_step *step);
 
+/* What multiplies weights: k numbers of row b at at + b * row. */
+struct fused_operand {
+    const void *at;
+    size_t      row;
+};
+
+/* Weights [gates, U, k] in tiles of units, zeros after the last unit: that of gate g, unit u and k is
+ *     at[((u / CELL_TILE * k_count + k) * gates + g) * CELL_TILE + u % CELL_TILE]
+ * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. */
+struct fused_weights {
+    const void *at;
+    size_t      k, gates;
+    const void *bias;
+    size_t      bias_gate;
+};
+
+/* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
+ *     (((b_x + W x) + b_h) + U h)
+ * each product one chain of fused multiply-adds in rising k; only FROM_X inputs have the first two terms, which
+ * value.in holds already if x is absent, only FROM_H and FROM_LINK inputs the others. value.in may else
+ * be absent: sums then begin with zero. It is dense (tile = CELL_TILE). Row b means the same in all arrays and operands.
+ * h is read whole while next is written: they must not share memory, as other states may. What
+ * cell_begin.h says of saved and vector holds; saved may be absent. */
+struct fused_step {
+    size_t          rows;
+    const uint32_t *row;                    /* [rows] numbers of the rows; NULL: 0, 1, 2, .. */
+    size_t          unit, unit_end;         /* the first is a multiple of CELL_TILE */
+    bool            reverse;                /* goes through the units from the last to the first */
+    struct fused_operand x, h, link;
+    struct fused_weights of_x, of_h;        /* of_h has the gates FROM_H and FROM_LINK, of_x those FROM_X */
+    struct cell_arrays value;
+    struct fields   output, others;         /* copies of the next states: the first, and from the second on */
+    struct cell_options options;
+};
+
+typedef void fused_kernel(const struct fused_step *step);
+
 struct cell_kernels {
     const struct cell_declaration *declaration;
     cell_kernel *forward[2], *backward[2];          /* [phase]; NULL where the cell has one phase */
+    fused_kernel *fused[2];                         /* likewise; NULL in tables that are pointwise only */
 };
 
 /* One table per kind of number and instruction set, ended by NULL, all in the same order. Tables of
