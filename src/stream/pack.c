@@ -82,6 +82,26 @@ static void pack_panels(struct packer *p, const struct parameter *q, size_t *off
     }
 }
 
+/* [G, U, K] in tiles of units with their gates side by side: see struct fused_weights. */
+static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offset)
+{
+    *offset = 0;
+    if (!q)
+        return;
+    const size_t gates = q->size[0], units = q->size[1], width = q->size[2];
+    const size_t tiles = (units + CELL_TILE - 1) / CELL_TILE, count = tiles * width * gates * CELL_TILE;
+    float *to = reserve(p, count, offset);
+    const float *from = values(p, q);
+    if (!to)
+        return;
+    memset(to, 0, count * sizeof *to);
+    for (size_t row = 0; row < gates * units; row++) {
+        size_t gate = row / units, unit = row % units;
+        for (size_t k = 0; k < width; k++)
+            to[((unit / CELL_TILE * width + k) * gates + gate) * CELL_TILE + unit % CELL_TILE] = from[row * width + k];
+    }
+}
+
 /* What a one-hot symbol makes of the first layer's sums, b + W x, row by row: the sums of a step then begin
  * with a copy. All other terms of the chain are zeros. */
 static void pack_symbols(struct packer *p, const struct parameter *q, const struct parameter *bias, size_t *offset)
@@ -100,10 +120,10 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
     if (layer == 0 && spec->tokens && !spec->embed) {
         pack_symbols(p, find(p, PARAM_W_IH, 0), find(p, PARAM_B_IH, 0), &w->w_ih);
     } else {
-        pack_panels(p, find(p, PARAM_W_IH, layer), &w->w_ih);
+        pack_tiles(p, find(p, PARAM_W_IH, layer), &w->w_ih);
         pack_dense(p, find(p, PARAM_B_IH, layer), &w->b_ih);
     }
-    pack_panels(p, find(p, PARAM_W_HH, layer), &w->w_hh);
+    pack_tiles(p, find(p, PARAM_W_HH, layer), &w->w_hh);
     pack_dense(p, find(p, PARAM_B_HH, layer), &w->b_hh);
     pack_dense(p, find(p, PARAM_VECTOR, layer), &w->vector);
     pack_panels(p, find(p, PARAM_W_HR, layer), &w->projection);
@@ -139,10 +159,11 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
         .layers = (uint32_t)spec->layers, .hidden = (uint32_t)spec->hidden, .width = m->width,
         .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
         .output = spec->output ? (uint32_t)spec->output : m->width,
-        .sums_x = (uint32_t)cell_inputs_from(m->declaration, FROM_X), .clip = spec->clip,
+        .gates_x = (uint32_t)cell_inputs_from(m->declaration, FROM_X),
+        .gates_h = (uint32_t)cell_inputs_from(m->declaration, FROM_H | FROM_LINK), .clip = spec->clip,
     };
-    if (!head.cell)
-        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no cell '%s'", isa->name, m->declaration->name);
+    if (!head.cell || !head.cell->fused[0])
+        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name, m->declaration->name);
     pack_model(&p, &head);
     *bytes = head.bytes;
     return UNROLL_OK;

@@ -20,60 +20,11 @@ static void *array(const void *base, size_t offset)
     return offset ? (char *)base + offset : NULL;
 }
 
-/* ---- sums ------------------------------------------------------------------------------ */
-
-/* Adds bias and products to the sums of `count` gate inputs from `input` on; weight is the first one's place
- * among the rows of w. Gates that fill their panels are one product. */
-static void add_product(const struct layer_step *l, size_t input, size_t count, size_t weight, const float *operand,
-                        size_t operand_row, size_t k, const float *w, const float *bias, enum start start)
-{
-    const struct unroll_stream *s = l->stream;
-    const size_t units = l->weights->hidden, inputs = (size_t)l->weights->cell->declaration->inputs;
-    const size_t panel = k * PANEL, gate = panels(units) * panel, at_once = units % PANEL ? 1 : count;
-    for (size_t i = 0; i < count; i += at_once)
-        l->weights->isa->product(&(struct product){
-            .m = s->rows, .n = at_once * units, .k = k, .a = operand, .a_row = operand_row, .a_col = 1,
-            .b = w + (weight + i) * gate, .b_row = PANEL, .b_panel = panel,
-            .c = (float *)array(s, s->in) + (input + i) * units, .c_row = inputs * units,
-            .bias = bias ? bias + (weight + i) * units : NULL, .start = start,
-        });
-}
-
-/* All gate inputs that one source feeds besides x: runs of equal sources are one call. */
-static void add_recurrent(const struct layer_step *l, unsigned source, const float *operand)
-{
-    const struct cell_declaration *cell = l->weights->cell->declaration;
-    const float *w = array(l->weights, l->layer->w_hh), *bias = array(l->weights, l->layer->b_hh);
-    for (size_t i = 0, end, weight = 0; i < (size_t)cell->inputs; i = end) {
-        const unsigned from = cell->input[i].from;
-        for (end = i + 1; end < (size_t)cell->inputs && cell->input[end].from == from;)
-            end++;
-        if (from & source)
-            add_product(l, i, end - i, weight, operand, l->stream->row, l->weights->width, w, bias,
-                        from & FROM_X ? AS_IS : ZERO);
-        weight += from & (FROM_H | FROM_LINK) ? end - i : 0;
-    }
-}
-
 /* ---- a layer --------------------------------------------------------------------------- */
 
 static struct fields fields(const void *at, size_t field, size_t row)
 {
     return (struct fields){ (void *)at, field, row, CELL_TILE };
-}
-
-static void run_cell(const struct layer_step *l, int phase)
-{
-    const struct unroll_stream *s = l->stream;
-    const struct unroll_stream_weights *w = l->weights;
-    const struct fields in = fields(array(s, s->in), w->hidden, (size_t)w->cell->declaration->inputs * w->hidden);
-    w->cell->forward[phase](&(struct cell_step){
-        .rows = s->rows, .width = w->hidden, .options.clip = w->clip,
-        .value = { .in = in, .saved = in, .state = fields(stream_state(s, l->index, 0, 0), s->plane, s->row),
-                   .next = fields(stream_state(s, l->index, 0, 1), s->plane, s->row),
-                   .link = fields(array(s, s->link), s->plane, s->row),
-                   .vector = fields(array(w, l->layer->vector), w->hidden, 0) },
-    });
 }
 
 /* h = P m, where the cell has left m in the place of h. */
@@ -91,19 +42,26 @@ static void project(const struct layer_step *l)
     });
 }
 
+/* Of each phase one call: the products with x and h, and the cell. */
 static void run_layer(const struct layer_step *l)
 {
     const struct unroll_stream *s = l->stream;
     const struct unroll_stream_weights *w = l->weights;
-    if (l->x)
-        add_product(l, 0, w->sums_x, 0, l->x, l->x_row, l->layer->input, array(w, l->layer->w_ih),
-                    array(w, l->layer->b_ih), ZERO);
-    add_recurrent(l, FROM_H, stream_state(s, l->index, 0, 0));
-    run_cell(l, 0);
-    if (w->cell->declaration->phases == 2) {
-        add_recurrent(l, FROM_LINK, array(s, s->link));
-        run_cell(l, 1);
-    }
+    const float *link = array(s, s->link);
+    const struct fused_step step = {
+        .rows = s->rows, .unit_end = w->hidden, .options.clip = w->clip,
+        .x = { l->x, l->x_row }, .h = { stream_state(s, l->index, 0, 0), s->row }, .link = { link, s->row },
+        .of_x = { l->x ? array(w, l->layer->w_ih) : NULL, l->layer->input, w->gates_x,
+                  l->x ? array(w, l->layer->b_ih) : NULL, w->hidden },
+        .of_h = { array(w, l->layer->w_hh), w->width, w->gates_h, array(w, l->layer->b_hh), w->hidden },
+        .value = { .in = l->x ? fields(NULL, 0, 0) : fields(array(s, s->in), w->hidden, (size_t)w->gates_x * w->hidden),
+                   .state = fields(stream_state(s, l->index, 0, 0), s->plane, s->row),
+                   .next = fields(stream_state(s, l->index, 0, 1), s->plane, s->row),
+                   .link = fields(link, s->plane, s->row),
+                   .vector = fields(array(w, l->layer->vector), w->hidden, 0) },
+    };
+    for (int phase = 0; phase < w->cell->declaration->phases; phase++)
+        w->cell->fused[phase](&step);
     project(l);
 }
 
@@ -155,11 +113,10 @@ static void enter(struct layer_step *l, const struct frame *f)
     const struct unroll_stream *s = l->stream;
     const struct unroll_stream_weights *w = l->weights;
     const float *table = array(w, w->embedding ? w->embedding : l->layer->w_ih);
-    const size_t width = w->embedding ? l->layer->input : (size_t)w->sums_x * w->hidden;
-    const size_t to_row = w->embedding ? width : (size_t)w->cell->declaration->inputs * w->hidden;
+    const size_t width = w->embedding ? l->layer->input : (size_t)w->gates_x * w->hidden;
     float *to = array(s, w->embedding ? s->x : s->in);
     for (size_t b = 0; f->tokens && b < s->rows; b++)
-        memcpy(to + b * to_row, table + (size_t)f->tokens[b] * width, width * sizeof *to);
+        memcpy(to + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *to);
     l->x = f->inputs ? f->inputs : w->embedding ? to : NULL;
     l->x_row = l->layer->input;
 }

@@ -47,15 +47,17 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
         TRY(check_shared(model, config->weights));
     const struct cell_declaration *cell = model->declaration;
     const size_t units = (size_t)model->spec.hidden, rows = (size_t)config->rows;
-    const size_t layers = (size_t)model->spec.layers, input = model_layer_input(model, 0);
+    const size_t layers = (size_t)model->spec.layers, sums = (size_t)cell_inputs_from(cell, FROM_X) * units;
+    const bool one_hot = model->spec.tokens && !model->spec.embed;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
     s->row = up(units > model->width ? units : model->width, STREAM_ALIGNMENT / sizeof(float));
     s->plane = rows * s->row;
     s->set = (size_t)cell->states * s->plane;
+    const size_t embedded = rows * (size_t)model->spec.embed, projected = model->spec.projection ? s->plane : 0;
     s->state = take(&used, 2 * layers * s->set * sizeof(float));
-    s->in = take(&used, rows * (size_t)cell->inputs * units * sizeof(float));
+    s->in = take(&used, one_hot ? rows * sums * sizeof(float) : 0);
     s->link = take(&used, (size_t)cell->links * s->plane * sizeof(float));
-    s->x = take(&used, (rows * (model->spec.embed ? input : 0) > s->plane ? rows * input : s->plane) * sizeof(float));
+    s->x = take(&used, (embedded > projected ? embedded : projected) * sizeof(float));
     if (!config->weights)
         s->inside = take(&used, weights);
     s->bytes = used;

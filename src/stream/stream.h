@@ -8,8 +8,8 @@
 
 /* Offsets are in bytes from the beginning of the struct; 0: there is no such array. */
 struct layer_weights {
-    size_t w_ih, b_ih;      /* panels of [G, U, I] and [G, U]; of one-hot tokens table [symbols, G, U] and none */
-    size_t w_hh, b_hh;      /* panels of [G', U, K] and [G', U] */
+    size_t w_ih, b_ih;      /* tiles of [G, U, I], [G, U]; of one-hot tokens a table [symbols, G, U] of sums */
+    size_t w_hh, b_hh;      /* tiles of [G', U, K], [G', U] */
     size_t vector;          /* [V, U] */
     size_t projection;      /* panels of [K, U] */
     size_t input;           /* I */
@@ -21,7 +21,7 @@ struct unroll_stream_weights {
     uint32_t layers, hidden, width;         /* U: units; K: width of h */
     uint32_t input, symbols;                /* of a frame; one of them is 0 */
     uint32_t output;                        /* of a row */
-    uint32_t sums_x;                        /* gate inputs that see x */
+    uint32_t gates_x, gates_h;              /* gate inputs that see x; that see h or a link */
     float    clip;
     size_t   embedding, head, head_bias;    /* [symbols, E]; panels of [output, K]; [output] */
     size_t   bytes;
@@ -34,7 +34,8 @@ struct unroll_stream {
     size_t   rows;                          /* B */
     size_t   row, plane, set;               /* floats in a row of states, a plane [B, row], the states of a layer */
     size_t   state;                         /* [2][layers][states] planes: before and after a step in turn */
-    size_t   in, link, x;                   /* scratch: [B, G, U], [links] planes, [B, E] or, of m, a plane */
+    size_t   in, link, x;                   /* scratch: of one-hot tokens [B, G, U]; [links] planes; [B, E], or
+                                             * the plane of what is projected */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
 };
