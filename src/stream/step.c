@@ -5,64 +5,32 @@
 #include <math.h>
 #include <string.h>
 
-/* One layer in one step. */
-struct layer_step {
-    const struct unroll_stream *stream;
-    const struct unroll_stream_weights *weights;
-    const struct layer_weights *layer;
-    size_t index;
-    const float *x;                         /* [B, I] in rows of x_row; NULL: `in` holds the sums with x */
-    size_t x_row;
-};
-
-static void *array(const void *base, size_t offset)
-{
-    return offset ? (char *)base + offset : NULL;
-}
-
 /* ---- a layer --------------------------------------------------------------------------- */
 
-static struct fields fields(const void *at, size_t field, size_t row)
-{
-    return (struct fields){ (void *)at, field, row, CELL_TILE };
-}
-
 /* h = P m, where the cell has left m in the place of h. */
-static void project(const struct layer_step *l)
+static void project(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t layer)
 {
-    const struct unroll_stream *s = l->stream;
-    float *h = stream_state(s, l->index, 0, 1), *m = array(s, s->x);
-    if (!l->layer->projection)
-        return;
+    float *h = stream_state(s, layer, 0, 1), *m = stream_array(s, s->link);
     memcpy(m, h, s->plane * sizeof *m);
-    l->weights->isa->product(&(struct product){
-        .m = s->rows, .n = l->weights->width, .k = l->weights->hidden, .a = m, .a_row = s->row, .a_col = 1,
-        .b = array(l->weights, l->layer->projection), .b_row = PANEL, .b_panel = l->weights->hidden * PANEL,
+    w->isa->product(&(struct product){
+        .m = s->rows, .n = w->width, .k = w->hidden, .a = m, .a_row = s->row, .a_col = 1,
+        .b = stream_array(w, w->layer[layer].projection), .b_row = PANEL, .b_panel = (size_t)w->hidden * PANEL,
         .c = h, .c_row = s->row, .start = ZERO,
     });
 }
 
 /* Of each phase one call: the products with x and h, and the cell. */
-static void run_layer(const struct layer_step *l)
+static void run_layers(const struct unroll_stream *s, const struct unroll_stream_weights *w)
 {
-    const struct unroll_stream *s = l->stream;
-    const struct unroll_stream_weights *w = l->weights;
-    const float *link = array(s, s->link);
-    const struct fused_step step = {
-        .rows = s->rows, .unit_end = w->hidden, .options.clip = w->clip,
-        .x = { l->x, l->x_row }, .h = { stream_state(s, l->index, 0, 0), s->row }, .link = { link, s->row },
-        .of_x = { l->x ? array(w, l->layer->w_ih) : NULL, l->layer->input, w->gates_x,
-                  l->x ? array(w, l->layer->b_ih) : NULL, w->hidden },
-        .of_h = { array(w, l->layer->w_hh), w->width, w->gates_h, array(w, l->layer->b_hh), w->hidden },
-        .value = { .in = l->x ? fields(NULL, 0, 0) : fields(array(s, s->in), w->hidden, (size_t)w->gates_x * w->hidden),
-                   .state = fields(stream_state(s, l->index, 0, 0), s->plane, s->row),
-                   .next = fields(stream_state(s, l->index, 0, 1), s->plane, s->row),
-                   .link = fields(link, s->plane, s->row),
-                   .vector = fields(array(w, l->layer->vector), w->hidden, 0) },
-    };
-    for (int phase = 0; phase < w->cell->declaration->phases; phase++)
-        w->cell->fused[phase](&step);
-    project(l);
+    const struct fused_step *step = stream_array(s, s->prepared);
+    step += s->now * w->layers;
+    for (size_t l = 0; l < w->layers; l++) {
+        w->cell->fused[0](&step[l]);
+        if (w->cell->fused[1])
+            w->cell->fused[1](&step[l]);
+        if (w->layer[l].projection)
+            project(s, w, l);
+    }
 }
 
 /* ---- a frame --------------------------------------------------------------------------- */
@@ -74,25 +42,35 @@ struct frame {
     float *outputs;
 };
 
-/* With their exponents full, floats are infinities or NaNs. A loop that compilers turn into vector code. */
+/* 1 where the exponent is full: an infinity or a NaN. */
+static uint32_t is_infinite(const float *x)
+{
+    uint32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    return (bits & 0x7f800000) == 0x7f800000;
+}
+
+/* In blocks of known size, which compilers turn into vector code at -O2. */
 static bool all_finite(const float *x, size_t n)
 {
+    enum { BLOCK = 16 };
     uint32_t bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (uint32_t)((bits & 0x7f800000) == 0x7f800000);
-    }
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK)
+        for (size_t j = 0; j < BLOCK; j++)
+            bad |= is_infinite(&x[i + j]);
+    for (; i < n; i++)
+        bad |= is_infinite(&x[i]);
     return !bad;
 }
 
 static unroll_status check_inputs(const struct unroll_stream *s, const struct unroll_stream_weights *w,
                                   const float *inputs)
 {
+    size_t i = 0;
     if (all_finite(inputs, s->rows * w->input))
         return UNROLL_OK;
-    size_t i = 0;
-    while (all_finite(inputs + i, 1))
+    while (!is_infinite(&inputs[i]))
         i++;
     return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s", i / w->input, i % w->input,
                 isnan(inputs[i]) ? "NaN" : "infinite");
@@ -107,18 +85,17 @@ static unroll_status check_tokens(const struct unroll_stream *s, const struct un
     return UNROLL_OK;
 }
 
-/* What the first layer reads: rows of x, or its sums where a table has them. */
-static void enter(struct layer_step *l, const struct frame *f)
+/* What the first layer reads: the frame, rows of the embedding, or sums where a table has them. */
+static void enter(const struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
-    const struct unroll_stream *s = l->stream;
-    const struct unroll_stream_weights *w = l->weights;
-    const float *table = array(w, w->embedding ? w->embedding : l->layer->w_ih);
-    const size_t width = w->embedding ? l->layer->input : (size_t)w->gates_x * w->hidden;
-    float *to = array(s, w->embedding ? s->x : s->in);
-    for (size_t b = 0; f->tokens && b < s->rows; b++)
-        memcpy(to + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *to);
-    l->x = f->inputs ? f->inputs : w->embedding ? to : NULL;
-    l->x_row = l->layer->input;
+    const size_t width = w->embedding ? w->layer->input : (size_t)w->gates_x * w->hidden;
+    const float *table = stream_array(w, w->embedding ? w->embedding : w->layer->w_ih);
+    float *x = stream_array(s, s->x);
+    if (f->inputs)
+        memcpy(x, f->inputs, s->rows * w->input * sizeof *x);
+    else
+        for (size_t b = 0; b < s->rows; b++)
+            memcpy(x + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *x);
 }
 
 /* From the last layer's h. */
@@ -128,8 +105,8 @@ static void leave(const struct unroll_stream *s, const struct unroll_stream_weig
     if (w->head)
         w->isa->product(&(struct product){
             .m = s->rows, .n = w->output, .k = w->width, .a = h, .a_row = s->row, .a_col = 1,
-            .b = array(w, w->head), .b_row = PANEL, .b_panel = (size_t)w->width * PANEL,
-            .c = outputs, .c_row = w->output, .bias = array(w, w->head_bias), .start = ZERO,
+            .b = stream_array(w, w->head), .b_row = PANEL, .b_panel = (size_t)w->width * PANEL,
+            .c = outputs, .c_row = w->output, .bias = stream_array(w, w->head_bias), .start = ZERO,
         });
     else
         for (size_t b = 0; b < s->rows; b++)
@@ -139,13 +116,8 @@ static void leave(const struct unroll_stream *s, const struct unroll_stream_weig
 static unroll_status step(struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
     TRY(f->tokens ? check_tokens(s, w, f->tokens) : check_inputs(s, w, f->inputs));
-    struct layer_step l = { .stream = s, .weights = w, .layer = w->layer };
-    enter(&l, f);
-    for (; l.index < w->layers; l.index++, l.layer++) {
-        run_layer(&l);
-        l.x = stream_state(s, l.index, 0, 1);
-        l.x_row = s->row;
-    }
+    enter(s, w, f);
+    run_layers(s, w);
     leave(s, w, f->outputs);
     s->now ^= 1;
     return UNROLL_OK;
@@ -161,6 +133,8 @@ static unroll_status run(struct unroll_stream *s, int steps, struct frame f)
     const size_t inputs = s->rows * w->input, outputs = s->rows * w->output;
     const uint64_t mode = cpu_float_mode();
     unroll_status status = UNROLL_OK;
+    if (s->place != s)
+        stream_prepare(s);
     cpu_flush_denormals();
     for (int t = 0; t < steps && status == UNROLL_OK; t++) {
         status = step(s, w, &f);

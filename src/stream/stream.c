@@ -46,18 +46,18 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
     if (config->weights)
         TRY(check_shared(model, config->weights));
     const struct cell_declaration *cell = model->declaration;
-    const size_t units = (size_t)model->spec.hidden, rows = (size_t)config->rows;
-    const size_t layers = (size_t)model->spec.layers, sums = (size_t)cell_inputs_from(cell, FROM_X) * units;
+    const size_t units = (size_t)model->spec.hidden, rows = (size_t)config->rows, layers = (size_t)model->spec.layers;
     const bool one_hot = model->spec.tokens && !model->spec.embed;
+    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_layer_input(model, 0);
+    const size_t planes = model->spec.projection ? 1 : (size_t)cell->links;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
     s->row = up(units > model->width ? units : model->width, STREAM_ALIGNMENT / sizeof(float));
     s->plane = rows * s->row;
     s->set = (size_t)cell->states * s->plane;
-    const size_t embedded = rows * (size_t)model->spec.embed, projected = model->spec.projection ? s->plane : 0;
+    s->prepared = take(&used, 2 * layers * sizeof(struct fused_step));
     s->state = take(&used, 2 * layers * s->set * sizeof(float));
-    s->in = take(&used, one_hot ? rows * sums * sizeof(float) : 0);
-    s->link = take(&used, (size_t)cell->links * s->plane * sizeof(float));
-    s->x = take(&used, (embedded > projected ? embedded : projected) * sizeof(float));
+    s->x = take(&used, rows * x * sizeof(float));
+    s->link = take(&used, planes * s->plane * sizeof(float));
     if (!config->weights)
         s->inside = take(&used, weights);
     s->bytes = used;
@@ -86,8 +86,47 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
     *(struct unroll_stream *)memory = made;
     if (made.inside)
         TRY(stream_pack(model, config, (char *)memory + made.inside, &bytes));
+    stream_prepare(memory);
     *stream = memory;
     return UNROLL_OK;
+}
+
+static struct fields fields(const void *at, size_t field, size_t row)
+{
+    return (struct fields){ (void *)at, field, row, CELL_TILE };
+}
+
+/* The step of one layer; the first one's x is the frame, the others' the h below. Every other step walks
+ * through the units backwards: what of the weights is still in a cache that can't hold all is used first. */
+static struct fused_step prepare_layer(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l)
+{
+    const struct layer_weights *layer = &w->layer[l];
+    const float *x = l ? stream_state(s, l - 1, 0, 1) : stream_array(s, s->x), *link = stream_array(s, s->link);
+    const bool summed = l == 0 && w->symbols && !w->embedding;
+    const struct fields none = { 0 };
+    return (struct fused_step){
+        .rows = s->rows, .unit_end = w->hidden, .reverse = s->now, .options.clip = w->clip,
+        .x = { summed ? NULL : x, l ? s->row : layer->input },
+        .h = { stream_state(s, l, 0, 0), s->row }, .link = { link, s->row },
+        .of_x = { summed ? NULL : stream_array(w, layer->w_ih), layer->input, w->gates_x,
+                  stream_array(w, layer->b_ih), w->hidden },
+        .of_h = { stream_array(w, layer->w_hh), w->width, w->gates_h, stream_array(w, layer->b_hh), w->hidden },
+        .value = { .in = summed ? fields(x, w->hidden, (size_t)w->gates_x * w->hidden) : none,
+                   .state = fields(stream_state(s, l, 0, 0), s->plane, s->row),
+                   .next = fields(stream_state(s, l, 0, 1), s->plane, s->row),
+                   .link = fields(link, s->plane, s->row),
+                   .vector = fields(stream_array(w, layer->vector), w->hidden, 0) },
+    };
+}
+
+void stream_prepare(struct unroll_stream *s)
+{
+    const struct unroll_stream_weights *w = stream_weights(s);
+    struct fused_step *step = stream_array(s, s->prepared);
+    for (int half = 0; half < 2; half++, s->now ^= 1)
+        for (size_t l = 0; l < w->layers; l++)
+            step[s->now * w->layers + l] = prepare_layer(s, w, l);
+    s->place = s;
 }
 
 /* ---- resets and questions -------------------------------------------------------------- */

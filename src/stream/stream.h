@@ -1,6 +1,6 @@
-/* A stream in memory. Two structs, each followed by its arrays of floats, which are found by offsets: nothing
- * points into the memory that holds it, so both may be copied byte by byte. Not the arithmetic: that is
- * step.c's. */
+/* A stream in memory. Two structs, each followed by its arrays of floats, which are found by offsets, so that
+ * both may be copied byte by byte. The only addresses are those of prepared steps, which know for what place
+ * they were made. Not the arithmetic: that is step.c's. */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
 #include "device/cpu/kernel.h"
@@ -30,12 +30,15 @@ struct unroll_stream_weights {
 
 struct unroll_stream {
     const struct unroll_stream_weights *shared;     /* NULL: they are inside */
+    const struct unroll_stream *place;      /* where the prepared steps are valid; elsewhere they are made anew */
     size_t   inside;                        /* offset of weights of its own */
     size_t   rows;                          /* B */
     size_t   row, plane, set;               /* floats in a row of states, a plane [B, row], the states of a layer */
     size_t   state;                         /* [2][layers][states] planes: before and after a step in turn */
-    size_t   in, link, x;                   /* scratch: of one-hot tokens [B, G, U]; [links] planes; [B, E], or
-                                             * the plane of what is projected */
+    size_t   prepared;                      /* [2][layers] struct fused_step, by `now` */
+    size_t   x;                             /* scratch: what the first layer reads, [B, I]; of one-hot tokens its
+                                             * sums [B, G, U] */
+    size_t   link;                          /* scratch: [links] planes, or a plane of what is projected */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
 };
@@ -59,6 +62,15 @@ static inline size_t stream_state_width(const struct unroll_stream_weights *w, s
 {
     return i ? w->hidden : w->width;
 }
+
+/* NULL where there is no such array. */
+static inline void *stream_array(const void *base, size_t offset)
+{
+    return offset ? (char *)base + offset : NULL;
+}
+
+/* Writes the prepared steps for the place where the stream lies now. */
+void stream_prepare(struct unroll_stream *);
 
 /* Checks a configuration and lays the packed weights out; with memory it fills them in. */
 unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory, size_t *bytes);
