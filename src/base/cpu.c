@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -114,6 +115,16 @@ int cpu_quota(const char *mount, const char *membership)
     int64_t limit = cgroup_limit(mount, membership, "cpu", quota_of_group);
 
     return limit < INT_MAX ? (int)limit : INT_MAX;
+}
+
+size_t cpu_cache_bytes(void)
+{
+    enum { GUESS = 1 << 20 };
+    long bytes = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : GUESS;
 }
 
 int cpu_count(void)

@@ -3,6 +3,7 @@
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Instruction sets that kernels are written for, each better than those before it. */
@@ -27,6 +28,9 @@ int cpu_count(void);
 /* The quota alone, whole processors, INT_MAX without one. `mount` is where control groups are mounted
  * (/sys/fs/cgroup), `membership` the list of this process's groups (/proc/self/cgroup). */
 int cpu_quota(const char *mount, const char *membership);
+
+/* Bytes of the largest cache that a processor has for itself; a guess where the system does not say. */
+size_t cpu_cache_bytes(void);
 
 /* Treat subnormal operands and results of this thread as 0: they cost about a hundred cycles each. */
 void cpu_flush_denormals(void);

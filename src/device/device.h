@@ -16,7 +16,7 @@ struct device_options {
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
 struct device {
     const char *name;
-    bool packed;                        /* forward products read weights in panels (plan_config.packed) */
+    bool packed;                        /* products read packed copies of weights (plan_config.packed) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
     void          (*store_free)(void *store);

@@ -27,18 +27,6 @@ struct safetensors {
     int count;
 };
 
-/* product of shape * size of dtype; false on overflow, and where JSON has no integer for an extent. */
-static bool tensor_bytes(const struct tensor_view *tensor, uint64_t *bytes)
-{
-    uint64_t product = dtype_size(tensor->dtype);
-
-    for (int i = 0; i < tensor->rank; i++)
-        if (tensor->shape[i] > INT64_MAX || __builtin_mul_overflow(product, tensor->shape[i], &product))
-            return false;
-    *bytes = product;
-    return true;
-}
-
 /* ---- reading ---- */
 
 /* What the checks of one file share. */
@@ -64,9 +52,9 @@ static unroll_status parse_shape(const json_t *entry, const char *where, struct 
     size_t i;
 
     TRY(json_field_array(entry, where, "shape", &shape));
-    if (json_array_size(shape) > SAFETENSORS_LARGEST_RANK)
+    if (json_array_size(shape) > TENSOR_LARGEST_RANK)
         return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d", where, json_array_size(shape),
-                    SAFETENSORS_LARGEST_RANK);
+                    TENSOR_LARGEST_RANK);
     tensor->rank = (int)json_array_size(shape);
     json_array_foreach(shape, i, extent) {
         if (!json_is_integer(extent) || json_integer_value(extent) < 0)
@@ -95,7 +83,7 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
     if (begin > end || end > source->bytes)
         return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64
                     " bytes of data", where, begin, end, source->bytes);
-    if (!tensor_bytes(tensor, &expected))
+    if (!tensor_view_bytes(tensor, &expected))
         return fail(UNROLL_DATA, "%s: the product of its shape overflows", where);
     if (expected != end - begin)
         return fail(UNROLL_DATA, "%s: dtype and shape need %" PRIu64 " bytes, data_offsets give %" PRIu64,
@@ -323,10 +311,10 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
 
     if (strcmp(tensor->name, METADATA_KEY) == 0)
         return fail(UNROLL_USAGE, "cannot write '%s': a tensor cannot be named " METADATA_KEY, path);
-    if (tensor->rank < 0 || tensor->rank > SAFETENSORS_LARGEST_RANK)
+    if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK)
         return fail(UNROLL_USAGE, "cannot write '%s': tensor '%.160s' has %d dimensions, not 0 .. %d", path,
-                    tensor->name, tensor->rank, SAFETENSORS_LARGEST_RANK);
-    if (!tensor_bytes(tensor, &expected) || expected != tensor->bytes
+                    tensor->name, tensor->rank, TENSOR_LARGEST_RANK);
+    if (!tensor_view_bytes(tensor, &expected) || expected != tensor->bytes
         || __builtin_add_overflow(*offset, expected, &end) || end > INT64_MAX)
         return fail(UNROLL_USAGE, "cannot write '%s': the bytes of tensor '%.160s' do not fit its shape",
                     path, tensor->name);

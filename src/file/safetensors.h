@@ -6,20 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/dtype.h"
 #include "base/status.h"
+#include "file/tensor_view.h"
 
-enum { SAFETENSORS_LARGEST_RANK = 8, SAFETENSORS_LARGEST_HEADER = 100000000 };
-
-struct tensor_view {
-    const char *name;
-    enum dtype dtype;
-    int rank;                                       /* 0: a scalar, one element */
-    uint64_t shape[SAFETENSORS_LARGEST_RANK];       /* [rank], row by row in memory */
-    const void *data;       /* little-endian; in a file whose header is not padded to 8 bytes it may be
-                             * unaligned: memcpy the elements out */
-    uint64_t bytes;         /* product of shape times the size of dtype; 0 is allowed */
-};
+enum { SAFETENSORS_LARGEST_HEADER = 100000000 };
 
 struct metadata {
     const char *key, *value;

@@ -50,6 +50,7 @@ struct unroll_model {
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
     int         sessions;
+    uint64_t    changes;                /* of the weights in the store */
     bool        training;               /* one of them trains */
 };
 

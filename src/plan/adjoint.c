@@ -2,6 +2,7 @@
  * Communications have adjoints too, so no strategy has a backward of its own. */
 #include "plan/adjoint.h"
 #include <stdio.h>
+#include <string.h>
 
 /* ---- views of gradients ---------------------------------------------------------------- */
 
@@ -49,10 +50,36 @@ unroll_status gradient_write(struct plan *p, const struct view *v, struct view *
     return UNROLL_OK;
 }
 
-/* The backward reads weights as they are, not their packed copies. */
+/* The weight itself, of which the forward may have read a packed copy. */
 static int master_weight(const struct plan *p, int weight)
 {
     return weight >= 0 && p->buffer[weight].copy_of >= 0 ? p->buffer[weight].copy_of : weight;
+}
+
+/* What a backward product reads: a copy in columns if the device packs weights, made at its first use after all
+ * cuts. -1: absent, or memory is out. */
+static int backward_weight(struct plan *p, int weight)
+{
+    int master = master_weight(p, weight);
+    if (master < 0 || !p->config.packed)
+        return master;
+    for (int i = 0; i < p->buffers; i++)
+        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK)
+            return i;
+    const struct buffer *b = &p->buffer[master];
+    char name[sizeof b->name + 8];
+    snprintf(name, sizeof name, "%s.columns", b->name);
+    int copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
+    if (copy < 0)
+        return -1;
+    struct buffer *columns = &p->buffer[copy];
+    b = &p->buffer[master];                             /* the array may have moved */
+    columns->layout = LAYOUT_COLUMNS;
+    columns->copy_of = master;
+    memcpy(columns->origin, b->origin, sizeof columns->origin);
+    memcpy(columns->whole, b->whole, sizeof columns->whole);
+    memcpy(columns->state, b->state, sizeof columns->state);
+    return copy;
 }
 
 /* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */
@@ -140,7 +167,9 @@ unroll_status adjoint_gemm(struct plan *p, int index)
     if (dx.buffer >= 0) {
         struct op op = backward_op(&forward, OP_GEMM_DX);
         op.view[GEMM_DX_DY] = dy;
-        op.view[GEMM_DX_W] = view_of(p, master_weight(p, forward.view[GEMM_W].buffer), READ);
+        op.view[GEMM_DX_W] = view_of(p, backward_weight(p, forward.view[GEMM_W].buffer), READ);
+        if (op.view[GEMM_DX_W].buffer < 0)
+            return UNROLL_RESOURCE;
         op.view[GEMM_DX_DX] = dx;
         TRY(plan_push(p, &op));
     }
@@ -283,7 +312,9 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
         if (op->view[read[i]].buffer >= 0)
             op->view[read[i]].access = READ;
     }
-    op->view[RNN_W] = view_of(p, master_weight(p, forward->view[RNN_W].buffer), READ);
+    op->view[RNN_W] = view_of(p, backward_weight(p, forward->view[RNN_W].buffer), READ);
+    if (op->view[RNN_W].buffer < 0 && forward->view[RNN_W].buffer >= 0)
+        return UNROLL_RESOURCE;
     op->view[RNN_G] = forward->view[RNN_G];
     op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];
     op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);
@@ -297,7 +328,7 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
 {
     const struct cell_declaration *cell = p->model->declaration;
     const unsigned recurrent = FROM_H | FROM_LINK;
-    int weights = p->buffer[back->view[RNN_W].buffer].gradient;
+    int weights = p->buffer[master_weight(p, back->view[RNN_W].buffer)].gradient;
     int bias = model_find(p->model, PARAM_B_HH, back->depth - 1, back->direction);
     int bias_buffer = bias < 0 ? -1 : plan_find_buffer(p, p->model->parameter[bias].name);
     uint32_t row = 0;

@@ -35,7 +35,7 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter in panels? A tied embedding is a head too. */
+/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
 static bool is_packed(const struct plan *p, const struct parameter *q)
 {
     return p->config.packed &&
@@ -43,7 +43,7 @@ static bool is_packed(const struct plan *p, const struct parameter *q)
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
-static unroll_status add_copy(struct plan *p, int master)
+static unroll_status add_copy(struct plan *p, int master, enum layout layout)
 {
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
@@ -51,7 +51,7 @@ static unroll_status add_copy(struct plan *p, int master)
     int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
-    p->buffer[copy].layout = LAYOUT_PANELS;
+    p->buffer[copy].layout = layout;
     p->buffer[copy].copy_of = master;
     return UNROLL_OK;
 }
@@ -110,7 +110,7 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (is_packed(p, q))
-            TRY(add_copy(p, master));
+            TRY(add_copy(p, master, q->role == PARAM_W_HH ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -213,9 +213,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2, AX_B, B, AX_K,
-                                 K > U ? K : U), &ok);
+                          SHAPE3(AX_G, planes, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;

@@ -16,8 +16,11 @@ static uint64_t buffer_bytes(const struct buffer *b)
 {
     uint64_t n = dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {
-        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
-        n *= lanes ? (b->size[i] + PANEL - 1) / PANEL * PANEL : b->size[i];
+        bool lanes = (b->layout == LAYOUT_PANELS && i == b->rank - 2) ||
+                     (b->layout == LAYOUT_COLUMNS && i == b->rank - 1);
+        bool tiles = b->layout == LAYOUT_GATES && i == b->rank - 2;
+        uint32_t grain = lanes ? PANEL : tiles ? CELL_TILE : 1;
+        n *= (b->size[i] + grain - 1) / grain * grain;
     }
     return n;
 }

@@ -51,7 +51,8 @@ enum role {
 /* Lifetime classes. A plan gives offsets; an instance gives each segment an address. */
 #define SEGMENTS(SEGMENT)                                                       \
     SEGMENT(PARAM)      /* master weights: the same offsets in every plan of a model and mesh */ \
-    SEGMENT(COPY)       /* weights packed for kernels, likewise */              \
+    SEGMENT(COPY)       /* weights packed for forward products, likewise */     \
+    SEGMENT(BACK)       /* weights packed for backward products: each instance its own */ \
     SEGMENT(OPT)        /* optimizer state, likewise */                         \
     SEGMENT(GRAD)       /* sums of gradients, likewise */                       \
     SEGMENT(CARRY)      /* recurrent state between runs */                      \
@@ -116,12 +117,12 @@ enum op_kind {
 enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
 enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
 enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y };                      /* W dense or in panels */
-enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };
+enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };                      /* W dense or in columns */
 enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
 enum { SUM_ROWS_DY, SUM_ROWS_SUM };
 enum {                                                           /* rnn and rnn_back share these */
     RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
-    RNN_W,              /* [G',U,K]     recurrent weights: in panels (rnn), dense (rnn_back) */
+    RNN_W,              /* [G',U,K]     recurrent weights: gates side by side (rnn), in columns (rnn_back) */
     RNN_BIAS,           /* [G',U]       */
     RNN_VECTOR,         /* [V,U]        weights per unit (peepholes) */
     RNN_PROJ,           /* [P,U]        h = P m */
@@ -160,7 +161,9 @@ enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
-    LAYOUT_PANELS       /* of [.., U, K]: for each first index, panels of PANEL units: [K][PANEL], zeros at the end */
+    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [K][PANEL], zeros at the end */
+    LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
+    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [K][G][CELL_TILE], zeros at the end */
 };
 enum { PANEL = 32 };
 
@@ -227,7 +230,7 @@ struct plan_config {
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
-    bool           packed;          /* the device's forward products read weights in panels */
+    bool           packed;          /* the device's products read packed copies of weights */
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */

@@ -17,6 +17,7 @@ struct unroll_session {
     const struct device  *device;
     void                 *instance;
     bool                  forwarded;        /* a forward ran that no backward has used yet */
+    uint64_t              packed;           /* the change of the model's weights that its own copies are of */
 };
 
 /* ---- making one ------------------------------------------------------------------------ */
@@ -87,6 +88,23 @@ static unroll_status clear_segment(unroll_session *s, enum segment segment)
         }
     }
     return UNROLL_OK;
+}
+
+/* The copies that a backward reads are a session's own: another session may have changed the weights. */
+static unroll_status keep_up(unroll_session *s)
+{
+    if (s->packed == s->model->changes)
+        return UNROLL_OK;
+    TRY(s->device->run(s->instance, PART_PACK));
+    s->packed = s->model->changes;
+    return UNROLL_OK;
+}
+
+/* After the weights changed in this session. */
+static unroll_status pack(unroll_session *s)
+{
+    s->model->changes++;
+    return keep_up(s);
 }
 
 /* All sessions of a model use one store: one device, one type of numbers. */
@@ -349,6 +367,7 @@ unroll_status unroll_backward(unroll_session *s)
     s->forwarded = false;
     if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
         TRY(clear_segment(s, SEG_GRAD));
+    TRY(keep_up(s));
     TRY(s->device->run(s->instance, PART_BACKWARD));
     return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
 }
@@ -406,6 +425,7 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
         squared += norms[i];
     give_rates(s, rates);
     TRY(s->device->run(s->instance, PART_UPDATE));
+    s->packed = ++s->model->changes;
     unroll_status status = unroll_loss_result(s, result);
     result->norm = weight > 0 ? sqrt(squared) / weight : 0;
     if (status == UNROLL_OK && !isfinite(squared)) {
@@ -472,7 +492,7 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
         floats_to_reals(from + i, b->dtype, piece, n);
         TRY(s->device->write(s->instance, name, i * size, n * size, piece));
     }
-    return b->segment == SEG_PARAM ? s->device->run(s->instance, PART_PACK) : UNROLL_OK;
+    return b->segment == SEG_PARAM ? pack(s) : UNROLL_OK;
 }
 
 unroll_status unroll_clear_states(unroll_session *s)
@@ -488,7 +508,7 @@ unroll_status unroll_session_pull(unroll_session *s)
 unroll_status unroll_session_push(unroll_session *s)
 {
     TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
-    return s->device->run(s->instance, PART_PACK);
+    return pack(s);
 }
 
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
@@ -511,7 +531,7 @@ uint64_t unroll_session_bytes(const unroll_session *s)
 uint64_t unroll_session_forecast(const unroll_session *s)
 {
     uint64_t bytes = 0;
-    static const enum segment own[] = { SEG_CARRY, SEG_STEP, SEG_SCRATCH, SEG_IO, SEG_VALUES };
+    static const enum segment own[] = { SEG_BACK, SEG_CARRY, SEG_STEP, SEG_SCRATCH, SEG_IO, SEG_VALUES };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         bytes += s->plan->segment_bytes[own[i]];
     return bytes;

@@ -111,7 +111,7 @@ static inline struct fixture *perf_gemm_dx(uint32_t T, uint32_t B, uint32_t G, u
 {
     struct fixture *f = fixture_new(OP_GEMM_DX, 1, DTYPE_F32);
     make(f, GEMM_DX_DY, DTYPE_F32, READ, 4, SIZES(T, B, G, U));
-    make(f, GEMM_DX_W, DTYPE_F32, READ, 3, SIZES(G, U, K));
+    make_columns(f, GEMM_DX_W, READ, true, G, U, K);
     make(f, GEMM_DX_DX, DTYPE_F32, WRITE, 3, SIZES(T, B, K));
     return f;
 }

@@ -38,13 +38,14 @@ struct rnn_case {
     const struct cell_kernels *cell;
     uint32_t units, first_unit;             /* own */
     struct slot slot[RNN_BACK_VIEWS];
-    struct slot w_dense;                    /* RNN_W in backward */
+    struct slot w_dense, w_columns;         /* RNN_W as it is, and as backward reads it */
     void *handover[2][CHUNKS_TESTED + 1];   /* states [B, K] and [S, B, U] between chunks */
     void *d_handover[2][CHUNKS_TESTED + 1];
     struct unroll_model model;
     struct plan plan;
     struct group group;
     struct comm *comm;                      /* NULL: one rank */
+    enum division division;                 /* of steps over a team */
     struct work work[2];                    /* of the last forward and backward, all chunks and threads */
 };
 
@@ -92,7 +93,9 @@ static void add_slots(struct rnn_case *c)
     if (H) {
         SLOT(RNN_W, false, false, READ, READ, H, U, K);
         c->w_dense = c->slot[RNN_W];
-        SLOT(RNN_W, false, false, READ, READ, H, (uint32_t)panels(U) * PANEL, K);
+        SLOT(RNN_W, false, false, READ, READ, (uint32_t)panels(K), H * U, PANEL);
+        c->w_columns = c->slot[RNN_W];
+        SLOT(RNN_W, false, false, READ, READ, H, (U + CELL_TILE - 1) / CELL_TILE * CELL_TILE, K);
         c->slot[RNN_W].count[1] = U;
     }
     if (H && c->shape.bias)
@@ -175,14 +178,16 @@ static void pack_weights(struct rnn_case *c)
 {
     const struct slot *d = &c->w_dense, *w = &c->slot[RNN_W];
     struct slot element = { .rank = 1, .stride = { 1 }, .dtype = w->dtype, .at = w->at };
-    if (w->rank)
+    if (w->rank) {
         memset(w->memory, 0, w->bytes);
+        memset(c->w_columns.memory, 0, c->w_columns.bytes);
+    }
     for (uint32_t g = 0; d->rank && g < d->count[0]; g++)
         for (uint32_t u = 0; u < d->count[1]; u++)
             for (uint32_t k = 0; k < d->count[2]; k++) {
-                size_t panel = g * panels(d->count[1]) + u / PANEL;
-                set(&element, (uint32_t)((panel * d->count[2] + k) * PANEL + u % PANEL), 0, 0, 0,
-                    get(d, g, u, k, 0));
+                size_t line = (u / CELL_TILE * d->count[2] + k) * d->count[0] + g;
+                set(&element, (uint32_t)(line * CELL_TILE + u % CELL_TILE), 0, 0, 0, get(d, g, u, k, 0));
+                set(&c->w_columns, k / PANEL, g * d->count[1] + u, k % PANEL, 0, get(d, g, u, k, 0));
             }
 }
 
@@ -254,6 +259,7 @@ static void case_free(struct rnn_case *c)
     for (int i = 0; i < RNN_BACK_VIEWS; i++)
         release(c->slot[i].memory);
     release(c->w_dense.memory);
+    release(c->w_columns.memory);
     for (int i = 0; i <= CHUNKS_TESTED; i++)
         for (int s = 0; s < 2; s++) {
             release(c->handover[s][i]);
@@ -280,6 +286,17 @@ static struct tensor tensor_of(const struct rnn_case *c, const struct slot *s, u
     return x;
 }
 
+/* [H, U, K] in columns. */
+static struct tensor columns_of(const struct rnn_case *c)
+{
+    struct tensor x = tensor_of(c, &c->w_dense, 0, 0);
+    x.at = c->w_columns.at;
+    x.layout = LAYOUT_COLUMNS;
+    x.stride[1] = PANEL;
+    x.stride[0] = x.count[1] * PANEL;
+    return x;
+}
+
 /* The n-th of `chunks` calls in the order of the forward; states come from handover[n], go to [n + 1]. */
 static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool keeps, struct op *op,
                        struct call *call)
@@ -298,7 +315,7 @@ static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool ke
         op->view[i].access = s->rank ? s->access[back] : NONE;
         if (op->view[i].access == NONE || (kept && !keeps))
             continue;
-        call->view[i] = tensor_of(c, back && i == RNN_W ? &c->w_dense : s, t0, count);
+        call->view[i] = back && i == RNN_W ? columns_of(c) : tensor_of(c, s, t0, count);
     }
     for (int s = 0; s < 2; s++) {
         if (call->view[s ? RNN_S0 : RNN_H0].at && n > 0)
@@ -336,12 +353,17 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
     bool is_double = c->isa->real == DTYPE_F64;
     kernel *forward = is_double ? kernel_rnn_f64 : kernel_rnn;
     kernel *backward = is_double ? kernel_rnn_back_f64 : kernel_rnn_back;
+    struct barrier barrier;
+    barrier_init(&barrier, members ? team_size(members) : 1);
+    c->plan.config.mode = keeps ? MODE_TRAIN : MODE_INFER;
     c->work[back] = (struct work){ 0, 0 };
     for (int i = 0; i < chunks; i++) {
         struct op op;
         struct call call;
         struct team_call t = { .call = &call, .kernel = back ? backward : forward, .team = 1 };
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
+        call.barrier = &barrier;
+        call.division = c->division;
         memset(c->slot[RNN_SCRATCH].memory, 0xff, c->slot[RNN_SCRATCH].bytes);
         if (members) {
             t.team = team_size(members);

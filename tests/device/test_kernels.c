@@ -101,7 +101,7 @@ static struct fixture *build_gemm_dx(uint64_t seed, enum dtype real)
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
     make(f, GEMM_DX_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
-    make(f, GEMM_DX_W, real, READ, gated ? 3 : 2, gated ? SIZES(G, U, K) : SIZES(U, K));
+    make_columns(f, GEMM_DX_W, READ, gated, G, U, K);
     make(f, GEMM_DX_DX, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
     f->flops = 2.0 * T * B * G * U * K;
     return f;
@@ -116,11 +116,9 @@ static void plain_gemm_dx(struct fixture *f)
         for (size_t b = 0; b < dx->count[1]; b++)
             for (size_t k = 0; k < dx->count[2]; k++) {
                 double sum = adds ? value(f, GEMM_DX_DX, t, b, k, 0) : 0;
-                for (size_t n = 0; n < N; n++) {
-                    double weight = w->rank == 3 ? value(f, GEMM_DX_W, n / U, n % U, k, 0)
-                                                 : value(f, GEMM_DX_W, n, k, 0, 0);
-                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) * weight;
-                }
+                for (size_t n = 0; n < N; n++)
+                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) *
+                           get(f, GEMM_DX_W, column_at(n, k, N));
                 set(f, GEMM_DX_DX, at4(f, GEMM_DX_DX, t, b, k, 0), sum);
             }
 }

@@ -136,7 +136,13 @@ static struct fixture *build_pack(uint64_t seed, enum dtype real)
     bool gated = random_size(f, 0, 1);
     uint32_t G = gated ? random_size(f, 1, 4) : 1, U = random_size(f, 1, 100), K = random_size(f, 1, 40);
     make(f, PACK_FROM, real, READ, gated ? 3 : 2, gated ? SIZES(G, U, K) : SIZES(U, K));
-    make_panels(f, PACK_TO, WRITE, G, U, K);
+    uint32_t layout = random_size(f, 0, gated ? 2 : 1);
+    if (layout == 0)
+        make_panels(f, PACK_TO, WRITE, G, U, K);
+    else if (layout == 1)
+        make_columns(f, PACK_TO, WRITE, gated, G, U, K);
+    else
+        make_gates(f, PACK_TO, WRITE, G, U, K);
     for (size_t i = 0; i < f->memory[PACK_TO].elements; i++)
         set(f, PACK_TO, i, NAN);
     return f;
@@ -144,14 +150,17 @@ static struct fixture *build_pack(uint64_t seed, enum dtype real)
 
 static void plain_pack(struct fixture *f)
 {
-    const struct tensor *w = &f->call.view[PACK_TO];
+    const struct tensor *from = &f->call.view[PACK_FROM];
+    bool gated = from->rank == 3;
+    enum layout layout = f->call.view[PACK_TO].layout;
+    size_t G = gated ? from->count[0] : 1, U = from->count[from->rank - 2], K = from->count[from->rank - 1];
     memset(f->memory[PACK_TO].data, 0, f->memory[PACK_TO].elements * sizeof(double));
-    for (size_t g = 0; g < w->count[0]; g++)
-        for (size_t u = 0; u < w->count[1]; u++)
-            for (size_t k = 0; k < w->count[2]; k++)
-                set(f, PACK_TO, panel_at(g, u, k, w->count[1], w->count[2]),
-                    f->call.view[PACK_FROM].rank == 3 ? value(f, PACK_FROM, g, u, k, 0)
-                                                      : value(f, PACK_FROM, u, k, 0, 0));
+    for (size_t g = 0; g < G; g++)
+        for (size_t u = 0; u < U; u++)
+            for (size_t k = 0; k < K; k++)
+                set(f, PACK_TO, layout == LAYOUT_COLUMNS ? column_at(g * U + u, k, G * U) :
+                                layout == LAYOUT_GATES ? gate_at(g, u, k, G, K) : panel_at(g, u, k, U, K),
+                    gated ? value(f, PACK_FROM, g, u, k, 0) : value(f, PACK_FROM, u, k, 0, 0));
 }
 
 /* ---- losses ---------------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ static void check_sharing(void)
 
 static void check_push_and_pull(void)
 {
-    static float before[WEIGHTS], after[WEIGHTS];
+    static float before[WEIGHTS], after[WEIGHTS], again[WEIGHTS];
     struct arrays a = draw(1);
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
@@ -128,9 +128,13 @@ static void check_push_and_pull(void)
         memcpy(p.data, before + at, n * sizeof *before);
         at += n;
     }
-    MUST(unroll_session_push(s));
+    MUST(unroll_session_push(infer));
     outputs(infer, a.inputs, NULL, y, STEPS * ROWS);
     CHECK(same(z, y, STEPS * ROWS), "a push gives the old weights back, packed copies too");
+    MUST(step(s, &a, &rates, &result));
+    MUST(unroll_session_pull(s));
+    weights_of(m, again);
+    CHECK(same(after, again, count), "the training session's copies are of the weights that another one pushed");
     unroll_session_free(infer);
     unroll_session_free(s);
     unroll_model_free(m);

@@ -142,8 +142,8 @@ static unroll_status kernel_norm(const struct call *call, int me, int team, stru
 
 /* ---- pack ------------------------------------------------------------------------------ */
 
-/* [(G), U, K] dense to panels (plan.h). */
-static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
+/* [(G), U, K] dense to panels of units (plan.h). */
+static void pack_panels(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = panels(units);
@@ -163,5 +163,55 @@ static unroll_status kernel_pack(const struct call *call, int me, int team, stru
     }
     count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);
     count_slices(work, call, PACK_TO, (struct range){ 0, done }, rows);
+}
+
+/* Likewise to columns. */
+static void pack_columns(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *from = &call->view[PACK_FROM];
+    const size_t rows = tensor_rows(from), width = tensor_width(from);
+    const struct range column = my_share(width, me, team, PANEL);
+    real *to = (real *)call->view[PACK_TO].at + column.first * rows;
+    for (size_t k = column.first; k < column.end; k += PANEL) {
+        size_t n = column.end - k < PANEL ? column.end - k : PANEL;
+        for (size_t row = 0; row < rows; row++, to += PANEL) {
+            copy_numbers(to, (const real *)tensor_row(from, row) + k, n);
+            memset(to + n, 0, (PANEL - n) * sizeof *to);
+        }
+    }
+    count_slices(work, call, PACK_FROM, column, width);
+    count_slices(work, call, PACK_TO, column, width);
+}
+
+/* Likewise to tiles of units of all gates side by side, by blocks of k that stay near while their lines fill. */
+static void pack_gates(const struct call *call, int me, int team, struct work *work)
+{
+    enum { BLOCK = 64 };
+    const struct tensor *from = &call->view[PACK_FROM];
+    const size_t gates = from->count[0], units = from->count[1], width = from->count[2];
+    const struct range tile = my_share((units + CELL_TILE - 1) / CELL_TILE, me, team, 1);
+    for (size_t n = tile.first; n < tile.end; n++)
+        for (size_t k = 0; k < width; k += BLOCK)
+            for (size_t lane = 0; lane < gates * CELL_TILE; lane++) {
+                size_t gate = lane / CELL_TILE, unit = n * CELL_TILE + lane % CELL_TILE;
+                const real *row = unit < units ? tensor_row(from, gate * units + unit) : NULL;
+                real *to = (real *)call->view[PACK_TO].at + n * width * gates * CELL_TILE + lane;
+                for (size_t i = k; i < width && i < k + BLOCK; i++)
+                    to[i * gates * CELL_TILE] = row ? row[i] : 0;
+            }
+    size_t end = tile.end * CELL_TILE < units ? tile.end * CELL_TILE : units;
+    struct range taken = { tile.first * CELL_TILE < end ? tile.first * CELL_TILE : end, end };
+    count_slices(work, call, PACK_FROM, taken, units);
+    count_slices(work, call, PACK_TO, taken, units);
+}
+
+static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
+{
+    if (call->view[PACK_TO].layout == LAYOUT_COLUMNS)
+        pack_columns(call, me, team, work);
+    else if (call->view[PACK_TO].layout == LAYOUT_GATES)
+        pack_gates(call, me, team, work);
+    else
+        pack_panels(call, me, team, work);
     return UNROLL_OK;
 }

@@ -1,4 +1,4 @@
-/* gemm: y = bias + W x with W in panels, and gemm_dx: dx = dy W with W dense, for many rows x or dy.
+/* gemm: y = bias + W x with W in panels, and gemm_dx: dx = dy W with W in columns, for many rows x or dy.
  * They divide and walk; the arithmetic is the ISA's product. Gradients of weights: gemm_dw.h. */
 
 /* The axes T and B of a tensor as one list of rows. */
@@ -119,16 +119,15 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
 
 /* ---- gemm_dx --------------------------------------------------------------------------- */
 
-/* Sums over the gates' units in the order of W's rows; gates side by side in both are one sum. */
+/* Sums over the gates' units in the order of W's rows; gates side by side are one sum. */
 static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *w = &call->view[GEMM_DX_W], *dx_view = &call->view[GEMM_DX_DX];
     const struct steps dy = steps_of(&call->view[GEMM_DX_DY]), dx = steps_of(dx_view);
     struct gates g = gates_of(&call->view[GEMM_DX_DY], 2);
-    const size_t w_row = w->stride[w->rank - 2], w_gate = w->rank == 3 ? w->stride[0] : g.units * w_row;
     const bool adds = call->op->view[GEMM_DX_DX].access == ADD;
     const size_t sums = g.count * g.units;
-    if (g.stride == g.units && w_gate == g.units * w_row)
+    if (g.stride == g.units)
         g = (struct gates){ 1, sums, sums };
 
     const size_t all_rows = (size_t)dx_view->count[0] * dx_view->count[1];
@@ -140,8 +139,8 @@ static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, s
             call->isa->product(&(struct product){
                 .m = rows, .n = columns, .k = g.units,
                 .a = steps_at(&dy, r) + gate * g.stride, .a_row = dy.b, .a_col = 1,
-                .b = (const real *)w->at + gate * w_gate + part.column.first,
-                .b_row = w_row, .b_panel = PANEL,
+                .b = (const real *)w->at + part.column.first * sums + gate * g.units * PANEL,
+                .b_row = PANEL, .b_panel = sums * PANEL,
                 .c = steps_at(&dx, r) + part.column.first, .c_row = dx.b,
                 .start = adds || gate ? AS_IS : ZERO,
             });

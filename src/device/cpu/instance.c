@@ -2,6 +2,7 @@
  * Running is in run.c. */
 #include "device/cpu/instance_parts.h"
 #include "base/memory.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what outlives an instance --------------------------------------------------------- */
@@ -109,14 +110,16 @@ static unroll_status get_memory(struct instance *in, struct store *store)
 
 /* ---- views ----------------------------------------------------------------------------- */
 
-/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number. */
+/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number, in
+ * columns all but the last, side by side in tiles none. */
 static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
 {
     size_t step = 1;
     for (int i = b->rank; i-- > 0;) {
         stride[i] = step;
         bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
-        step *= lanes ? panels(b->size[i]) * PANEL : b->size[i];
+        bool columns = b->layout == LAYOUT_COLUMNS && i == b->rank - 1;
+        step *= columns ? PANEL : lanes ? panels(b->size[i]) * PANEL : b->size[i];
     }
 }
 
@@ -128,10 +131,13 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
     size_t first = 0;
     x->rank = b->rank;
     x->dtype = b->dtype;
+    x->layout = b->layout;
     set_strides(b, x->stride);
     for (int i = 0; i < b->rank; i++) {
         bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
-        if (b->layout == LAYOUT_PANELS && i >= b->rank - 2 && !whole)
+        bool is_packed = b->layout == LAYOUT_COLUMNS || b->layout == LAYOUT_GATES ||
+                         (b->layout == LAYOUT_PANELS && i >= b->rank - 2);
+        if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];
         x->origin[i] = b->origin[i] + v->first[i];
@@ -150,7 +156,7 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op,
         return UNROLL_OK;
     const char *name = in->plan->model->declaration->name;
     *cell = cell_find(in->isa->cells, name);
-    if (!*cell)
+    if (!*cell || !(*cell)->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;
 }
@@ -159,6 +165,7 @@ static unroll_status bind_op(struct instance *in, const struct op *op, struct ca
 {
     *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa,
                            .barrier = &in->team[op->lane % in->teams].barrier };
+    TRY(division_parse(getenv("UNROLL_RNN_DIVISION"), &call->division));
     if (!in->isa->kernel[op->kind])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
                     kind_info(op->kind)->name);

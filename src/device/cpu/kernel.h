@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "cells/cell.h"
 #include "comm/comm.h"
+#include "device/cpu/division.h"
 #include "plan/plan.h"
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
@@ -14,12 +15,14 @@ struct tensor {
     int        rank;
     uint32_t   count[BUFFER_AXES];
     size_t     stride[BUFFER_AXES];     /* in elements; the last is 1. LAYOUT_PANELS: see panels() */
+    enum layout layout;
     uint32_t   origin[BUFFER_AXES];     /* global index of element (0, 0, ..): for masks, labels, lengths */
     enum dtype dtype;
 };
 
 /* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins
- * K * PANEL * (g * panels(U) + p) elements after the first. Such views are whole in U and K. */
+ * K * PANEL * (g * panels(U) + p) elements after the first. Such views are whole in U and K. Panel p of
+ * LAYOUT_COLUMNS [(G), U, K] begins G * U * PANEL * p elements after the first; such views are whole. */
 static inline size_t panels(size_t units)
 {
     return (units + PANEL - 1) / PANEL;
@@ -38,6 +41,7 @@ struct call {
     struct tensor         view[OP_VIEWS];
     struct comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+    enum division         division;     /* of steps over the team, where it is forced */
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.

@@ -1,0 +1,578 @@
+/* Reader and writer of .npy and .npz. The readers trust nothing: every offset and length is compared with
+ * the bytes that are there before it is used. */
+#include "file/npy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "arrays lie in the file in little-endian order and are used in place"
+#endif
+
+enum { NPY_ALIGNMENT = 64, NPY_PREFIX = 10, NPY_HEADER_ROOM = 512 };
+
+static const char npy_magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+
+/* NumPy's name of each type; NULL: it has none. */
+static const char *const descriptions[DTYPE_COUNT] = {
+    [DTYPE_F64] = "<f8", [DTYPE_F32] = "<f4", [DTYPE_F16] = "<f2", [DTYPE_I64] = "<i8", [DTYPE_I32] = "<i4",
+    [DTYPE_I16] = "<i2", [DTYPE_I8] = "|i1", [DTYPE_U64] = "<u8", [DTYPE_U32] = "<u4", [DTYPE_U16] = "<u2",
+    [DTYPE_U8] = "|u1", [DTYPE_BOOL] = "|b1",
+};
+
+/* ---- the header of an array: a Python dict of three keys ---- */
+
+struct text {
+    const char *at, *end;
+};
+
+static void skip_spaces(struct text *t)
+{
+    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n'))
+        t->at++;
+}
+
+/* Takes the word, after spaces; false: something else stands there. */
+static bool take(struct text *t, const char *word)
+{
+    size_t length = strlen(word);
+
+    skip_spaces(t);
+    if ((size_t)(t->end - t->at) < length || memcmp(t->at, word, length) != 0)
+        return false;
+    t->at += length;
+    return true;
+}
+
+/* 'text' or "text", without escapes. */
+static bool take_string(struct text *t, char *to, size_t room)
+{
+    skip_spaces(t);
+    if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
+        return false;
+    char quote = *t->at++;
+    const char *close = memchr(t->at, quote, (size_t)(t->end - t->at));
+    if (!close || (size_t)(close - t->at) >= room)
+        return false;
+    memcpy(to, t->at, (size_t)(close - t->at));
+    to[close - t->at] = '\0';
+    t->at = close + 1;
+    return true;
+}
+
+static bool take_integer(struct text *t, uint64_t *value)
+{
+    skip_spaces(t);
+    const char *first = t->at;
+    for (*value = 0; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
+        if (*value > (INT64_MAX - 9) / 10)
+            return false;
+        else
+            *value = *value * 10 + (uint64_t)(*t->at - '0');
+    return t->at > first;
+}
+
+/* (), (3,) or (3, 4) */
+static bool take_shape(struct text *t, struct tensor_view *tensor)
+{
+    if (!take(t, "("))
+        return false;
+    while (!take(t, ")")) {
+        if (tensor->rank == TENSOR_LARGEST_RANK || !take_integer(t, &tensor->shape[tensor->rank++]))
+            return false;
+        if (!take(t, ",") && (t->at == t->end || *t->at != ')'))
+            return false;
+    }
+    return true;
+}
+
+struct npy_header {
+    char description[16];
+    bool fortran;
+    unsigned seen;              /* a bit for each key */
+};
+
+static bool take_entry(struct text *t, struct npy_header *h, struct tensor_view *tensor)
+{
+    char key[16];
+
+    if (!take_string(t, key, sizeof key) || !take(t, ":"))
+        return false;
+    unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 : !strcmp(key, "shape") ? 4 : 0;
+    if (bit == 0 || (h->seen & bit))
+        return false;
+    h->seen |= bit;
+    if (bit == 1)
+        return take_string(t, h->description, sizeof h->description);
+    if (bit == 4)
+        return take_shape(t, tensor);
+    h->fortran = take(t, "True");
+    return h->fortran || take(t, "False");
+}
+
+static bool take_dict(struct text t, struct npy_header *h, struct tensor_view *tensor)
+{
+    if (!take(&t, "{"))
+        return false;
+    while (!take(&t, "}"))
+        if (!take_entry(&t, h, tensor) || (!take(&t, ",") && (t.at == t.end || *t.at != '}')))
+            return false;
+    skip_spaces(&t);
+    return h->seen == 7 && t.at == t.end;
+}
+
+static unroll_status check_kind(const struct npy_header *h, const char *name, struct tensor_view *tensor)
+{
+    bool found = false;
+
+    for (int i = 0; i < DTYPE_COUNT && !found; i++)
+        if (descriptions[i] && !strcmp(descriptions[i], h->description)) {
+            tensor->dtype = (enum dtype)i;
+            found = true;
+        }
+    if (!found)
+        return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<f4') before it is saved", name,
+                    h->description);
+    if (h->fortran && tensor->rank > 1)
+        return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
+                    "saved", name);
+    return UNROLL_OK;
+}
+
+/* Where the text of the header lies. Version 1 states its length in two bytes, 2 and 3 in four. */
+static unroll_status find_npy_header(const unsigned char *bytes, size_t size, const char *name, struct text *header)
+{
+    if (size < NPY_PREFIX || memcmp(bytes, npy_magic, sizeof npy_magic) != 0)
+        return fail(UNROLL_DATA, "'%s' is no array of NumPy: it does not begin with its signature", name);
+    if (bytes[6] < 1 || bytes[6] > 3)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %d; this library reads 1 to 3", name, bytes[6]);
+    size_t prefix = bytes[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
+    if (size < prefix)
+        return fail(UNROLL_DATA, "'%s' is cut short", name);
+    size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] > 1)
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > size - prefix)
+        return fail(UNROLL_DATA, "'%s' is cut short: its header needs %zu bytes, %zu are there", name, length,
+                    size - prefix);
+    *header = (struct text){(const char *)bytes + prefix, (const char *)bytes + prefix + length};
+    return UNROLL_OK;
+}
+
+unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct tensor_view *tensor)
+{
+    struct tensor_view found = {.name = name};
+    struct npy_header header = {.fortran = false};
+    struct text text;
+
+    TRY(find_npy_header(bytes, size, name, &text));
+    if (!take_dict(text, &header, &found))
+        return fail(UNROLL_DATA, "'%s': its header is not the dict of descr, fortran_order and shape that NumPy "
+                    "writes", name);
+    TRY(check_kind(&header, name, &found));
+    uint64_t there = size - (size_t)(text.end - (const char *)bytes);
+    if (!tensor_view_bytes(&found, &found.bytes))
+        return fail(UNROLL_DATA, "'%s': the product of its shape overflows", name);
+    if (found.bytes != there)
+        return fail(UNROLL_DATA, "'%s': type and shape need %" PRIu64 " bytes, %" PRIu64 " are there", name,
+                    found.bytes, there);
+    found.data = text.end;
+    *tensor = found;
+    return UNROLL_OK;
+}
+
+/* ---- writing an array ---- */
+
+/* Everything before the data: returns its length, 0 where the type has no name. */
+static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char to[NPY_HEADER_ROOM])
+{
+    char *text = (char *)to + NPY_PREFIX;
+    size_t room = NPY_HEADER_ROOM - NPY_PREFIX;
+
+    if (!descriptions[tensor->dtype])
+        return 0;
+    size_t n = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                                descriptions[tensor->dtype]);
+    for (int i = 0; i < tensor->rank; i++)
+        n += (size_t)snprintf(text + n, room - n, "%" PRIu64 "%s", tensor->shape[i],
+                              tensor->rank == 1 ? "," : i + 1 < tensor->rank ? ", " : "");
+    n += (size_t)snprintf(text + n, room - n, "), }");
+    size_t whole = (NPY_PREFIX + n + 1 + NPY_ALIGNMENT - 1) / NPY_ALIGNMENT * NPY_ALIGNMENT;
+    memset(text + n, ' ', whole - NPY_PREFIX - n);
+    to[whole - 1] = '\n';
+    memcpy(to, npy_magic, sizeof npy_magic);
+    to[6] = 1;
+    to[7] = 0;
+    to[8] = (unsigned char)((whole - NPY_PREFIX) & 0xff);
+    to[9] = (unsigned char)((whole - NPY_PREFIX) >> 8);
+    return whole;
+}
+
+static unroll_status describe_array(const struct tensor_view *tensor, const char *path,
+                                    unsigned char header[NPY_HEADER_ROOM], size_t *length)
+{
+    uint64_t bytes;
+
+    if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK || !tensor_view_bytes(tensor, &bytes)
+        || bytes != tensor->bytes)
+        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of '%.160s' do not fit its shape", path,
+                    tensor->name);
+    *length = encode_npy_header(tensor, header);
+    if (*length == 0)
+        return fail(UNROLL_UNSUPPORTED, "cannot write '%s': NumPy has no type %s; fix: convert '%.160s' to F32", path,
+                    dtype_name(tensor->dtype), tensor->name);
+    return UNROLL_OK;
+}
+
+unroll_status npy_write(const char *path, const struct tensor_view *tensor)
+{
+    unsigned char header[NPY_HEADER_ROOM];
+    size_t length;
+
+    TRY(describe_array(tensor, path, header, &length));
+    const struct piece pieces[] = {{header, length}, {tensor->data, tensor->bytes}};
+    return write_file_atomically(path, pieces, 2);
+}
+
+/* ---- archives: the records of zip (PKWARE's APPNOTE, sections 4.3.7, 4.3.12, 4.3.16) ---- */
+
+enum {
+    LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22, LONGEST_COMMENT = 65535,
+    LOCAL_SIGNATURE = 0x04034b50, CENTRAL_SIGNATURE = 0x02014b50, END_SIGNATURE = 0x06054b50,
+    ZIP_VERSION = 20, FLAG_ENCRYPTED = 1, DATE_1980 = 1 << 5 | 1
+};
+#define SUFFIX ".npy"
+
+struct npz {
+    void *owned;                /* the bytes that npz_open read, else NULL */
+    char *names;                /* all names, each ended by a zero */
+    struct tensor_view *tensors;
+    int count;
+};
+
+static uint32_t number(const unsigned char *at, int bytes)
+{
+    uint32_t value = 0;
+
+    for (int i = 0; i < bytes; i++)
+        value |= (uint32_t)at[i] << 8 * i;
+    return value;
+}
+
+static void put_number(unsigned char *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
+}
+
+/* CRC-32 as zip has it (reflected 0xedb88320), of more bytes after those of `before`, which begins as 0. */
+static uint32_t crc32_of(uint32_t before, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    uint32_t table[256], crc = ~before;
+
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+    for (size_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
+    return ~crc;
+}
+
+struct archive {
+    const unsigned char *bytes;
+    size_t size;
+    const char *name;           /* for messages */
+};
+
+/* The end record is the last thing in the file, before a comment. */
+static unroll_status find_directory(const struct archive *a, size_t *at, size_t *entries)
+{
+    size_t lowest = a->size > END_BYTES + LONGEST_COMMENT ? a->size - END_BYTES - LONGEST_COMMENT : 0;
+
+    for (size_t i = a->size >= END_BYTES ? a->size - END_BYTES + 1 : 0; i-- > lowest;) {
+        const unsigned char *end = a->bytes + i;
+        if (number(end, 4) != END_SIGNATURE || number(end + 20, 2) != a->size - i - END_BYTES)
+            continue;
+        *entries = number(end + 10, 2);
+        *at = number(end + 16, 4);
+        if (*at == UINT32_MAX || *entries == UINT16_MAX)
+            return fail(UNROLL_UNSUPPORTED, "'%s' is an archive of the kind for more than 4 GiB or 65,534 arrays; fix: "
+                        "save fewer arrays in a file", a->name);
+        if (*at > i || *entries > (i - *at) / CENTRAL_BYTES)
+            return fail(UNROLL_DATA, "'%s': its directory lies outside the file", a->name);
+        return UNROLL_OK;
+    }
+    return fail(UNROLL_DATA, "'%s' is no archive of NumPy, or it is cut short: it has no directory", a->name);
+}
+
+struct member {
+    const unsigned char *name;
+    size_t name_bytes, bytes, local;
+    uint32_t method, flags, crc;
+};
+
+/* The member whose record begins at *at, which moves on to the next. */
+static unroll_status read_member(const struct archive *a, size_t *at, struct member *m)
+{
+    const unsigned char *record = a->bytes + *at;
+    size_t left = a->size - *at;
+
+    if (left < CENTRAL_BYTES || number(record, 4) != CENTRAL_SIGNATURE)
+        return fail(UNROLL_DATA, "'%s': a record of its directory is damaged", a->name);
+    *m = (struct member){.name = record + CENTRAL_BYTES, .name_bytes = number(record + 28, 2),
+                         .bytes = number(record + 24, 4), .local = number(record + 42, 4),
+                         .method = number(record + 10, 2), .flags = number(record + 8, 2),
+                         .crc = number(record + 16, 4)};
+    size_t whole = CENTRAL_BYTES + m->name_bytes + number(record + 30, 2) + number(record + 32, 2);
+    if (whole > left)
+        return fail(UNROLL_DATA, "'%s': a record of its directory is cut short", a->name);
+    *at += whole;
+    return UNROLL_OK;
+}
+
+static unroll_status check_member(const struct archive *a, const struct member *m, const char *name)
+{
+    if (m->flags & FLAG_ENCRYPTED)
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is encrypted", a->name, name);
+    if (m->method != 0)
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is compressed; fix: numpy.savez instead of savez_compressed",
+                    a->name, name);
+    if (m->local > a->size || a->size - m->local < LOCAL_BYTES
+        || number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
+        return fail(UNROLL_DATA, "'%s': '%s' does not lie where the directory says", a->name, name);
+    return UNROLL_OK;
+}
+
+/* The view of a member; `name` has no suffix and lives as long as the file. */
+static unroll_status open_member(const struct archive *a, const struct member *m, const char *name,
+                                 struct tensor_view *tensor)
+{
+    TRY(check_member(a, m, name));
+    const unsigned char *local = a->bytes + m->local;
+    size_t begin = m->local + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
+    if (begin > a->size || m->bytes > a->size - begin)
+        return fail(UNROLL_DATA, "'%s': '%s' leaves the file", a->name, name);
+    if (crc32_of(0, a->bytes + begin, m->bytes) != m->crc)
+        return fail(UNROLL_DATA, "'%s': '%s' is damaged: its checksum differs", a->name, name);
+    unroll_status status = npy_parse(a->bytes + begin, m->bytes, name, tensor);
+    return status == UNROLL_OK ? UNROLL_OK : fail(status, "'%s': %s", a->name, unroll_last_error());
+}
+
+/* Copies the name without its suffix to *names, which moves on. */
+static unroll_status take_name(const struct archive *a, const struct member *m, char **names)
+{
+    size_t suffix = strlen(SUFFIX), length = m->name_bytes;
+
+    if (length < suffix || memcmp(m->name + length - suffix, SUFFIX, suffix) != 0 || memchr(m->name, '\0', length))
+        return fail(UNROLL_DATA, "'%s': '%.*s' is not the name of an array, NAME" SUFFIX, a->name, (int)length,
+                    (const char *)m->name);
+    memcpy(*names, m->name, length - suffix);
+    (*names)[length - suffix] = '\0';
+    *names += length - suffix + 1;
+    return UNROLL_OK;
+}
+
+/* Members may not share bytes: the sum of all is at most the file. */
+static unroll_status read_members(const struct archive *a, size_t at, size_t entries, struct npz *file)
+{
+    char *next = file->names;
+    size_t sum = 0;
+
+    for (size_t i = 0; i < entries; i++) {
+        const char *name = next;
+        struct member m;
+        TRY(read_member(a, &at, &m));
+        TRY(take_name(a, &m, &next));
+        if (npz_find(file, name))
+            return fail(UNROLL_DATA, "'%s' holds '%s' twice", a->name, name);
+        sum += m.bytes;
+        if (sum > a->size)
+            return fail(UNROLL_DATA, "'%s': its arrays overlap", a->name);
+        TRY(open_member(a, &m, name, &file->tensors[file->count]));
+        file->count++;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_errors, struct npz **file)
+{
+    const struct archive a = {bytes, size, name_for_errors};
+    size_t at, entries;
+
+    TRY(find_directory(&a, &at, &entries));
+    struct npz *parsed = allocate_zeroed(1, sizeof *parsed);
+    unroll_status status = UNROLL_OK;
+    if (parsed) {
+        parsed->tensors = allocate_zeroed(entries, sizeof *parsed->tensors);
+        parsed->names = allocate_zeroed(size - at, 1);      /* the directory holds all names */
+    }
+    if (!parsed || !parsed->tensors || !parsed->names)
+        status = fail(UNROLL_RESOURCE, "no memory for the %zu arrays of '%s'", entries, name_for_errors);
+    else
+        status = read_members(&a, at, entries, parsed);
+    if (status != UNROLL_OK) {
+        npz_close(parsed);
+        return status;
+    }
+    *file = parsed;
+    return UNROLL_OK;
+}
+
+/* A .npy as an archive of one. */
+static unroll_status parse_single(const void *bytes, size_t size, const char *path, struct npz **file)
+{
+    struct tensor_view tensor;
+
+    TRY(npy_parse(bytes, size, path, &tensor));
+    struct npz *single = allocate_zeroed(1, sizeof *single);
+    if (single)
+        single->tensors = allocate_zeroed(1, sizeof *single->tensors);
+    if (!single || !single->tensors) {
+        npz_close(single);
+        return fail(UNROLL_RESOURCE, "no memory for '%s'", path);
+    }
+    tensor.name = "";
+    single->tensors[0] = tensor;
+    single->count = 1;
+    *file = single;
+    return UNROLL_OK;
+}
+
+unroll_status npz_open(const char *path, struct npz **file)
+{
+    void *bytes;
+    size_t size;
+    struct npz *parsed;
+
+    TRY(read_whole_file(path, INT64_MAX, &bytes, &size));
+    bool is_single = size >= sizeof npy_magic && memcmp(bytes, npy_magic, sizeof npy_magic) == 0;
+    unroll_status status = is_single ? parse_single(bytes, size, path, &parsed)
+                                     : npz_parse(bytes, size, path, &parsed);
+    if (status != UNROLL_OK) {
+        release(bytes);
+        return status;
+    }
+    parsed->owned = bytes;
+    *file = parsed;
+    return UNROLL_OK;
+}
+
+void npz_close(struct npz *file)
+{
+    if (!file)
+        return;
+    release(file->tensors);
+    release(file->names);
+    release(file->owned);
+    release(file);
+}
+
+int npz_count(const struct npz *file)
+{
+    return file->count;
+}
+
+const struct tensor_view *npz_at(const struct npz *file, int i)
+{
+    return &file->tensors[i];
+}
+
+const struct tensor_view *npz_find(const struct npz *file, const char *name)
+{
+    for (int i = 0; i < file->count; i++)
+        if (strcmp(file->tensors[i].name, name) == 0)
+            return &file->tensors[i];
+    return NULL;
+}
+
+/* ---- writing an archive ---- */
+
+/* What comes before a member's data, and its record in the directory. */
+struct written {
+    unsigned char before[LOCAL_BYTES + 256 + NPY_HEADER_ROOM], record[CENTRAL_BYTES + 256];
+    size_t before_bytes, record_bytes;
+};
+
+/* The fields that both records share, from the version on. */
+static void put_common(unsigned char *at, uint32_t crc, uint64_t bytes, size_t name_bytes)
+{
+    put_number(at, ZIP_VERSION, 2);
+    put_number(at + 8, DATE_1980, 2);           /* no time stamp: equal arrays give equal bytes */
+    put_number(at + 10, crc, 4);
+    put_number(at + 14, bytes, 4);
+    put_number(at + 18, bytes, 4);
+    put_number(at + 22, name_bytes, 2);
+}
+
+static unroll_status encode_member(const struct tensor_view *tensor, const char *path, uint64_t *offset,
+                                   struct written *w)
+{
+    unsigned char header[NPY_HEADER_ROOM];
+    size_t header_bytes, name_bytes = strlen(tensor->name) + strlen(SUFFIX);
+
+    TRY(describe_array(tensor, path, header, &header_bytes));
+    uint64_t bytes = header_bytes + tensor->bytes;
+    if (name_bytes > 255 || *offset + bytes + sizeof w->before > UINT32_MAX - 1)
+        return fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 4 GiB and names of 251 bytes", path);
+    uint32_t crc = crc32_of(crc32_of(0, header, header_bytes), tensor->data, tensor->bytes);
+    put_number(w->before, LOCAL_SIGNATURE, 4);
+    put_common(w->before + 4, crc, bytes, name_bytes);
+    snprintf((char *)w->before + LOCAL_BYTES, 256, "%s" SUFFIX, tensor->name);
+    memcpy(w->before + LOCAL_BYTES + name_bytes, header, header_bytes);
+    w->before_bytes = LOCAL_BYTES + name_bytes + header_bytes;
+    put_number(w->record, CENTRAL_SIGNATURE, 4);
+    put_number(w->record + 4, ZIP_VERSION, 2);
+    put_common(w->record + 6, crc, bytes, name_bytes);
+    put_number(w->record + 42, *offset, 4);
+    snprintf((char *)w->record + CENTRAL_BYTES, 256, "%s" SUFFIX, tensor->name);
+    w->record_bytes = CENTRAL_BYTES + name_bytes;
+    *offset += w->before_bytes + tensor->bytes;
+    return UNROLL_OK;
+}
+
+static unroll_status write_members(const char *path, const struct tensor_view *tensors, int count,
+                                   struct written *written, struct piece *pieces)
+{
+    unsigned char end[END_BYTES] = {0};
+    uint64_t offset = 0, directory = 0;
+
+    for (int i = 0; i < count; i++) {
+        TRY(encode_member(&tensors[i], path, &offset, &written[i]));
+        pieces[2 * i] = (struct piece){written[i].before, written[i].before_bytes};
+        pieces[2 * i + 1] = (struct piece){tensors[i].data, tensors[i].bytes};
+        pieces[2 * count + i] = (struct piece){written[i].record, written[i].record_bytes};
+        directory += written[i].record_bytes;
+    }
+    put_number(end, END_SIGNATURE, 4);
+    put_number(end + 8, (uint64_t)count, 2);
+    put_number(end + 10, (uint64_t)count, 2);
+    put_number(end + 12, directory, 4);
+    put_number(end + 16, offset, 4);
+    pieces[3 * count] = (struct piece){end, sizeof end};
+    return write_file_atomically(path, pieces, 3 * count + 1);
+}
+
+unroll_status npz_write(const char *path, const struct tensor_view *tensors, int count)
+{
+    struct written *written = allocate_zeroed((size_t)count, sizeof *written);
+    struct piece *pieces = allocate_zeroed(3 * (size_t)count + 1, sizeof *pieces);
+    unroll_status status;
+
+    if (count >= UINT16_MAX)
+        status = fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 65,534 arrays", path);
+    else if (!written || !pieces)
+        status = fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
+    else
+        status = write_members(path, tensors, count, written, pieces);
+    release(pieces);
+    release(written);
+    return status;
+}
