@@ -63,6 +63,20 @@ static void pack_dense(struct packer *p, const struct parameter *q, size_t *offs
         memcpy(to, values(p, q), q->count * sizeof *to);
 }
 
+/* [G, U] with zeros that fill each row up: to the units of the tiles. */
+static void pack_units(struct packer *p, const struct parameter *q, size_t *offset)
+{
+    *offset = 0;
+    if (!q)
+        return;
+    const size_t gates = q->size[0], units = q->size[1], row = stream_padded(units);
+    float *to = reserve(p, gates * row, offset);
+    if (to)
+        memset(to, 0, gates * row * sizeof *to);
+    for (size_t gate = 0; to && gate < gates; gate++)
+        memcpy(to + gate * row, values(p, q) + gate * units, units * sizeof *to);
+}
+
 /* [.., U, K] as panels: see struct product. */
 static void pack_panels(struct packer *p, const struct parameter *q, size_t *offset)
 {
@@ -89,7 +103,7 @@ static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offs
     if (!q)
         return;
     const size_t gates = q->size[0], units = q->size[1], width = q->size[2];
-    const size_t tiles = (units + CELL_TILE - 1) / CELL_TILE, count = tiles * width * gates * CELL_TILE;
+    const size_t count = gates * stream_padded(units) * width;
     float *to = reserve(p, count, offset);
     const float *from = values(p, q);
     if (!to)
@@ -106,11 +120,13 @@ static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offs
  * with a copy. All other terms of the chain are zeros. */
 static void pack_symbols(struct packer *p, const struct parameter *q, const struct parameter *bias, size_t *offset)
 {
-    const size_t symbols = q->size[2], sums = q->count / symbols;
-    float *to = reserve(p, q->count, offset);
-    for (size_t s = 0; to && s < symbols; s++)
-        for (size_t i = 0; i < sums; i++)
-            to[s * sums + i] = values(p, q)[i * symbols + s] + (bias ? values(p, bias)[i] : 0);
+    const size_t gates = q->size[0], units = q->size[1], symbols = q->size[2], row = stream_padded(units);
+    float *to = reserve(p, symbols * gates * row, offset);
+    if (to)
+        memset(to, 0, symbols * gates * row * sizeof *to);
+    for (size_t s = 0; to && s < symbols; s++, to += gates * row)
+        for (size_t i = 0; i < gates * units; i++)
+            to[i / units * row + i % units] = values(p, q)[i * symbols + s] + (bias ? values(p, bias)[i] : 0);
 }
 
 static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
@@ -121,11 +137,11 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
         pack_symbols(p, find(p, PARAM_W_IH, 0), find(p, PARAM_B_IH, 0), &w->w_ih);
     } else {
         pack_tiles(p, find(p, PARAM_W_IH, layer), &w->w_ih);
-        pack_dense(p, find(p, PARAM_B_IH, layer), &w->b_ih);
+        pack_units(p, find(p, PARAM_B_IH, layer), &w->b_ih);
     }
     pack_tiles(p, find(p, PARAM_W_HH, layer), &w->w_hh);
-    pack_dense(p, find(p, PARAM_B_HH, layer), &w->b_hh);
-    pack_dense(p, find(p, PARAM_VECTOR, layer), &w->vector);
+    pack_units(p, find(p, PARAM_B_HH, layer), &w->b_hh);
+    pack_units(p, find(p, PARAM_VECTOR, layer), &w->vector);
     pack_panels(p, find(p, PARAM_W_HR, layer), &w->projection);
 }
 

@@ -88,7 +88,7 @@ static unroll_status check_tokens(const struct unroll_stream *s, const struct un
 /* What the first layer reads: the frame, rows of the embedding, or sums where a table has them. */
 static void enter(const struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
-    const size_t width = w->embedding ? w->layer->input : (size_t)w->gates_x * w->hidden;
+    const size_t width = w->embedding ? w->layer->input : w->gates_x * stream_padded(w->hidden);
     const float *table = stream_array(w, w->embedding ? w->embedding : w->layer->w_ih);
     float *x = stream_array(s, s->x);
     if (f->inputs)
@@ -124,9 +124,10 @@ static unroll_status step(struct unroll_stream *s, const struct unroll_stream_we
 }
 
 /* Denormal numbers are zeros while a stream computes, as in sessions. */
-static unroll_status run(struct unroll_stream *s, int steps, struct frame f)
+static unroll_status run(struct unroll_stream *s, int steps, const struct frame *first)
 {
     const struct unroll_stream_weights *w = stream_weights(s);
+    struct frame f = *first;
     if (!(w->symbols ? (const void *)f.tokens : f.inputs) || !f.outputs || steps < 0)
         return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps",
                     w->symbols ? "tokens" : "inputs");
@@ -148,20 +149,20 @@ static unroll_status run(struct unroll_stream *s, int steps, struct frame f)
 
 unroll_status unroll_stream_step(unroll_stream *s, const float *inputs, float *outputs)
 {
-    return run(s, 1, (struct frame){ inputs, NULL, outputs });
+    return run(s, 1, &(struct frame){ inputs, NULL, outputs });
 }
 
 unroll_status unroll_stream_step_tokens(unroll_stream *s, const int32_t *tokens, float *outputs)
 {
-    return run(s, 1, (struct frame){ NULL, tokens, outputs });
+    return run(s, 1, &(struct frame){ NULL, tokens, outputs });
 }
 
 unroll_status unroll_stream_run(unroll_stream *s, int steps, const float *inputs, float *outputs)
 {
-    return run(s, steps, (struct frame){ inputs, NULL, outputs });
+    return run(s, steps, &(struct frame){ inputs, NULL, outputs });
 }
 
 unroll_status unroll_stream_run_tokens(unroll_stream *s, int steps, const int32_t *tokens, float *outputs)
 {
-    return run(s, steps, (struct frame){ NULL, tokens, outputs });
+    return run(s, steps, &(struct frame){ NULL, tokens, outputs });
 }

@@ -48,10 +48,10 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
     const struct cell_declaration *cell = model->declaration;
     const size_t units = (size_t)model->spec.hidden, rows = (size_t)config->rows, layers = (size_t)model->spec.layers;
     const bool one_hot = model->spec.tokens && !model->spec.embed;
-    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_layer_input(model, 0);
+    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * stream_padded(units) : model_layer_input(model, 0);
     const size_t planes = model->spec.projection ? 1 : (size_t)cell->links;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
-    s->row = up(units > model->width ? units : model->width, STREAM_ALIGNMENT / sizeof(float));
+    s->row = stream_padded(units);                      /* h is no wider */
     s->plane = rows * s->row;
     s->set = (size_t)cell->states * s->plane;
     s->prepared = take(&used, 2 * layers * sizeof(struct fused_step));
@@ -103,19 +103,20 @@ static struct fused_step prepare_layer(const struct unroll_stream *s, const stru
     const struct layer_weights *layer = &w->layer[l];
     const float *x = l ? stream_state(s, l - 1, 0, 1) : stream_array(s, s->x), *link = stream_array(s, s->link);
     const bool summed = l == 0 && w->symbols && !w->embedding;
+    const size_t units = stream_padded(w->hidden);
     const struct fields none = { 0 };
     return (struct fused_step){
-        .rows = s->rows, .unit_end = w->hidden, .reverse = s->now, .options.clip = w->clip,
+        .rows = s->rows, .unit_end = units, .reverse = s->now, .options.clip = w->clip,
         .x = { summed ? NULL : x, l ? s->row : layer->input },
         .h = { stream_state(s, l, 0, 0), s->row }, .link = { link, s->row },
         .of_x = { summed ? NULL : stream_array(w, layer->w_ih), layer->input, w->gates_x,
-                  stream_array(w, layer->b_ih), w->hidden },
-        .of_h = { stream_array(w, layer->w_hh), w->width, w->gates_h, stream_array(w, layer->b_hh), w->hidden },
-        .value = { .in = summed ? fields(x, w->hidden, (size_t)w->gates_x * w->hidden) : none,
+                  stream_array(w, layer->b_ih), units },
+        .of_h = { stream_array(w, layer->w_hh), w->width, w->gates_h, stream_array(w, layer->b_hh), units },
+        .value = { .in = summed ? fields(x, units, w->gates_x * units) : none,
                    .state = fields(stream_state(s, l, 0, 0), s->plane, s->row),
                    .next = fields(stream_state(s, l, 0, 1), s->plane, s->row),
                    .link = fields(link, s->plane, s->row),
-                   .vector = fields(stream_array(w, layer->vector), w->hidden, 0) },
+                   .vector = fields(stream_array(w, layer->vector), units, 0) },
     };
 }
 

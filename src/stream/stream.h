@@ -6,11 +6,18 @@
 #include "device/cpu/kernel.h"
 #include "unroll.h"
 
+/* Steps compute whole tiles of units, U+ of them: where the last has fewer, zero weights make zeros of what
+ * nobody reads. So a width that is no multiple of a register costs no more than the next that is. */
+static inline size_t stream_padded(size_t units)
+{
+    return (units + CELL_TILE - 1) / CELL_TILE * CELL_TILE;
+}
+
 /* Offsets are in bytes from the beginning of the struct; 0: there is no such array. */
 struct layer_weights {
-    size_t w_ih, b_ih;      /* tiles of [G, U, I], [G, U]; of one-hot tokens a table [symbols, G, U] of sums */
-    size_t w_hh, b_hh;      /* tiles of [G', U, K], [G', U] */
-    size_t vector;          /* [V, U] */
+    size_t w_ih, b_ih;      /* tiles of [G, U, I], [G, U+]; of one-hot tokens a table [symbols, G, U+] of sums */
+    size_t w_hh, b_hh;      /* tiles of [G', U, K], [G', U+] */
+    size_t vector;          /* [V, U+] */
     size_t projection;      /* panels of [K, U] */
     size_t input;           /* I */
 };
@@ -37,7 +44,7 @@ struct unroll_stream {
     size_t   state;                         /* [2][layers][states] planes: before and after a step in turn */
     size_t   prepared;                      /* [2][layers] struct fused_step, by `now` */
     size_t   x;                             /* scratch: what the first layer reads, [B, I]; of one-hot tokens its
-                                             * sums [B, G, U] */
+                                             * sums [B, G, U+] */
     size_t   link;                          /* scratch: [links] planes, or a plane of what is projected */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
