@@ -64,7 +64,8 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
     if (*end == ',' && !is_last)
         end++;
     else if (*end == ',')
-        return refuse(f, "line %lld has more than %d numbers", (long long)f->line, f->width);
+        return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
+                      f->width > 1 ? "s" : "");
     else if (*end != '\r' && *end != '\n' && *end != '\0')
         return refuse(f, "line %lld, number %d: '%.40s' follows it", (long long)f->line, index + 1, end);
     *at = end;

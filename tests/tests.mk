@@ -12,7 +12,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample \
     stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-FUZZERS = json safetensors npy text
+FUZZERS = json safetensors npy text state frames
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
@@ -35,6 +35,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
 $(foreach p,$(TEST_PROGRAMS),$(eval $(call TEST_RULE,$p)))
+$T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
@@ -103,12 +104,15 @@ mutate:
 	tests/cells/mutate.sh
 
 FUZZ_SECONDS ?= 60
-fuzz:
+FUZZED_frames = cli/frames.c
+FUZZED_state  = src/stream/state.c
+fuzz: $B/libunroll.a
 	@tools/install.sh clang libclang-rt-14-dev
-	@for f in $(FUZZERS); do mkdir -p $B/fuzz/$$f && \
+	@$(foreach f,$(FUZZERS),mkdir -p $B/fuzz/$f && \
 	    clang -g -O1 -fsanitize=fuzzer,address,undefined -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -I. \
-	    tests/fuzz/fuzz_$$f.c src/base/*.c src/file/*.c src/data/*.c $(LIBS) -o $B/fuzz/fuzz_$$f && \
-	    $B/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$$f tests/fuzz/seeds/$$f || exit 1; done
+	    tests/fuzz/fuzz_$f.c $(FUZZED_$f) src/base/*.c src/file/*.c src/data/*.c $B/libunroll.a $(LIBS) \
+	    -o $B/fuzz/fuzz_$f && \
+	    $B/fuzz/fuzz_$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$f tests/fuzz/seeds/$f || exit 1;)
 
 vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors
