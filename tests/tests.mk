@@ -91,6 +91,7 @@ lines:
 	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'

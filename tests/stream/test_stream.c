@@ -394,7 +394,7 @@ static void test_refusals(void)
 
 int main(int argc, char **argv)
 {
-    struct test_case *cases;
+    static struct test_case *cases;
     if (argc != 2) {
         fprintf(stderr, "usage: test_stream cases.txt\n");
         return 2;
@@ -403,7 +403,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (!cases[i].spec.bidirectional)
             test_case(&cases[i]);
-    free(cases);
     test_widths();
     test_run();
     test_reset();
