@@ -133,7 +133,7 @@ holds "probabilities are 1 in all" awk -F, '{ s = 0; for (i = 1; i <= NF; i++) s
 # ---- as they come, and the end ----
 
 mkfifo pipe
-unroll stream frames <pipe >live &
+"$binary" stream frames <pipe >live &
 reader=$!
 exec 3>pipe
 echo 0.5,0.25 >&3
