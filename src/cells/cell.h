@@ -40,10 +40,16 @@ struct fields {
  * cell has no field may be left zero. Memory may be shared, view by view with the same strides:
  *     value.in = value.saved = gradient.in     sums, then what backward needs, then their gradients
  *     value.next = value.state                 where no backward follows
+ *     gradient.state = gradient.next           with gradient.state set, not added to
  * because a kernel loads all it reads of a block of units before it stores. gradient.vector gets the
- * share of each row: the caller adds up rows and steps. gradient.state is added to, all else is set. */
+ * share of each row: the caller adds up rows and steps. gradient.state is added to, all else is set.
+ *
+ * Backward alone looks at first_state and first_next. With an address they are where the first of the values'
+ * states lies, and state and next begin with the second. gradient.first_next is what the output was given
+ * beside, and is added to the first of gradient.next. */
 struct cell_arrays {
     struct fields in, state, next, saved, link, vector;
+    struct fields first_state, first_next;
 };
 
 /* What a cell may have as an option: a number that is the same for all units. */
@@ -56,6 +62,8 @@ struct cell_step {
     size_t rows, width;                             /* width >= 1 */
     struct cell_arrays value, gradient;
     struct cell_options options;
+    bool sets_state;                                /* backward: gradient.state is set, not added to */
+    const struct cell_step *ahead;                  /* backward: asked for from memory on the way, or NULL */
 };
 
 typedef void cell_kernel(const struct cell_step *step);

@@ -29,6 +29,8 @@ enum {
 struct fused_tile {
     size_t row, unit, k, k_end;
     bool   ends;
+    const char *ahead;          /* this tile's share of the weights of the next block: asked for meanwhile, .. */
+    size_t ahead_step;          /* .. so many bytes at each k; 0: none */
 };
 
 /* The inputs of the tile's units: input i of row r, vector j at row[r] + i * field + j * vector. */
@@ -91,6 +93,20 @@ CELL_CODE void fused_ask(const struct fused_step *s, const struct fused_tile *t,
         for (size_t i = input; i < input_end; i++)
             for (size_t j = 0; j < vectors; j++)
                 __builtin_prefetch(cell_address(&s->value.in, i, fused_row(s, place), unit + j * V_WIDTH), 1);
+}
+
+/* Gives tile number `tile` of `tiles` its share of the weights from `unit` and k on. */
+CELL_CODE void fused_ask_weights(const struct fused_step *s, struct fused_tile *t, size_t tile, size_t tiles,
+                                 size_t unit, size_t k)
+{
+    const size_t line = s->of_h.gates * CELL_TILE * sizeof(v_element);
+    if (!s->of_h.at || unit < s->unit || unit >= s->unit_end) {
+        t->ahead_step = 0;
+        return;
+    }
+    t->ahead_step = (line + tiles - 1) / tiles;
+    t->ahead = (const char *)s->of_h.at + (unit / CELL_TILE * s->of_h.k + k) * line +
+               tile * (t->k_end - t->k) * t->ahead_step;
 }
 
 CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct fused_tile *t,

@@ -110,6 +110,24 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
         PHASE_(add)(sum, &walk, k, at, from, rows, vectors);
 }
 
+/* The same, and asks for the weights that come next: of a lone row memory guesses them itself. */
+CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk,
+                                        const struct fused_tile *t, const unsigned from, const size_t rows,
+                                        const size_t vectors)
+{
+    enum { LINE = 64 };
+    const char *ahead = t->ahead;
+    const size_t step = t->ahead_step;
+    for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step, ahead += step) {
+        for (size_t i = 0; i < step; i += LINE) {
+#pragma GCC unroll 12
+            for (size_t j = 0; j < vectors; j++)
+                __builtin_prefetch((const v_element *)(ahead + i) + (walk.weight[j] - walk.weight[0]), 0, 2);
+        }
+        PHASE_(add)(sum, &walk, k, at, from, rows, vectors);
+    }
+}
+
 /* The cell on n units of a row, from their sums. States are stored first, as in cell_at.h. */
 CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t unit, size_t n, const V *sum)
 {
@@ -195,9 +213,13 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
         if (s->of_h.bias)
             PHASE_(add_bias)(sum, s, t, &s->of_h, RECURRENT, rows, vectors);
     }
-    if (PHASE_(from) & FROM_H)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors), FROM_H, rows,
-                         vectors);
+    if (PHASE_(from) & FROM_H) {
+        struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors);
+        if (rows > 1)
+            PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
+        else
+            PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
+    }
     if (PHASE_(from) & FROM_LINK)
         PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, t->k, t->k_end, rows, vectors), FROM_LINK,
                          rows, vectors);
@@ -271,6 +293,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
         t.row = 0;
         for (size_t left = tiles; left > 0; left--) {
             size_t rows = (s->rows - t.row) / left;
+            fused_ask_weights(s, &t, tiles - left, tiles, t.ends ? next_unit : unit, t.ends ? 0 : t.k_end);
             if (t.k == 0 && rows > 1)
                 fused_ask(s, &t, rows, vectors, next_unit, PHASE_FIRST, PHASE_END);
             PHASE_(run_tile)(s, &t, rows, vectors);

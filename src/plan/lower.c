@@ -200,6 +200,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    uint32_t gathered = keeps && c->lengths ? 2 * (uint32_t)cell->inputs : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g  = optional(p, true, NAMED("g"), SEG_STEP,
@@ -213,7 +214,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
-    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2 + gathered;     /* as rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
                           SHAPE3(AX_G, planes, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED

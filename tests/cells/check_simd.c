@@ -28,7 +28,7 @@ static struct fields fields_of(float *array, enum layout layout, size_t width)
 
 static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layout, size_t width)
 {
-    struct cell_arrays a;
+    struct cell_arrays a = { 0 };
     struct fields *view[6] = { &a.in, &a.state, &a.next, &a.saved, &a.link, &a.vector };
     for (int i = 0; i < 6; i++)
         *view[i] = fields_of(array[i], layout, width);
@@ -47,7 +47,7 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     *n = random_numbers;
 
     struct cell_step step = { ROWS, width, arrays_of(n->array, layout, width),
-                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f } };
+                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f }, false, NULL };
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;

@@ -198,6 +198,13 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
     return UNROLL_OK;
 }
 
+/* Threads that have other units of the same rows wait until all have made theirs. */
+static void meet_forward(const struct rnn *r)
+{
+    if (r->meets)
+        barrier_wait(r->call->barrier);
+}
+
 /* ---- the loop -------------------------------------------------------------------------- */
 
 /* A row that takes no part hands its states on; its outputs and what backward would read are zeros. */
@@ -245,7 +252,7 @@ static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
     if (r->cell->phases == 2) {
         if (any)
             TRY(exchange(r, link_plane(r)));
-        meet(r);                            /* all of the link is there */
+        meet_forward(r);                            /* all of the link is there */
         if (any)
             run_phase(f, t, 1, reverse);
     }
@@ -266,7 +273,7 @@ static unroll_status forward_steps(struct forward *f)
         size_t t = step_at(r, i), kept = f->state;
         if (i == 0)
             forget(r, f->state, t);
-        meet(r);                            /* all of h is there */
+        meet_forward(r);                            /* all of h is there */
         TRY(forward_step(f, t, i % 2));
         if (i + 1 < r->steps)
             forget(r, f->next, step_at(r, i + 1));
@@ -277,11 +284,37 @@ static unroll_status forward_steps(struct forward *f)
     return UNROLL_OK;
 }
 
+/* ---- division -------------------------------------------------------------------------- */
+
+/* Rows and units of this thread. Where units are divided a step waits `barriers` times for the other threads. */
+static void divide_forward(struct rnn *r, int me, int team, int barriers)
+{
+    if (r->group)
+        return;
+    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
+    struct division_shape shape = {
+        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
+        .number = sizeof(real), .barriers = barriers, .rows_only = r->projected,
+    };
+    struct division_parts parts = division_of(&shape, team, r->call->division);
+    uint32_t first = 0, rows = 0, unit = 0, units = 0;
+    if (me < parts.rows * parts.units) {
+        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
+        share((uint32_t)r->units, parts.units, me % parts.units, CELL_TILE, &unit, &units);
+    }
+    r->row = first;
+    r->row_end = first + rows;
+    r->unit = unit;
+    r->unit_end = unit + units;
+    r->meets = parts.units > 1;
+    r->counts = me % parts.units == 0;
+}
+
 unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work *work)
 {
     struct forward f;
     TRY(begin(&f.r, call, me, team, 2));
-    divide(&f.r, me, team, f.r.cell->phases);
+    divide_forward(&f.r, me, team, f.r.cell->phases);
     f.state = 0;
     f.next = f.r.states;
     TRY(forward_steps(&f));

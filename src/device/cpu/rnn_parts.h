@@ -145,15 +145,6 @@ static void find_active(struct rnn *r, size_t t)
     }
 }
 
-/* The sums or saved values of the step that is done after t; NULL: there is none. */
-static const real *wanted_after(const struct rnn *r, size_t t)
-{
-    bool rising = (r->call->op->direction == 0) == (r->call->op->kind == OP_RNN);
-    if (rising ? t + 1 == r->steps : t == 0)
-        return NULL;
-    return at_step(r, RNN_G, rising ? t + 1 : t - 1, r->active);
-}
-
 /* ---- products -------------------------------------------------------------------------- */
 
 /* Gate inputs with the same sources, side by side in g and in the recurrent weights. */
@@ -184,12 +175,11 @@ static unroll_status learn_slices(struct rnn *r)
                            sizeof own);
 }
 
-/* Sums the active rows of a plane of partial sums over the ranks. */
-static unroll_status sum_over_ranks(const struct rnn *r, size_t plane)
+/* Sums rows of a plane of partial sums over the ranks. */
+static unroll_status sum_over_ranks(const struct rnn *r, size_t plane, size_t row, size_t end)
 {
-    size_t count = (r->active_end - r->active) * r->scratch_row;
     return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->op->tag,
-                           at_plane(r, plane, r->active), count, sizeof(real) == sizeof(double));
+                           at_plane(r, plane, row), (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
 }
 
 /* ---- begin and count ------------------------------------------------------------------- */
@@ -231,37 +221,6 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
     return learn_slices(r);
-}
-
-/* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
- * for others where units are divided. */
-static void divide(struct rnn *r, int me, int team, int barriers)
-{
-    if (r->group)
-        return;
-    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
-    struct division_shape shape = {
-        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .number = sizeof(real), .barriers = barriers, .rows_only = r->projected,
-    };
-    struct division_parts parts = division_of(&shape, team, r->call->division);
-    uint32_t first = 0, rows = 0, unit = 0, units = 0;
-    if (me < parts.rows * parts.units) {
-        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
-        share((uint32_t)r->units, parts.units, me % parts.units, CELL_TILE, &unit, &units);
-    }
-    r->row = first;
-    r->row_end = first + rows;
-    r->unit = unit;
-    r->unit_end = unit + units;
-    r->meets = parts.units > 1;
-    r->counts = me % parts.units == 0;
-}
-
-static void meet(const struct rnn *r)
-{
-    if (r->meets)
-        barrier_wait(r->call->barrier);
 }
 
 /* Which axis of each view the team divides; -1: all threads read the view. */
