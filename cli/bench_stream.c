@@ -114,7 +114,8 @@ static bool measure_steps(struct runner *r, double seconds, struct step_times *t
 
 static unroll_status measure(struct runner *r, double seconds, struct step_times *times)
 {
-    if (steps_take(r, 1) < 0 || !measure_blocks(r, seconds / 2, times) || !measure_steps(r, seconds / 2, times))
+    if (steps_take(r, 1) < 0 || !measure_blocks(r, seconds / 2, times)
+        || !measure_steps(r, seconds / 2, times))
         return complain_library(UNROLL_DATA);
     times->clock = clock_takes(r);
     snprintf(times->isa, sizeof times->isa, "%s", unroll_stream_isa(r->stream));
@@ -137,9 +138,11 @@ unroll_status bench_stream(const unroll_model *model, const unroll_stream_config
     else if ((status = unroll_stream_init(memory, bytes, model, config, &r.stream)) != UNROLL_OK)
         complain_library(status);
     if (status == UNROLL_OK) {
-        r.width = (size_t)config->rows * (size_t)unroll_stream_inputs(r.stream);
-        r.outputs = malloc((size_t)config->rows * (size_t)unroll_stream_outputs(r.stream) * sizeof *r.outputs);
-        status = r.outputs ? measure(&r, seconds, times) : complain(UNROLL_RESOURCE, "no memory for the outputs");
+        size_t rows = (size_t)config->rows;
+        r.width = rows * (size_t)unroll_stream_inputs(r.stream);
+        r.outputs = malloc(rows * (size_t)unroll_stream_outputs(r.stream) * sizeof *r.outputs);
+        status = r.outputs ? measure(&r, seconds, times)
+                           : complain(UNROLL_RESOURCE, "no memory for the outputs");
     }
     free(r.outputs);
     free(r.seconds);

@@ -11,8 +11,8 @@ struct step_times {
     char   isa[16];
 };
 
-/* Steps of a model of vectors on `rows` rows, on random inputs [frames, rows, input] over and over, for about so
- * many seconds. Prints what is wrong. */
+/* Steps of a model of vectors on inputs [frames, rows, input] over and over, for about so many seconds.
+ * Prints what is wrong. */
 unroll_status bench_stream(const unroll_model *model, const unroll_stream_config *config, const float *inputs,
                            int frames, double seconds, struct step_times *times);
 

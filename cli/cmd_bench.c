@@ -268,18 +268,20 @@ enum { FRAMES = 64 };
 static unroll_status print_steps(const struct bench *bench, const struct step_times *t)
 {
     const struct settings *s = bench->settings;
-    const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE), *dtype = text_of(s, OPTION_DTYPE);
+    const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE);
+    const char *dtype = text_of(s, OPTION_DTYPE);
     double gflops = operations(bench) / t->best / 1e9;
 
     if (is_on(s, OPTION_JSON))
         return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell,
-                                    "shape", shape, "pass", "stream", "dtype", dtype, "isa", t->isa, "threads", 1,
-                                    "runs", t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median,
+                                    "shape", shape, "pass", "stream", "dtype", dtype, "isa", t->isa,
+                                    "threads", 1, "runs", t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median,
                                     "p50_ns", 1e9 * t->p50, "p99_ns", 1e9 * t->p99, "p999_ns", 1e9 * t->p999,
                                     "max_ns", 1e9 * t->most, "clock_ns", 1e9 * t->clock, "gflops", gflops,
                                     "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
-    printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of %.4g\n"
-           "single steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the clock\n",
+    printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of "
+           "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the "
+           "clock\n",
            cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak,
            bench->peak, 1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->most, t->steps, 1e9 * t->clock);
     return UNROLL_OK;

@@ -1,5 +1,5 @@
-/* unroll stream: a model that reads frames or text as they come and answers each at once. One step of a stream
- * per frame; output is flushed with every answer. Not the reading of frames: that is frames.c's. */
+/* unroll stream: a model that reads frames or text as they come and answers each at once. One step of a
+ * stream per frame; output is flushed with every answer. Not the reading of frames: that is frames.c's. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -59,7 +59,7 @@ static unroll_status flush_answer(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return UNROLL_OK;
-    return stopped ? UNROLL_OK : UNROLL_RESOURCE;           /* main says what is wrong with the output */
+    return stopped ? UNROLL_OK : UNROLL_RESOURCE;       /* main says what is wrong with the output */
 }
 
 static unroll_status write_outputs(const struct streamer *s)
@@ -199,8 +199,8 @@ static unroll_status answer_character(struct streamer *s, const char *character,
     int32_t token = find_symbol(s, character);
 
     if (token < 0)
-        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's symbols", (long long)number,
-                        character);
+        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's symbols",
+                        (long long)number, character);
     double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
     unroll_status status = answer_token(s, token);
     if (status == UNROLL_OK)
@@ -217,8 +217,8 @@ static unroll_status stream_text(struct streamer *s)
     if (unroll_model_symbols(s->model) == NULL || s->spec.output != s->spec.input)
         return complain(UNROLL_USAGE, "the model has no symbols of a text; fix: --format csv or f32");
     if (unroll_model_symbol_kind(s->model) != UNROLL_CHARACTERS)
-        return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they come; "
-                        "fix: --format csv with the words' numbers");
+        return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
+                        "come; fix: --format csv with the words' numbers");
     for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
         if (read_character(character) == 0)
             break;
@@ -241,10 +241,11 @@ static unroll_status open_stream(struct streamer *s)
     if (bytes == 0)
         return complain_library(UNROLL_UNSUPPORTED);
     s->memory = aligned_alloc(64, bytes);
-    unroll_status status = s->memory ? unroll_stream_init(s->memory, bytes, s->model, &config, &s->stream)
-                                     : UNROLL_RESOURCE;
+    if (s->memory == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for a stream of the model");
+    unroll_status status = unroll_stream_init(s->memory, bytes, s->model, &config, &s->stream);
     if (status != UNROLL_OK)
-        return s->memory ? complain_library(status) : complain(status, "no memory for a stream of the model");
+        return complain_library(status);
     s->width = unroll_stream_outputs(s->stream);
     s->frame = malloc((size_t)s->spec.input * sizeof *s->frame);
     s->outputs = malloc((size_t)s->width * sizeof *s->outputs);

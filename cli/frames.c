@@ -78,8 +78,9 @@ static unroll_status next_line(struct frames *f, float *frame, bool *more)
         errno = 0;
         if (!fgets(f->text, (int)f->text_size, f->file)) {
             *more = false;
-            return ferror(f->file) && errno != EINTR ? refuse(f, "cannot read the frames: %s", strerror(errno))
-                                                     : UNROLL_OK;
+            if (ferror(f->file) && errno != EINTR)
+                return refuse(f, "cannot read the frames: %s", strerror(errno));
+            return UNROLL_OK;
         }
         f->line++;
         if (strlen(f->text) + 1 == f->text_size && !strchr(f->text, '\n'))
@@ -105,7 +106,8 @@ static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *
     *more = got == count;
     if (status != UNROLL_OK || got == count || got == 0 || ferror(f->file))
         return status;
-    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got, count);
+    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got,
+                  count);
 }
 
 static unroll_status next_raw(struct frames *f, float *frame, bool *more)
@@ -134,7 +136,8 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     if (status != UNROLL_OK)
         return status;
     if (!*more && f->left > 0 && !ferror(f->file))
-        return refuse(f, "the sound ends %lld bytes before the end that its header tells", (long long)f->left);
+        return refuse(f, "the sound ends %lld bytes before the end that its header tells",
+                      (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
     for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
         uint32_t bits = little_endian(at, f->sample_bytes);
@@ -185,12 +188,13 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
         status = skip_bytes(f, (uint64_t)bytes - known + bytes % 2);
     if (status != UNROLL_OK)
         return status;
-    unsigned kind = little_endian(at, 2), channels = little_endian(at + 2, 2), bits = little_endian(at + 14, 2);
+    unsigned kind = little_endian(at, 2), channels = little_endian(at + 2, 2);
+    unsigned bits = little_endian(at + 14, 2);
     if (kind == EXTENSIBLE && known >= 26)
         kind = little_endian(at + 24, 2);
     if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
-        return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit floats",
-                      kind, bits);
+        return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
+                      "floats", kind, bits);
     if (channels != (unsigned)f->width)
         return refuse(f, "the sound has %u channels, the model takes %d numbers a frame", channels, f->width);
     f->sample_bytes = (int)bits / 8;

@@ -1,5 +1,5 @@
 /* Frames from a file as they come: raw floats, lines of numbers, or the samples of a sound. Nothing is read
- * ahead of the frame that is asked for beyond what the file's own buffer holds. Not text: that is cmd_stream.c's.
+ * ahead of the frame that is asked for beyond what the file's own buffer holds. Not text: cmd_stream.c's.
  * Refusals are kept as a sentence, so that the readers can be tested without a terminal. */
 #ifndef CLI_FRAMES_H
 #define CLI_FRAMES_H

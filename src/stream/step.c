@@ -1,5 +1,5 @@
 /* The step of a stream: what runs in real time. Nothing here allocates, locks, waits or asks the system for
- * anything; all addresses are offsets that init has worked out. */
+ * anything; the addresses are prepared (stream.c). */
 #include "base/status.h"
 #include "stream/stream.h"
 #include <math.h>

@@ -46,12 +46,13 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
     if (config->weights)
         TRY(check_shared(model, config->weights));
     const struct cell_declaration *cell = model->declaration;
-    const size_t units = (size_t)model->spec.hidden, rows = (size_t)config->rows, layers = (size_t)model->spec.layers;
+    const size_t units = stream_padded((size_t)model->spec.hidden), layers = (size_t)model->spec.layers;
+    const size_t rows = (size_t)config->rows;
     const bool one_hot = model->spec.tokens && !model->spec.embed;
-    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * stream_padded(units) : model_layer_input(model, 0);
+    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_layer_input(model, 0);
     const size_t planes = model->spec.projection ? 1 : (size_t)cell->links;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
-    s->row = stream_padded(units);                      /* h is no wider */
+    s->row = units;                                     /* h is no wider */
     s->plane = rows * s->row;
     s->set = (size_t)cell->states * s->plane;
     s->prepared = take(&used, 2 * layers * sizeof(struct fused_step));
@@ -82,7 +83,7 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
                     memory ? bytes : 0);
     if ((uintptr_t)memory % _Alignof(max_align_t))
         return fail(UNROLL_USAGE, "the memory of a stream is not aligned to %zu bytes", _Alignof(max_align_t));
-    memset(memory, 0, made.bytes);                      /* states; and no page is left to be touched first by a step */
+    memset(memory, 0, made.bytes);                      /* no page is left to be touched first by a step */
     *(struct unroll_stream *)memory = made;
     if (made.inside)
         TRY(stream_pack(model, config, (char *)memory + made.inside, &bytes));
