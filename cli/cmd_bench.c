@@ -65,9 +65,9 @@ static unroll_status check_request(const struct bench *bench)
     if (is_pass(bench, "stream"))
         return complain(UNROLL_UNSUPPORTED, "--pass stream: this version has no streaming steps to measure; "
                         "fix: measure --pass infer");
-    if (strcmp(dtype, "fp32") != 0)
-        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version computes in fp32 alone; fix: leave it "
-                        "out", dtype);
+    if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer"))
+        return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
+                        "measure --pass infer", dtype);
     return UNROLL_OK;
 }
 
@@ -135,6 +135,7 @@ static unroll_status open_session(struct bench *bench)
     config.lanes = (int)integer_of(s, OPTION_LANES);
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
     config.isa = text_of(s, OPTION_ISA);
+    config.weights = text_of(s, OPTION_DTYPE);
     unroll_status status = unroll_model_new(&spec, 1, &bench->model);
     if (status == UNROLL_OK)
         status = unroll_session_new(bench->model, &config, &bench->session);

@@ -62,7 +62,7 @@ static unroll_status find_isa(const char *name, const struct cpu_isa **found)
     enum isa isa = isa_best();
 
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", name);
+        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon", name);
     *found = cpu_isa_find(isa, DTYPE_F32);
     return *found ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "this machine or build has no '%s'", isa_name(isa));
 }

@@ -9,7 +9,7 @@ static unroll_status choose_isa(const char *name, enum dtype real, const struct 
     bool in_double = real == DTYPE_F64;
     enum isa isa = in_double ? ISA_SCALAR : isa_best();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", name);
+        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon", name);
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
     const struct cpu_isa *found = cpu_isa_find(isa, real);

@@ -4,7 +4,7 @@
 static const struct cpu_isa *const tables[] = {
     &cpu_scalar, &cpu_double,
 #if defined(__x86_64__)
-    &cpu_avx2, &cpu_avx512,
+    &cpu_avx2, &cpu_avx512, &cpu_avx512_vnni,
 #elif defined(__aarch64__)
     &cpu_neon,
 #endif
