@@ -197,6 +197,16 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
 
 /* ---- products -------------------------------------------------------------------------- */
 
+/* The weights of the block after the one that begins at a column, or NULL. */
+static const real *columns_after(const struct back *k, size_t column)
+{
+    const struct tensor *w = &k->r.view[RNN_W];
+    if (k->reverse ? column < k->unit + k->block : column + k->block >= k->unit_end)
+        return NULL;
+    column = k->reverse ? column - k->block : column + k->block;
+    return (const real *)w->at + column * w->count[0] * w->count[1];
+}
+
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
 static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
                                  size_t column, size_t columns, enum start start)
@@ -216,6 +226,7 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
             .b = (const real *)w->at + column / PANEL * all + of.weight * w->stride[0], .b_row = PANEL, .b_panel = all,
             .c = sum + column, .c_row = r->scratch_row,
             .start = start,
+            .wanted = columns_after(k, column), .wanted_bytes = all * sizeof(real),
         };
         r->call->isa->product(&p);
     }
