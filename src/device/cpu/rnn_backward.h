@@ -4,8 +4,8 @@
  *
  * Planes: values of the states entering and leaving a step, where views do not have them in one place;
  * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
- * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients of
- * the sums, and as many for the next step. */
+ * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients
+ * of the sums, and as many for the next step. */
 
 /* The rows that take part in a step; the plane where their gradients are gathered. */
 struct rows { size_t t, first, end, count, gathered; };
@@ -78,8 +78,8 @@ static void gather(const struct back *k, size_t unit, size_t units)
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
-static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column, size_t columns,
-                         bool back)
+static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column,
+                         size_t columns, bool back)
 {
     const struct rnn *r = &k->r;
     size_t place = r->row;
@@ -142,7 +142,8 @@ static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value
         value->state = r->states > 1 ? step_fields(r, RNN_S, before, r->row) : h;
         return;
     }
-    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1], CELL_TILE };
+    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1],
+                                    CELL_TILE };
     value->first_state = value->first_next;
     if (!r->projected) {
         value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit;
@@ -153,7 +154,8 @@ static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value
 /* ---- the cell -------------------------------------------------------------------------- */
 
 /* n rows of step t from row b on, some units. */
-static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit, size_t units)
+static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit,
+                                     size_t units)
 {
     const struct rnn *r = &k->r;
     struct fields in = from_unit(step_fields(r, RNN_G, t, b), unit), dy = { 0 };
@@ -182,7 +184,8 @@ static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, s
 }
 
 /* The last phase runs first and sets the gradients of the states entering; another adds to them. */
-static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase, const struct cell_step *ahead)
+static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase,
+                          const struct cell_step *ahead)
 {
     const struct rnn *r = &k->r;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n) {
@@ -214,7 +217,9 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
     const struct rnn *r = &k->r;
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     bool gathers = scattered(rows);
-    size_t all = w->count[0] * w->stride[0], gate = gathers ? r->units : g->stride[2];
+    size_t gate = gathers ? r->units : g->stride[2];
+    size_t dg_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1];
+    size_t panel = w->count[0] * w->stride[0];
     if (gathers && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
@@ -222,11 +227,12 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
         real *sum = gathers ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = {
             .m = rows->count, .n = columns, .k = of.count * r->units,
-            .a = dg + of.input * gate, .a_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1], .a_col = 1,
-            .b = (const real *)w->at + column / PANEL * all + of.weight * w->stride[0], .b_row = PANEL, .b_panel = all,
+            .a = dg + of.input * gate, .a_row = dg_row, .a_col = 1,
+            .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
+            .b_row = PANEL, .b_panel = panel,
             .c = sum + column, .c_row = r->scratch_row,
             .start = start,
-            .wanted = columns_after(k, column), .wanted_bytes = all * sizeof(real),
+            .wanted = columns_after(k, column), .wanted_bytes = panel * sizeof(real),
         };
         r->call->isa->product(&p);
     }
@@ -303,7 +309,8 @@ static unroll_status end_step(const struct back *k, size_t unit, size_t units)
 static unroll_status link_gradient(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
-    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units, ZERO);
+    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units,
+                         ZERO);
     return r->group ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
@@ -321,7 +328,7 @@ static bool next_units(const struct back *k, size_t i, size_t *unit, size_t *uni
     return true;
 }
 
-/* What the cell works on after block i, of these units: the next block, or the same of the step that follows. */
+/* What the cell works on after block i, of these units: the next block, or the same of the step after. */
 static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t unit, size_t units,
                                           struct cell_step *room)
 {
@@ -391,11 +398,10 @@ static void begin_gradients(const struct back *k)
     const struct rnn *r = &k->r;
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++) {
+            bool whole = s == 0 && r->projected;
+            size_t first = whole ? 0 : k->unit, n = whole ? r->width : k->unit_end - k->unit;
             const real *from = at_state(r, RNN_DHN, RNN_DSN, s, b);
-            if (s == 0 && r->projected)
-                put(at_plane(r, k->d_whole, b), from, r->width);
-            else
-                put(at_plane(r, k->d_state + s, b) + k->unit, from ? from + k->unit : NULL, k->unit_end - k->unit);
+            put(at_plane(r, carried_plane(k, s), b) + first, from ? from + first : NULL, n);
         }
 }
 
@@ -418,11 +424,11 @@ static void end_gradients(const struct back *k)
 
 /* ---- division -------------------------------------------------------------------------- */
 
-/* How many threads share the same rows. Each then keeps its part of the weights near, and waits for the others
- * in every step; where rows are many and the weights small, each thread has its own rows and waits for nobody. */
+/* How many threads share the same rows. Each then keeps its part of the weights near, and waits for the
+ * others in every step; where rows are many or weights small, each has its own rows and waits for none. */
 static int unit_parts(const struct rnn *r, size_t rows, int team)
 {
-    enum { NEAR = 1 << 20, LEAST_ROWS = 8, LEAST_WORK = 1 << 18, COPIED = 6 };
+    enum { NEAR = 1 << 20, LEAST_ROWS = 8, MANY_ROWS = 24, LEAST_WORK = 1 << 18, ALIKE = 6 };
     const struct tensor *w = &r->view[RNN_W];
     size_t weights = w->at ? (size_t)w->count[0] * w->count[1] * w->count[2] : 0, blocks = panels(r->units);
     int parts = 1;
@@ -430,13 +436,14 @@ static int unit_parts(const struct rnn *r, size_t rows, int team)
         return 1;
     if (r->call->unit_parts)
         return r->call->unit_parts;
-    if ((rows < COPIED ? COPIED : rows) * weights < LEAST_WORK)     /* few rows take as long as COPIED */
+    if ((rows < ALIKE ? ALIKE : rows) * weights < LEAST_WORK)       /* fewer rows take as long */
         return 1;
     for (int n = 1; n <= team && (size_t)n <= blocks; n++) {
         if (team % n)
             continue;
+        size_t own = rows * (size_t)n / (size_t)team;
         parts = n;
-        if (weights * sizeof(real) / (size_t)n <= NEAR && rows * (size_t)n / (size_t)team >= LEAST_ROWS)
+        if (own >= (weights * sizeof(real) / (size_t)n <= NEAR ? LEAST_ROWS : MANY_ROWS))
             break;
     }
     return parts;
