@@ -64,8 +64,9 @@ static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t pl
     return at_plane(r, rows->gathered, 0) + (r->row + place) * (size_t)r->cell->inputs * r->units;
 }
 
-/* After the cell: what the product will read of these units. */
-static void gather(const struct back *k, size_t unit, size_t units)
+/* After a phase of the cell: what products will read of its inputs of these units. Those of the other phase may
+ * be read by other threads. */
+static void gather(const struct back *k, size_t unit, size_t units, int phase)
 {
     const struct rnn *r = &k->r;
     const struct tensor *g = &r->view[RNN_G];
@@ -73,8 +74,9 @@ static void gather(const struct back *k, size_t unit, size_t units)
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n)
         for (size_t i = 0; i < n; i++, place++)
             for (size_t input = 0; input < (size_t)r->cell->inputs; input++)
-                put(at_gathered(r, &k->rows, place) + input * r->units + unit,
-                    at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
+                if (r->cell->input[input].phase == phase)
+                    put(at_gathered(r, &k->rows, place) + input * r->units + unit,
+                        at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
@@ -195,7 +197,7 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
         r->call->cell->backward[phase](&step);
     }
     if (scattered(&k->rows))
-        gather(k, unit, units);
+        gather(k, unit, units, phase);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
