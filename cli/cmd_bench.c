@@ -66,9 +66,9 @@ static unroll_status check_request(const struct bench *bench)
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
         return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
                         "--ragged");
-    if (strcmp(dtype, "fp32") != 0)
-        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version computes in fp32 alone; fix: leave it "
-                        "out", dtype);
+    if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
+        return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
+                        "measure --pass infer", dtype);
     return UNROLL_OK;
 }
 
@@ -144,6 +144,7 @@ static unroll_status open_session(struct bench *bench)
     config.lanes = (int)integer_of(s, OPTION_LANES);
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
     config.isa = text_of(s, OPTION_ISA);
+    config.weights = text_of(s, OPTION_DTYPE);
     unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
     return status == UNROLL_OK ? status : complain_library(status);
 }

@@ -118,7 +118,7 @@ OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fall
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
               "character, the nats it cost, the likeliest next one and its probability")
 
-/* ---- the machine: nothing here changes a result ---- */
+/* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
@@ -136,10 +136,14 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 8), .
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
-OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 neon",
+OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
        .derived = "the best there is",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH),
        .doc = "instruction set of the kernels")
+OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
+       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
+              "and change results a little")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
@@ -191,8 +195,6 @@ OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "infer: outputs alone; forward: and what backward needs; train: forward and backward; stream: "
               "one step at a time, on one thread")
-OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .group = "Measuring", .scope = CALL, .commands = IN(BENCH), .doc = "numbers that weights are kept in")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "how long to measure, at least 3 runs")

@@ -145,7 +145,9 @@ typedef struct unroll_session_config {
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
     const char *device;             /* "cpu"; NULL: cpu */
-    const char *isa;                /* "scalar", "avx2", "avx512"; NULL: the best this machine has */
+    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
+                                       weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
 } unroll_session_config;
@@ -361,9 +363,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
-                                         int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Threads and weights
+ * as of a session. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads,
+                                         const char *weights, double *nats, int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -372,6 +375,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
+    const char *weights;            /* as of a session; NULL: fp32 */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);

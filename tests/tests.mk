@@ -1,14 +1,14 @@
 # The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
 # threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
-FLAGS_toys_one_register = -mavx512f
+FLAGS_toys_one_register = $(ISA_avx512)
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy \
     cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
-    cases/test_cases vectors/test_vectors session/test_session session/test_refusals \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_refusals \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample \
     stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
@@ -26,6 +26,7 @@ OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
 OF_stream/test_stream   = cases/case
+OF_cases/test_weights   = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
@@ -53,6 +54,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 # The programs that take arguments.
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_stream/test_stream = tests/cases/cases.txt
+RUN_cases/test_weights = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
 RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
@@ -60,7 +62,7 @@ FUZZ_RUNS ?= 20000
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
 MEMORY  = base/test_base file/test_safetensors file/test_npy cells/check_nan plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn session/test_session session/test_refusals \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_refusals \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))

@@ -49,6 +49,8 @@ bool isa_available(enum isa isa)
     case ISA_AVX512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
             && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    case ISA_AVX512_VNNI:
+        return isa_available(ISA_AVX512) && __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)  /* NEON is part of every AArch64 */
     case ISA_NEON:
         return true;

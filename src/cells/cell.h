@@ -68,25 +68,37 @@ struct cell_step {
 
 typedef void cell_kernel(const struct cell_step *step);
 
-/* What multiplies weights: k numbers of row b at at + b * row. */
+/* What multiplies weights: k numbers of row b at at + b * row; of int8 weights the row's cells, of which `row`
+ * counts 4 bytes. */
 struct fused_operand {
     const void *at;
     size_t      row;
 };
 
-/* Weights [gates, U, k] in tiles of units, zeros after the last unit: that of gate g, unit u and k is
- *     at[((u / CELL_TILE * k_count + k) * gates + g) * CELL_TILE + u % CELL_TILE]
+/* A cell of weights: a number of the kernel's type; or 4 bytes that hold two bf16, or four int8, of consecutive k.
+ * plan.h and device/cpu/kernel.h say more: what ends the cells of int8 and of their operand, what they sum up to. */
+enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8 };
+
+/* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
+ *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
  * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. */
 struct fused_weights {
     const void *at;
     size_t      k, gates;
     const void *bias;
     size_t      bias_gate;
+    enum fused_cell cell;
 };
+
+/* How many cells of a unit there are. */
+static inline size_t fused_cells(const struct fused_weights *w)
+{
+    return w->cell == FUSED_REAL ? w->k : w->cell == FUSED_BF16 ? (w->k + 1) / 2 : (w->k + 3) / 4 + 2;
+}
 
 /* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
  *     (((b_x + W x) + b_h) + U h)
- * each product one chain of fused multiply-adds in rising k; only FROM_X inputs have the first two terms, which
+ * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; only FROM_X inputs have the first two terms, which
  * value.in holds already if x is absent, only FROM_H and FROM_LINK inputs the others. value.in may else
  * be absent: sums then begin with zero. It is dense (tile = CELL_TILE). Row b means the same in all arrays and operands.
  * h is read whole while next is written: they must not share memory, as other states may. What
@@ -117,6 +129,7 @@ extern const struct cell_kernels *const cells_scalar[];
 extern const struct cell_kernels *const cells_f64[];
 extern const struct cell_kernels *const cells_avx2[];
 extern const struct cell_kernels *const cells_avx512[];
+extern const struct cell_kernels *const cells_avx512_vnni[];
 extern const struct cell_kernels *const cells_neon[];
 extern const struct cell_kernels *const cells_fixed[];
 

@@ -39,12 +39,28 @@ struct fused_place {
     size_t field, vector;
 };
 
-/* Of a product: one number of each row, a vector of weights of each vector of units. */
+/* Of a product: one number of each row, a vector of cells of each vector of units. */
 struct fused_walk {
     const v_element *operand[FUSED_ROWS];
     const v_element *weight[FUSED_LONE];
-    size_t k, step;             /* numbers of weights from one k to the next */
+    size_t k, step;             /* numbers of weights from one cell to the next */
+    enum fused_cell cell;
 };
+
+/* Which weight of a cell. */
+enum fused_part { PART_ALL, PART_FIRST, PART_SECOND };
+
+CELL_CODE V fused_weight(const v_element *cell, const enum fused_part part)
+{
+#ifdef V_NARROW
+    if (part == PART_FIRST)
+        return vc_first_bf16(vc_load(cell));
+    if (part == PART_SECOND)
+        return vc_second_bf16(vc_load(cell));
+#endif
+    (void)part;
+    return v_load(cell);
+}
 
 CELL_CODE size_t fused_row(const struct fused_step *s, size_t place)
 {
@@ -113,14 +129,15 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
                                        const struct fused_operand *a, const struct fused_weights *w,
                                        size_t k, size_t k_end, const size_t rows, const size_t vectors)
 {
-    struct fused_walk walk = { .k = k_end - k, .step = w->gates * CELL_TILE };
+    struct fused_walk walk = { .k = k_end - k, .step = w->gates * CELL_TILE, .cell = w->cell };
+    size_t first = w->cell == FUSED_BF16 ? k / 2 : k;
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
         walk.operand[r] = (const v_element *)a->at + fused_row(s, t->row + r) * a->row + k;
 #pragma GCC unroll 12
     for (size_t j = 0; j < vectors; j++) {
         size_t unit = t->unit + j * V_WIDTH;
-        walk.weight[j] = (const v_element *)w->at + (unit / CELL_TILE * w->k + k) * walk.step + unit % CELL_TILE;
+        walk.weight[j] = (const v_element *)w->at + (unit / CELL_TILE * fused_cells(w) + first) * walk.step + unit % CELL_TILE;
     }
     return walk;
 }

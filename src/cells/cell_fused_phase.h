@@ -82,7 +82,7 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_step *
 
 /* The sums of one k. */
 CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk, size_t k, size_t at,
-                           const unsigned from, const size_t rows, const size_t vectors)
+                           const enum fused_part part, const unsigned from, const size_t rows, const size_t vectors)
 {
     V row[FUSED_ROWS];
 #pragma GCC unroll 8
@@ -95,7 +95,7 @@ CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk,
         size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++) {
-            V weight = v_load(walk->weight[j] + at + gate * CELL_TILE);
+            V weight = fused_weight(walk->weight[j] + at + gate * CELL_TILE, part);
 #pragma GCC unroll 8
             for (size_t r = 0; r < rows; r++)
                 sum[r][j * PHASE_(count) + i] = v_fma(row[r], weight, sum[r][j * PHASE_(count) + i]);
@@ -103,11 +103,88 @@ CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk,
     }
 }
 
+#ifdef V_NARROW
+CELL_CODE void PHASE_(multiply_bf16)(V sum[][PHASE_(sums)], const struct fused_walk *walk, const unsigned from,
+                                     const size_t rows, const size_t vectors)
+{
+    size_t k = 0, at = 0;
+    for (; k + 2 <= walk->k; k += 2, at += walk->step) {
+        PHASE_(add)(sum, walk, k, at, PART_FIRST, from, rows, vectors);
+        PHASE_(add)(sum, walk, k + 1, at, PART_SECOND, from, rows, vectors);
+    }
+    if (k < walk->k)
+        PHASE_(add)(sum, walk, k, at, PART_FIRST, from, rows, vectors);
+}
+
+/* The sums of one cell of int8. */
+CELL_CODE void PHASE_(dot)(VC dot[][PHASE_(sums)], const struct fused_walk *walk, size_t cell, size_t at,
+                           const unsigned from, const size_t rows, const size_t vectors)
+{
+    VC row[FUSED_ROWS];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        row[r] = vc_bits(v_const(walk->operand[r][cell]));
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            VC weight = vc_load(walk->weight[j] + at + gate * CELL_TILE);
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++)
+                dot[r][j * PHASE_(count) + i] = vc_dot(dot[r][j * PHASE_(count) + i], row[r], weight);
+        }
+    }
+}
+
+CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_walk *walk, const unsigned from,
+                                     const size_t rows, const size_t vectors)
+{
+    const size_t cells = (walk->k + 3) / 4, end = cells * walk->step;
+    VC dot[FUSED_ROWS][PHASE_(sums)];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 24
+        for (size_t i = 0; i < vectors * PHASE_(count); i++)
+            dot[r][i] = vc_const(0);
+    for (size_t cell = 0; cell < cells; cell++)
+        PHASE_(dot)(dot, walk, cell, cell * walk->step, from, rows, vectors);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            const v_element *scale = walk->weight[j] + end + gate * CELL_TILE, *zero = scale + walk->step;
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++) {
+                V *s = &sum[r][j * PHASE_(count) + i];
+                V by = v_mul(v_load(scale), v_const(walk->operand[r][cells]));
+                *s = v_fma(vc_to_float(vc_sub(dot[r][j * PHASE_(count) + i], vc_load(zero))), by, *s);
+            }
+        }
+    }
+}
+#endif
+
 CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const unsigned from,
                                 const size_t rows, const size_t vectors)
 {
+#ifdef V_NARROW
+    if (walk.cell == FUSED_BF16) {
+        PHASE_(multiply_bf16)(sum, &walk, from, rows, vectors);
+        return;
+    }
+    if (walk.cell == FUSED_INT8) {
+        PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
+        return;
+    }
+#endif
     for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step)
-        PHASE_(add)(sum, &walk, k, at, from, rows, vectors);
+        PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
 }
 
 /* The same, and asks for the weights that come next: of a lone row memory guesses them itself. */
@@ -124,7 +201,7 @@ CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fuse
             for (size_t j = 0; j < vectors; j++)
                 __builtin_prefetch((const v_element *)(ahead + i) + (walk.weight[j] - walk.weight[0]), 0, 2);
         }
-        PHASE_(add)(sum, &walk, k, at, from, rows, vectors);
+        PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
     }
 }
 
@@ -215,7 +292,7 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     }
     if (PHASE_(from) & FROM_H) {
         struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors);
-        if (rows > 1)
+        if (rows > 1 && walk.cell == FUSED_REAL)
             PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
         else
             PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
@@ -278,18 +355,19 @@ static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left)
 }
 
 /* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay near:
- * where tiles are many and the sums have a place to wait. */
+ * where tiles are many and the sums have a place to wait; those of int8 have none. */
 static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
 {
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
-    bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at;
-    size_t most = FUSED_BLOCK / (BYTES * vectors), count = blocks ? (width + most - 1) / most : 1;
+    bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at && s->of_h.cell != FUSED_INT8;
+    size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
     struct fused_tile t = { .unit = unit };
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {
         t.k_end = t.k + (width - t.k) / count;
         t.ends = count == 1;
+        t.k_end -= t.ends ? 0 : t.k_end % 2;            /* cells stay whole */
         t.row = 0;
         for (size_t left = tiles; left > 0; left--) {
             size_t rows = (s->rows - t.row) / left;

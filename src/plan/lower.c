@@ -43,12 +43,22 @@ static bool is_packed(const struct plan *p, const struct parameter *q)
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
+static bool is_narrow(const struct plan *p)
+{
+    return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
+}
+
 static unroll_status add_copy(struct plan *p, int master, enum layout layout)
 {
+    enum { MOST_INT8_PRODUCTS = 131064 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
+    enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
+    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > MOST_INT8_PRODUCTS)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
+                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], MOST_INT8_PRODUCTS);
+    int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
     p->buffer[copy].layout = layout;
@@ -214,9 +224,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
-    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2 + gathered;     /* as rnn.h says */
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, planes, AX_B, B, AX_K, K > U ? K : U), &ok);
+                          SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;

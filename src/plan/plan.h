@@ -161,11 +161,25 @@ enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
-    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [K][PANEL], zeros at the end */
+    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
     LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
-    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [K][G][CELL_TILE], zeros at the end */
+    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
 };
 enum { PANEL = 32 };
+
+/* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
+ * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
+ * float, and 128 times their sum, an int32 (device/cpu/int8.h). The cells of one k, or of 2 or 4, lie side by
+ * side: [cells][PANEL]. */
+static inline size_t cells_of(enum dtype dtype, size_t k)
+{
+    return dtype == DTYPE_I8 ? (k + 3) / 4 + 2 : dtype == DTYPE_BF16 ? (k + 1) / 2 : k;
+}
+
+static inline size_t cell_bytes(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 ? 8 : 4;
+}
 
 struct buffer {
     char         name[56];
@@ -226,6 +240,7 @@ enum plan_mode {
 struct plan_config {
     enum plan_mode mode;
     enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    enum dtype     weights;         /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;

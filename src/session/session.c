@@ -43,6 +43,19 @@ static unroll_status refuse_optimizer(const char *name)
     return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
 }
 
+static unroll_status find_weights(const char *name, enum dtype *weights)
+{
+    static const struct { const char *name; enum dtype dtype; } types[] = {
+        { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(name ? name : "fp32", types[i].name)) {
+            *weights = types[i].dtype;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "weights = '%s': choose one of fp32, bf16, int8", name);
+}
+
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
@@ -57,6 +70,10 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
+    TRY(find_weights(c->weights, &p->weights));
+    if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
+        return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
+                    "fp32, and run or evaluate the model in %s", c->weights, c->weights);
     p->T = (uint32_t)c->steps;
     p->B = (uint32_t)c->rows;
     p->chunks = c->chunks;
@@ -117,11 +134,15 @@ static unroll_status join_store(struct unroll_session *s)
     if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(m->store_real), m->device->name);
+    if (m->store && m->store_weights != s->plan->config.weights)
+        return fail(UNROLL_UNSUPPORTED, "the model has sessions with its weights in %s: all of its sessions keep them "
+                    "alike; free those first, or load the model twice", dtype_name(m->store_weights));
     if (m->store)
         return UNROLL_OK;
     TRY(s->device->store_new(s->plan, &m->store));
     m->device = s->device;
     m->store_real = s->plan->config.real;
+    m->store_weights = s->plan->config.weights;
     return UNROLL_OK;
 }
 

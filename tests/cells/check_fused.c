@@ -1,6 +1,8 @@
-/* Every cell's fused step on every instruction set of this machine, the scalar one included, against plain
- * chains of multiply-adds and the scalar pointwise step: the same bits in every array, nothing written beside
+/* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
+ * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in every array, nothing written beside
  * the rows and units. Not a test of time or threads: device/test_rnn.c. */
+#include "base/dtype.h"
+#include "device/cpu/kernel.h"
 #include "isa.h"
 #include "worst.h"
 #include <math.h>
@@ -12,6 +14,7 @@ enum { ROWS = 16, WIDEST = 136, DEEPEST = 400, FIELDS = 12, NUMBERS = ROWS * FIE
 struct ask {
     size_t rows, width, k, x;               /* x: numbers of x; 0: `in` holds the sums */
     size_t unit, unit_end;
+    enum fused_cell cell;
     bool   listed, reverse, bias, saves, fed;       /* fed: `in` is there */
 };
 
@@ -19,8 +22,8 @@ struct ask {
 struct numbers { float array[8][NUMBERS]; };
 
 static struct numbers random_numbers;
-static float operand[3][ROWS * DEEPEST], bias[2][FIELDS * WIDEST];
-static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][FIELDS * (WIDEST + CELL_TILE) * DEEPEST];
+static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
+static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + 3)];
 
 static const uint32_t list[ROWS] = { 13, 2, 3, 15, 8, 4, 1, 0, 9, 11, 5, 14 };
 
@@ -42,14 +45,35 @@ static void fill_all(void)
     }
 }
 
-/* [gates, width, k] dense to tiles. */
-static void pack(float *to, const float *from, size_t gates, size_t width, size_t k)
+static const struct cpu_isa *library(void)
 {
-    memset(to, 0, (width + CELL_TILE) * gates * k * sizeof *to);
+    return cpu_isa_find(ISA_SCALAR, DTYPE_F32);
+}
+
+/* [gates, width, k] dense to tiles. */
+static void pack(float *to, const float *from, enum fused_cell cell, size_t gates, size_t width, size_t k)
+{
+    size_t cells = fused_cells(&(struct fused_weights){ .k = k, .cell = cell });
+    memset(to, 0, (width + CELL_TILE) * gates * cells * sizeof *to);
     for (size_t g = 0; g < gates; g++)
-        for (size_t u = 0; u < width; u++)
-            for (size_t i = 0; i < k; i++)
-                to[((u / CELL_TILE * k + i) * gates + g) * CELL_TILE + u % CELL_TILE] = from[(g * width + u) * k + i];
+        for (size_t u = 0; u < width; u++) {
+            float *at = to + (u / CELL_TILE * cells * gates + g) * CELL_TILE + u % CELL_TILE;
+            const float *row = from + (g * width + u) * k;
+            if (cell != FUSED_REAL)
+                library()->pack_narrow(cell == FUSED_BF16 ? DTYPE_BF16 : DTYPE_I8, at, gates * CELL_TILE, row, k);
+            for (size_t i = 0; i < k && cell == FUSED_REAL; i++)
+                at[i * gates * CELL_TILE] = row[i];
+        }
+}
+
+/* What the products read: for int8 made here. */
+static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
+{
+    if (a->cell != FUSED_INT8)
+        return (struct fused_operand){ operand[which], k };
+    for (size_t row = 0; row < ROWS && k; row++)
+        library()->quantize(operand[which] + row * k, k, bytes[which] + row * operand_cells(k));
+    return (struct fused_operand){ bytes[which], operand_cells(k) };
 }
 
 static size_t row_of(const struct ask *a, size_t place)
@@ -80,12 +104,31 @@ static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declara
 
 /* ---- plainly --------------------------------------------------------------------------- */
 
+static float scale_of(const float *x, size_t k)
+{
+    float largest = 0;
+    for (size_t i = 0; i < k; i++)
+        largest = fmaxf(largest, fabsf(x[i]));
+    return largest / 127;
+}
+
+static float int8_sum(float sum, const float *a, const float *w, size_t k)
+{
+    float by_a = scale_of(a, k), by_w = scale_of(w, k);
+    long whole = 0;
+    for (size_t i = 0; i < k; i++)
+        whole += lrintf(a[i] * (1 / by_a)) * lrintf(w[i] * (1 / by_w));
+    return fmaf((float)whole, by_w * by_a, sum);
+}
+
 /* One chain more, that of input i of a unit. */
-static float chain(float sum, const float *b, const float *a, const float *w, size_t k)
+static float chain(float sum, const float *b, const float *a, const float *w, const struct ask *ask, size_t k)
 {
     sum += b ? *b : 0;
+    if (ask->cell == FUSED_INT8)
+        return int8_sum(sum, a, w, k);
     for (size_t i = 0; i < k; i++)
-        sum = fmaf(a[i], w[i], sum);
+        sum = fmaf(a[i], ask->cell == FUSED_BF16 ? bf16_to_f32(f32_to_bf16(w[i])) : w[i], sum);
     return sum;
 }
 
@@ -96,10 +139,10 @@ static float plain_sum(const struct cell_declaration *c, const struct ask *a, fl
     float sum = (from & FROM_X) && a->fed ? was : 0;
     if ((from & FROM_X) && a->x)
         sum = chain(sum, &bias[0][i * a->width + u], operand[0] + row * a->x, dense[0] + (i * a->width + u) * a->x,
-                    a->x);
+                    a, a->x);
     if (from & (FROM_H | FROM_LINK))
         sum = chain(sum, a->bias ? &bias[1][weight * a->width + u] : NULL,
-                    operand[from & FROM_H ? 1 : 2] + row * a->k, dense[1] + (weight * a->width + u) * a->k, a->k);
+                    operand[from & FROM_H ? 1 : 2] + row * a->k, dense[1] + (weight * a->width + u) * a->k, a, a->k);
     return sum;
 }
 
@@ -158,14 +201,14 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
     struct fused_step step = {
         .rows = a->rows, .row = a->listed ? list : NULL, .unit = a->unit, .unit_end = a->unit_end,
         .reverse = a->reverse, .value = arrays_of(n, c, a), .options = { .clip = 1.5f },
-        .x = { operand[0], a->x }, .h = { operand[1], a->k }, .link = { operand[2], a->k },
+        .x = operand_of(a, 0, a->x), .h = operand_of(a, 1, a->k), .link = operand_of(a, 2, a->k),
         .output = { n->array[6], 0, a->width, CELL_TILE },
         .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width, CELL_TILE },
     };
     if (a->x)
-        step.of_x = (struct fused_weights){ tiled[0], a->x, x_gates, bias[0], a->width };
+        step.of_x = (struct fused_weights){ tiled[0], a->x, x_gates, bias[0], a->width, a->cell };
     if (gates)
-        step.of_h = (struct fused_weights){ tiled[1], a->k, gates, a->bias ? bias[1] : NULL, a->width };
+        step.of_h = (struct fused_weights){ tiled[1], a->k, gates, a->bias ? bias[1] : NULL, a->width, a->cell };
     if (!a->fed)
         step.value.in.at = NULL;
     cell->fused[phase](&step);
@@ -191,6 +234,7 @@ static struct ask random_ask(uint64_t *seed)
     };
     if (random_bits(seed) % 3 == 0)
         a.rows = 1;
+    a.cell = (enum fused_cell)(random_bits(seed) % 3);
     a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST);
     a.x = a.fed ? 0 : 1 + random_bits(seed) % 30;
     a.unit = random_bits(seed) % 2 ? 0 : random_bits(seed) % a.width / CELL_TILE * CELL_TILE;
@@ -201,16 +245,16 @@ static struct ask random_ask(uint64_t *seed)
 }
 
 /* How many asks come out otherwise than plainly, on each instruction set. */
-static void check_cell(const struct cell_kernels *scalar, const struct isa *isa, bool is_toy, int place)
+static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place)
 {
     static struct numbers expected, got;
     const struct cell_declaration *c = scalar->declaration;
     uint64_t seed = 11;
-    int differ[5] = { 0 }, count = 0;
-    for (int tries = 0; tries < 120; tries++) {
+    int differ[6] = { 0 }, count = 0;
+    for (int tries = 0; tries < 200; tries++) {
         struct ask a = random_ask(&seed);
-        pack(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
-        pack(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        pack(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
+        pack(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {
             expected = random_numbers;
             run_plainly(scalar, &a, phase, &expected);
@@ -232,7 +276,7 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa *isa,
 
 int main(void)
 {
-    struct isa isa[4];
+    struct isa_table isa[5];
     find_isas(isa);
     fill_all();
     for (int i = 0; cells_scalar[i]; i++)

@@ -354,7 +354,6 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
     kernel *forward = is_double ? kernel_rnn_f64 : kernel_rnn;
     kernel *backward = is_double ? kernel_rnn_back_f64 : kernel_rnn_back;
     struct barrier barrier;
-    barrier_init(&barrier, members ? team_size(members) : 1);
     c->plan.config.mode = keeps ? MODE_TRAIN : MODE_INFER;
     c->work[back] = (struct work){ 0, 0 };
     for (int i = 0; i < chunks; i++) {
@@ -364,6 +363,7 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
         call.barrier = &barrier;
         call.division = c->division;
+        barrier_init(&barrier, members ? team_size(members) : 1);
         memset(c->slot[RNN_SCRATCH].memory, 0xff, c->slot[RNN_SCRATCH].bytes);
         if (members) {
             t.team = team_size(members);

@@ -39,7 +39,9 @@ static struct gates gates_of(const struct tensor *x, int leading)
 
 struct gemm {
     struct steps x, y;
-    const real *w, *bias;
+    const char *w;
+    enum dtype type;                                        /* of w */
+    const real *bias;
     size_t k, gates, units, y_gate, bias_gate, panels;      /* panels of one gate */
 };
 
@@ -52,9 +54,9 @@ static struct gemm gemm_of(const struct call *call)
     if (g.units % PANEL == 0 && g.stride == g.units && bias_gate == g.units)
         g = (struct gates){ 1, g.count * g.units, g.count * g.units };
     return (struct gemm){
-        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .bias = bias->at,
-        .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride, .bias_gate = bias_gate,
-        .panels = panels(g.units),
+        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .type = call->view[GEMM_W].dtype,
+        .bias = bias->at, .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride,
+        .bias_gate = bias_gate, .panels = panels(g.units),
     };
 }
 
@@ -66,20 +68,46 @@ static size_t columns_in(const struct gemm *g, struct range panel)
     return (panel.end - panel.first) * PANEL - gate_ends * missing;
 }
 
-/* Rows at even distances by panels of one gate. */
-static void gemm_run(const struct call *call, const struct gemm *g, size_t row, size_t rows,
-                     struct range panel)
+/* Rows of the operand at even distances. */
+struct gemm_rows { const void *at; size_t distance, first, count; };
+
+/* They by panels of one gate. */
+static void gemm_run(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
-    size_t columns = columns_in(g, panel);
-    real *y = steps_at(&g->y, row) + gate * g->y_gate + unit;
-    call->isa->product(&(struct product){
-        .m = rows, .n = columns, .k = g->k,
-        .a = steps_at(&g->x, row), .a_row = g->x.b, .a_col = 1,
-        .b = g->w + panel.first * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL,
+    size_t bytes = panel_bytes(g->type, g->k);
+    real *y = steps_at(&g->y, x->first) + gate * g->y_gate + unit;
+    product_with(call->isa, g->type)(&(struct product){
+        .m = x->count, .n = columns_in(g, panel), .k = g->k,
+        .a = x->at, .a_row = x->distance, .a_col = 1,
+        .b = g->w + panel.first * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type),
         .c = y, .c_row = g->y.b, .start = ZERO,
         .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
     });
+}
+
+static void gemm_panels(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+{
+    for (size_t p = panel.first, next; p < panel.end; p = next) {
+        next = (p / g->panels + 1) * g->panels;
+        next = next < panel.end ? next : panel.end;
+        gemm_run(call, g, x, (struct range){ p, next });
+    }
+}
+
+/* With int8 weights the rows become bytes first, as many at a time as there is room for. */
+static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+{
+    uint32_t cells[OPERAND_ROOM];
+    const size_t row = operand_cells(g->k), most = OPERAND_ROOM / row;
+    struct gemm_rows bytes = { cells, row, x->first, 0 };
+    for (size_t done = 0; done < x->count; done += bytes.count) {
+        bytes.first = x->first + done;
+        bytes.count = x->count - done < most ? x->count - done : most;
+        for (size_t r = 0; r < bytes.count; r++)
+            call->isa->quantize((const real *)x->at + (done + r) * x->distance, g->k, cells + r * row);
+        gemm_panels(call, g, &bytes, panel);
+    }
 }
 
 /* So few rows at a time that they are still in the cache when the bias is in. */
@@ -89,11 +117,11 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < ROWS ? rows : ROWS;
-        for (size_t p = panel.first, next; p < panel.end; p = next) {
-            next = (p / g->panels + 1) * g->panels;
-            next = next < panel.end ? next : panel.end;
-            gemm_run(call, g, r, rows, (struct range){ p, next });
-        }
+        struct gemm_rows x = { steps_at(&g->x, r), g->x.b, r, rows };
+        if (g->type == DTYPE_I8)
+            gemm_int8(call, g, &x, panel);
+        else
+            gemm_panels(call, g, &x, panel);
     }
 }
 

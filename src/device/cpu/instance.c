@@ -117,9 +117,11 @@ static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
     size_t step = 1;
     for (int i = b->rank; i-- > 0;) {
         stride[i] = step;
-        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
         bool columns = b->layout == LAYOUT_COLUMNS && i == b->rank - 1;
-        step *= columns ? PANEL : lanes ? panels(b->size[i]) * PANEL : b->size[i];
+        if (b->layout == LAYOUT_PANELS && i == b->rank - 2)
+            step = panel_bytes(b->dtype, b->size[i + 1]) * panels(b->size[i]) / dtype_size(b->dtype);
+        else
+            step *= columns ? PANEL : b->size[i];
     }
 }
 

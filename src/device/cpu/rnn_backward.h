@@ -12,9 +12,6 @@ struct rows { size_t t, first, end, count, gathered; };
 
 struct back {
     struct rnn r;
-    size_t unit, unit_end;                  /* of this thread */
-    bool   shares_rows;                     /* with threads that have other units: they meet in each step */
-    bool   counts;                          /* the work of its rows */
     size_t block;                           /* units done at once */
     bool   reverse;                         /* blocks are walked from the last to the first */
     bool   in_views;                        /* values of states are read where views have them */
@@ -301,11 +298,11 @@ static unroll_status link_gradient(const struct back *k, size_t unit, size_t uni
 /* The i-th block of units; false: there are no more. */
 static bool next_units(const struct back *k, size_t i, size_t *unit, size_t *units)
 {
-    size_t all = k->unit_end - k->unit, blocks = (all + k->block - 1) / k->block;
+    size_t all = k->r.unit_end - k->r.unit, blocks = (all + k->block - 1) / k->block;
     if (i >= blocks)
         return false;
     size_t first = (k->reverse ? blocks - 1 - i : i) * k->block;
-    *unit = k->unit + first;
+    *unit = k->r.unit + first;
     *units = all - first < k->block ? all - first : k->block;
     return true;
 }
@@ -325,13 +322,6 @@ static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t
     }
     *room = cell_step_of(k, t, r->row, r->row_end - r->row, unit, units);
     return room;
-}
-
-/* Threads that share rows wait until all units are done. */
-static void meet(const struct back *k)
-{
-    if (k->shares_rows)
-        barrier_wait(k->r.call->barrier);
 }
 
 static void clear_absent(const struct back *k, size_t unit, size_t units)
@@ -360,14 +350,14 @@ static unroll_status backward_step(struct back *k, size_t t)
         clear_absent(k, unit, units);
         run_cell_back(k, unit, units, last, step_ahead(k, i, unit, units, &ahead));
     }
-    meet(k);
+    meet(&k->r);
     for (size_t i = 0; last > 0 && next_units(k, i, &unit, &units); i++) {
         if (k->rows.count)
             TRY(link_gradient(k, unit, units));
         run_cell_back(k, unit, units, 0, NULL);
     }
     if (last > 0)
-        meet(k);
+        meet(&k->r);
     k->before = k->rows;
     k->reverse = !k->reverse;
     return UNROLL_OK;
@@ -384,7 +374,7 @@ static void begin_gradients(const struct back *k)
             if (s == 0 && r->projected)
                 put(at_plane(r, k->d_whole, b), from, r->width);
             else
-                put(at_plane(r, k->d_state + s, b) + k->unit, from ? from + k->unit : NULL, k->unit_end - k->unit);
+                put(at_plane(r, k->d_state + s, b) + r->unit, from ? from + r->unit : NULL, r->unit_end - r->unit);
         }
 }
 
@@ -395,7 +385,7 @@ static void end_gradients(const struct back *k)
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++) {
             bool whole = s == 0 && r->projected;
-            size_t first = whole ? 0 : k->unit, n = whole ? r->width : k->unit_end - k->unit;
+            size_t first = whole ? 0 : k->r.unit, n = whole ? r->width : k->r.unit_end - k->r.unit;
             real *to = at_state(r, RNN_DH0, RNN_DS0, s, b);
             const real *from = at_plane(r, carried_plane(k, s), b) + first;
             if (to && r->call->op->view[s ? RNN_DS0 : RNN_DH0].access == ADD)
@@ -405,57 +395,14 @@ static void end_gradients(const struct back *k)
         }
 }
 
-/* ---- division -------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------- */
 
-/* How many threads share the same rows. Each then keeps its part of the weights near, and waits for the others
- * in every step; where rows are many and the weights small, each thread has its own rows and waits for nobody. */
-static int unit_parts(const struct rnn *r, size_t rows, int team)
-{
-    enum { NEAR = 1 << 20, LEAST_ROWS = 8, LEAST_WORK = 1 << 18, COPIED = 6 };
-    const struct tensor *w = &r->view[RNN_W];
-    size_t weights = w->at ? (size_t)w->count[0] * w->count[1] * w->count[2] : 0, blocks = panels(r->units);
-    int parts = 1;
-    if (r->group || r->projected || team == 1)
-        return 1;
-    if (r->call->division != DIVISION_CHOSEN)
-        return r->call->division == DIVISION_UNITS ? team : 1;
-    if ((rows < COPIED ? COPIED : rows) * weights < LEAST_WORK)     /* few rows take as long as COPIED */
-        return 1;
-    for (int n = 1; n <= team && (size_t)n <= blocks; n++) {
-        if (team % n)
-            continue;
-        parts = n;
-        if (weights * sizeof(real) / (size_t)n <= NEAR && rows * (size_t)n / (size_t)team >= LEAST_ROWS)
-            break;
-    }
-    return parts;
-}
-
-/* Rows and units of this thread. */
-static void divide(struct back *k, int me, int team)
+static void divide_back(struct back *k, int me, int team)
 {
     struct rnn *r = &k->r;
-    uint32_t rows = r->view[RNN_G].count[1], first, count;
-    int parts = unit_parts(r, rows, team);
+    divide(r, me, team, r->cell->phases);
     k->block = r->group || r->projected ? r->units : PANEL;
-    k->unit = 0;
-    k->unit_end = r->units;
-    k->counts = me % parts == 0;
-    if (r->group)
-        return;
-    if (r->call->division == DIVISION_ONE)
-        team = 1;
-    if (me < team)
-        share(rows, team / parts, me / parts, 1, &first, &count);
-    else
-        first = count = 0;
-    r->row = first;
-    r->row_end = first + count;
-    share((uint32_t)r->units, parts, me % parts, PANEL, &first, &count);
-    k->unit = first;
-    k->unit_end = first + count;
-    k->shares_rows = parts > 1;
-    if (!r->projected && r->row_end - r->row <= 2)
+    if (!r->group && !r->projected && r->row_end - r->row <= 2)
         k->block = 4 * PANEL;               /* one row wants many columns to have enough chains */
 }
 
@@ -473,7 +420,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     size_t gathered = call->view[RNN_LENGTHS].at ? 2 * (size_t)k.r.cell->inputs : 0;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + gathered)
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
-    divide(&k, me, team);
+    divide_back(&k, me, team);
     begin_gradients(&k);
     for (size_t i = k.r.steps; i-- > 0;)
         TRY(backward_step(&k, step_at(&k.r, i)));
@@ -481,7 +428,6 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     for (size_t i = 0; next_units(&k, i, &unit, &units); i++)
         TRY(end_step(&k, unit, units));
     end_gradients(&k);
-    if (k.counts)
-        count_work(&k.r, me, work);
+    count_work(&k.r, me, work);
     return UNROLL_OK;
 }

@@ -74,7 +74,9 @@ static struct fused_weights recurrent_weights(const struct rnn *r)
     const struct tensor *w = &r->view[RNN_W], *bias = &r->view[RNN_BIAS];
     if (!w->at)
         return (struct fused_weights){ 0 };
-    return (struct fused_weights){ w->at, r->width, w->count[0], bias->at, bias->stride[0] };
+    return (struct fused_weights){ w->at, r->width, w->count[0], bias->at, bias->stride[0],
+                                   w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16
+                                                                                              : FUSED_REAL };
 }
 
 /* Saved values are wanted by a backward alone: without one they would be written in vain. */
@@ -106,29 +108,66 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
     };
 }
 
+/* Rows of one operand as bytes. */
+static void quantize_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, uint32_t *cells)
+{
+    const size_t row = operand_cells(r->width);
+    for (size_t i = 0; i < step->rows; i++) {
+        size_t b = step->row ? step->row[i] : i;
+        r->call->isa->quantize((const real *)a->at + b * a->row, r->width, cells + b * row);
+    }
+    *a = (struct fused_operand){ cells, row };
+}
+
+static bool phase_reads(const struct rnn *r, int phase, unsigned source)
+{
+    for (int i = 0; i < r->cell->inputs; i++)
+        if (r->cell->input[i].phase == phase && (r->cell->input[i].from & source))
+            return true;
+    return false;
+}
+
+/* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
+static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
+{
+    uint32_t cells[2][OPERAND_ROOM / 2];
+    bool is_int8 = step->of_h.cell == FUSED_INT8;
+    if (is_int8 && phase_reads(r, phase, FROM_H))
+        quantize_rows(r, step, &step->h, cells[0]);
+    if (is_int8 && phase_reads(r, phase, FROM_LINK))
+        quantize_rows(r, step, &step->link, cells[1]);
+    r->call->cell->fused[phase](step);
+}
+
+/* Rows that one call of the kernel can have. */
+static size_t rows_together(const struct rnn *r)
+{
+    size_t rows = r->row_end - r->row, room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    return r->view[RNN_W].dtype == DTYPE_I8 && rows > room ? room : rows;
+}
+
 /* All rows at once, or those that take part by their numbers. */
 static void run_phase(const struct forward *f, size_t t, int phase, bool reverse)
 {
     enum { LISTED = 256 };
     const struct rnn *r = &f->r;
     bool all = !present(r, RNN_LENGTHS);
-    struct fused_step step = step_of(f, t, all ? r->row : 0);
+    size_t most = rows_together(r);
     uint32_t list[LISTED];
-    step.reverse = reverse;
-    if (r->unit == r->unit_end)
-        return;
-    if (all) {
-        step.rows = r->row_end - r->row;
-        r->call->cell->fused[phase](&step);
-        return;
-    }
-    step.row = list;
-    for (size_t b = r->row; b < r->row_end;) {
-        for (step.rows = 0; b < r->row_end && step.rows < LISTED; b++)
-            if (takes_part(r, t, b))
-                list[step.rows++] = (uint32_t)b;
+    most = all || most < LISTED ? most : LISTED;
+    for (size_t first = r->row; first < r->row_end && r->unit < r->unit_end; first += most) {
+        size_t end = r->row_end - first < most ? r->row_end : first + most;
+        struct fused_step step = step_of(f, t, first);
+        step.reverse = reverse;
+        step.row = all ? NULL : list;
+        for (size_t b = first; b < end; b++)
+            if (all || takes_part(r, t, b)) {
+                if (!all)
+                    list[step.rows] = (uint32_t)(b - first);
+                step.rows++;
+            }
         if (step.rows > 0)
-            r->call->cell->fused[phase](&step);
+            run_kernel(r, &step, phase);
     }
 }
 
@@ -198,13 +237,6 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
     return UNROLL_OK;
 }
 
-/* Threads that have other units of the same rows wait until all have made theirs. */
-static void meet_forward(const struct rnn *r)
-{
-    if (r->meets)
-        barrier_wait(r->call->barrier);
-}
-
 /* ---- the loop -------------------------------------------------------------------------- */
 
 /* A row that takes no part hands its states on; its outputs and what backward would read are zeros. */
@@ -252,7 +284,7 @@ static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
     if (r->cell->phases == 2) {
         if (any)
             TRY(exchange(r, link_plane(r)));
-        meet_forward(r);                            /* all of the link is there */
+        meet(r);                            /* all of the link is there */
         if (any)
             run_phase(f, t, 1, reverse);
     }
@@ -273,7 +305,7 @@ static unroll_status forward_steps(struct forward *f)
         size_t t = step_at(r, i), kept = f->state;
         if (i == 0)
             forget(r, f->state, t);
-        meet_forward(r);                            /* all of h is there */
+        meet(r);                            /* all of h is there */
         TRY(forward_step(f, t, i % 2));
         if (i + 1 < r->steps)
             forget(r, f->next, step_at(r, i + 1));
@@ -284,37 +316,13 @@ static unroll_status forward_steps(struct forward *f)
     return UNROLL_OK;
 }
 
-/* ---- division -------------------------------------------------------------------------- */
-
-/* Rows and units of this thread. Where units are divided a step waits `barriers` times for the other threads. */
-static void divide_forward(struct rnn *r, int me, int team, int barriers)
-{
-    if (r->group)
-        return;
-    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
-    struct division_shape shape = {
-        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .number = sizeof(real), .barriers = barriers, .rows_only = r->projected,
-    };
-    struct division_parts parts = division_of(&shape, team, r->call->division);
-    uint32_t first = 0, rows = 0, unit = 0, units = 0;
-    if (me < parts.rows * parts.units) {
-        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
-        share((uint32_t)r->units, parts.units, me % parts.units, CELL_TILE, &unit, &units);
-    }
-    r->row = first;
-    r->row_end = first + rows;
-    r->unit = unit;
-    r->unit_end = unit + units;
-    r->meets = parts.units > 1;
-    r->counts = me % parts.units == 0;
-}
+/* ---- the whole ------------------------------------------------------------------------- */
 
 unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work *work)
 {
     struct forward f;
     TRY(begin(&f.r, call, me, team, 2));
-    divide_forward(&f.r, me, team, f.r.cell->phases);
+    divide(&f.r, me, team, f.r.cell->phases);
     f.state = 0;
     f.next = f.r.states;
     TRY(forward_steps(&f));

@@ -223,6 +223,37 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     return learn_slices(r);
 }
 
+/* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
+ * for others where units are divided. */
+static void divide(struct rnn *r, int me, int team, int barriers)
+{
+    if (r->group)
+        return;
+    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
+    struct division_shape shape = {
+        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
+        .number = w->at ? dtype_size(w->dtype) : sizeof(real), .barriers = barriers, .rows_only = r->projected,
+    };
+    struct division_parts parts = division_of(&shape, team, r->call->division);
+    uint32_t first = 0, rows = 0, unit = 0, units = 0;
+    if (me < parts.rows * parts.units) {
+        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
+        share((uint32_t)r->units, parts.units, me % parts.units, PANEL, &unit, &units);
+    }
+    r->row = first;
+    r->row_end = first + rows;
+    r->unit = unit;
+    r->unit_end = unit + units;
+    r->meets = parts.units > 1;
+    r->counts = me % parts.units == 0;
+}
+
+static void meet(const struct rnn *r)
+{
+    if (r->meets)
+        barrier_wait(r->call->barrier);
+}
+
 /* Which axis of each view the team divides; -1: all threads read the view. */
 static const signed char batch_axis[RNN_BACK_VIEWS] = {
     [RNN_G] = 1, [RNN_W] = -1, [RNN_BIAS] = -1, [RNN_VECTOR] = -1, [RNN_PROJ] = -1, [RNN_H0] = 0,
