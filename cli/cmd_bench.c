@@ -66,10 +66,7 @@ static unroll_status check_request(const struct bench *bench)
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
         return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
                         "--ragged");
-    if (is_pass(bench, "stream") && strcmp(dtype, "fp32") != 0)
-        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version streams in fp32 alone; fix: leave it out",
-                        dtype);
-    if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer"))
+    if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
         return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
                         "measure --pass infer", dtype);
     return UNROLL_OK;

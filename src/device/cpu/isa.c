@@ -24,7 +24,8 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
     bool in_double = real == DTYPE_F64;
     enum isa isa = in_double ? ISA_SCALAR : isa_best();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon", name);
+        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon",
+                    name);
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
     const struct cpu_isa *found = cpu_isa_find(isa, real);
