@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_stream.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
@@ -62,9 +63,12 @@ static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
 
-    if (is_pass(bench, "stream"))
-        return complain(UNROLL_UNSUPPORTED, "--pass stream: this version has no streaming steps to measure; "
-                        "fix: measure --pass infer");
+    if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
+        return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
+                        "--ragged");
+    if (is_pass(bench, "stream") && strcmp(dtype, "fp32") != 0)
+        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version streams in fp32 alone; fix: leave it out",
+                        dtype);
     if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer"))
         return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
                         "measure --pass infer", dtype);
@@ -116,10 +120,9 @@ static unroll_status make_arrays(struct bench *bench)
     return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
 }
 
-static unroll_status open_session(struct bench *bench)
+static unroll_status open_model(struct bench *bench)
 {
     const struct settings *s = bench->settings;
-    unroll_session_config config = unroll_session_default();
     unroll_spec spec = unroll_spec_default();
 
     spec.cell = text_of(s, OPTION_CELL);
@@ -127,6 +130,15 @@ static unroll_status open_session(struct bench *bench)
     spec.hidden = bench->hidden;
     spec.input = bench->input;
     spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static unroll_status open_session(struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    unroll_session_config config = unroll_session_default();
+
     config.mode = is_pass(bench, "infer") ? UNROLL_INFER : UNROLL_MODULE;
     config.steps = bench->steps;
     config.rows = bench->rows;
@@ -138,9 +150,7 @@ static unroll_status open_session(struct bench *bench)
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     config.weights = text_of(s, OPTION_DTYPE);
-    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
-    if (status == UNROLL_OK)
-        status = unroll_session_new(bench->model, &config, &bench->session);
+    unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
     return status == UNROLL_OK ? status : complain_library(status);
 }
 
@@ -257,6 +267,63 @@ static unroll_status print(const struct bench *bench)
     return UNROLL_OK;
 }
 
+/* ---- streams: many more frames than one, so that their values are not always the same ---- */
+
+enum { FRAMES = 64 };
+
+static unroll_status print_steps(const struct bench *bench, const struct step_times *t)
+{
+    const struct settings *s = bench->settings;
+    const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE);
+    const char *dtype = text_of(s, OPTION_DTYPE);
+    double gflops = operations(bench) / t->best / 1e9;
+
+    if (is_on(s, OPTION_JSON))
+        return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell,
+                                    "shape", shape, "pass", "stream", "dtype", dtype, "isa", t->isa,
+                                    "threads", 1, "runs", t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median,
+                                    "p50_ns", 1e9 * t->p50, "p99_ns", 1e9 * t->p99, "p999_ns", 1e9 * t->p999,
+                                    "max_ns", 1e9 * t->most, "clock_ns", 1e9 * t->clock, "gflops", gflops,
+                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
+    printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of "
+           "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the "
+           "clock\n",
+           cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak,
+           bench->peak, 1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->most, t->steps, 1e9 * t->clock);
+    return UNROLL_OK;
+}
+
+static unroll_status measure_stream(struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    unroll_stream_config config = unroll_stream_default();
+    struct step_times times;
+    uint64_t state = 1;
+
+    config.rows = bench->rows;
+    config.isa = text_of(s, OPTION_ISA);
+    config.dtype = text_of(s, OPTION_DTYPE);
+    bench->inputs = random_numbers((size_t)FRAMES * (size_t)bench->rows * (size_t)bench->input, &state);
+    if (bench->inputs == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
+    unroll_status status = bench_stream(bench->model, &config, bench->inputs, FRAMES,
+                                        number_of(s, OPTION_SECONDS), &times);
+    if (status == UNROLL_OK && (status = unroll_measure_peak(config.isa, 1, &bench->peak)) != UNROLL_OK)
+        complain_library(status);
+    return status == UNROLL_OK ? print_steps(bench, &times) : status;
+}
+
+static unroll_status measure_session(struct bench *bench)
+{
+    unroll_status status = make_arrays(bench);
+
+    if (status == UNROLL_OK)
+        status = open_session(bench);
+    if (status == UNROLL_OK)
+        status = measure(bench);
+    return status == UNROLL_OK ? print(bench) : status;
+}
+
 unroll_status cmd_bench(struct settings *settings)
 {
     struct bench bench = {.settings = settings, .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
@@ -265,13 +332,9 @@ unroll_status cmd_bench(struct settings *settings)
     if (status == UNROLL_OK)
         status = check_request(&bench);
     if (status == UNROLL_OK)
-        status = make_arrays(&bench);
+        status = open_model(&bench);
     if (status == UNROLL_OK)
-        status = open_session(&bench);
-    if (status == UNROLL_OK)
-        status = measure(&bench);
-    if (status == UNROLL_OK)
-        status = print(&bench);
+        status = is_pass(&bench, "stream") ? measure_stream(&bench) : measure_session(&bench);
     unroll_session_free(bench.session);
     unroll_model_free(bench.model);
     free(bench.ms);

@@ -29,8 +29,8 @@ CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t r
 }
 
 /* State `index`, of which the first may lie apart from the others. */
-CELL_CODE V state_load(const struct fields *all, const struct fields *first, size_t index, size_t row, size_t unit,
-                       size_t n)
+CELL_CODE V state_load(const struct fields *all, const struct fields *first, size_t index, size_t row,
+                       size_t unit, size_t n)
 {
     bool apart = first->at != NULL;
     const struct fields *f = apart && index == 0 ? first : all;

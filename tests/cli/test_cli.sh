@@ -88,7 +88,7 @@ printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}
 
 # ---- help ----
 
-for command in train eval sample plan inspect check bench devices completion version help; do
+for command in train eval sample stream plan inspect check bench devices completion version help; do
     unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
 done
 unroll help 2>&1 | same_as_golden help.txt
@@ -155,7 +155,9 @@ refuses "size that is none" 2 train text.txt --memory much
 refuses "size below range" 2 train text.txt --memory 5k
 refuses "shape of two" 2 bench --shape 1,2
 refuses "shape of no layers" 2 bench --shape 0,1,1,1,1
-refuses "streaming bench" 4 bench --pass stream
+refuses "streaming bench of many steps" 2 bench --pass stream
+refuses "streaming bench in bf16" 4 bench --pass stream --shape 1,1,1,8,8 --dtype bf16
+refuses "streaming bench of both directions" 4 bench --pass stream --shape 1,1,1,8,8 --bidirectional
 refuses "bench of training with narrow weights" 4 bench --dtype int8
 refuses "training with narrow weights" 2 train text.txt --dtype bf16
 refuses "type of weights that is none" 2 bench --dtype fp8

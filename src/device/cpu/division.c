@@ -22,7 +22,7 @@ unroll_status division_parse(const char *name, enum division *division)
             return UNROLL_OK;
         }
     return !name ? UNROLL_OK
-                 : fail(UNROLL_USAGE, "UNROLL_RNN_DIVISION is '%s'; fix: chosen, rows, units or one", name);
+                 : fail(UNROLL_USAGE, "RNN_DIVISION is '%s'; fix: chosen, rows, units or one", name);
 }
 
 static size_t part_of(size_t n, int parts)

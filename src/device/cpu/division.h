@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What may be forced, for tests and measurements: UNROLL_RNN_DIVISION=rows, units or one in the environment. */
+/* What may be forced, for tests and measurements: RNN_DIVISION=rows, units or one in the environment. */
 enum division { DIVISION_CHOSEN, DIVISION_ROWS, DIVISION_UNITS, DIVISION_ONE };
 
 unroll_status division_parse(const char *name, enum division *division);    /* NULL: chosen */

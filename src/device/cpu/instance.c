@@ -174,7 +174,7 @@ static unroll_status bind_op(struct instance *in, const struct op *op, struct ca
 {
     *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa,
                            .barrier = &in->team[op->lane % in->teams].barrier };
-    TRY(division_parse(getenv("UNROLL_RNN_DIVISION"), &call->division));
+    TRY(division_parse(getenv("RNN_DIVISION"), &call->division));
     if (!in->isa->kernel[op->kind])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
                     kind_info(op->kind)->name);

@@ -123,4 +123,7 @@ static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 
+/* By its name, which users give; NULL: the best there is. */
+unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);
+
 #endif

@@ -4,8 +4,8 @@
  *
  * Planes: values of the states entering and leaving a step, where views do not have them in one place;
  * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
- * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients of
- * the sums, and as many for the next step. */
+ * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients
+ * of the sums, and as many for the next step. */
 
 /* The rows that take part in a step; the plane where their gradients are gathered. */
 struct rows { size_t t, first, end, count, gathered; };
@@ -61,8 +61,9 @@ static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t pl
     return at_plane(r, rows->gathered, 0) + (r->row + place) * (size_t)r->cell->inputs * r->units;
 }
 
-/* After the cell: what the product will read of these units. */
-static void gather(const struct back *k, size_t unit, size_t units)
+/* After a phase of the cell: what products will read of its inputs of these units. Those of the other phase may
+ * be read by other threads. */
+static void gather(const struct back *k, size_t unit, size_t units, int phase)
 {
     const struct rnn *r = &k->r;
     const struct tensor *g = &r->view[RNN_G];
@@ -70,13 +71,14 @@ static void gather(const struct back *k, size_t unit, size_t units)
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n)
         for (size_t i = 0; i < n; i++, place++)
             for (size_t input = 0; input < (size_t)r->cell->inputs; input++)
-                put(at_gathered(r, &k->rows, place) + input * r->units + unit,
-                    at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
+                if (r->cell->input[input].phase == phase)
+                    put(at_gathered(r, &k->rows, place) + input * r->units + unit,
+                        at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
-static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column, size_t columns,
-                         bool back)
+static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column,
+                         size_t columns, bool back)
 {
     const struct rnn *r = &k->r;
     size_t place = r->row;
@@ -139,7 +141,8 @@ static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value
         value->state = r->states > 1 ? step_fields(r, RNN_S, before, r->row) : h;
         return;
     }
-    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1], CELL_TILE };
+    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1],
+                                    CELL_TILE };
     value->first_state = value->first_next;
     if (!r->projected) {
         value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit;
@@ -150,7 +153,8 @@ static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value
 /* ---- the cell -------------------------------------------------------------------------- */
 
 /* n rows of step t from row b on, some units. */
-static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit, size_t units)
+static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit,
+                                     size_t units)
 {
     const struct rnn *r = &k->r;
     struct fields in = from_unit(step_fields(r, RNN_G, t, b), unit), dy = { 0 };
@@ -179,7 +183,8 @@ static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, s
 }
 
 /* The last phase runs first and sets the gradients of the states entering; another adds to them. */
-static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase, const struct cell_step *ahead)
+static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase,
+                          const struct cell_step *ahead)
 {
     const struct rnn *r = &k->r;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n) {
@@ -189,10 +194,20 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
         r->call->cell->backward[phase](&step);
     }
     if (scattered(&k->rows))
-        gather(k, unit, units);
+        gather(k, unit, units, phase);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
+
+/* The weights of the block after the one that begins at a column, or NULL. */
+static const real *columns_after(const struct back *k, size_t column)
+{
+    const struct tensor *w = &k->r.view[RNN_W];
+    if (k->reverse ? column < k->r.unit + k->block : column + k->block >= k->r.unit_end)
+        return NULL;
+    column = k->reverse ? column - k->block : column + k->block;
+    return (const real *)w->at + column * w->count[0] * w->count[1];
+}
 
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
 static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
@@ -201,7 +216,9 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
     const struct rnn *r = &k->r;
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     bool gathers = scattered(rows);
-    size_t all = w->count[0] * w->stride[0], gate = gathers ? r->units : g->stride[2];
+    size_t gate = gathers ? r->units : g->stride[2];
+    size_t dg_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1];
+    size_t panel = w->count[0] * w->stride[0];
     if (gathers && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
@@ -209,10 +226,12 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
         real *sum = gathers ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = {
             .m = rows->count, .n = columns, .k = of.count * r->units,
-            .a = dg + of.input * gate, .a_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1], .a_col = 1,
-            .b = (const real *)w->at + column / PANEL * all + of.weight * w->stride[0], .b_row = PANEL, .b_panel = all,
+            .a = dg + of.input * gate, .a_row = dg_row, .a_col = 1,
+            .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
+            .b_row = PANEL, .b_panel = panel,
             .c = sum + column, .c_row = r->scratch_row,
             .start = start,
+            .wanted = columns_after(k, column), .wanted_bytes = panel * sizeof(real),
         };
         r->call->isa->product(&p);
     }
@@ -289,7 +308,8 @@ static unroll_status end_step(const struct back *k, size_t unit, size_t units)
 static unroll_status link_gradient(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
-    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units, ZERO);
+    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units,
+                         ZERO);
     return r->group ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
@@ -307,7 +327,7 @@ static bool next_units(const struct back *k, size_t i, size_t *unit, size_t *uni
     return true;
 }
 
-/* What the cell works on after block i, of these units: the next block, or the same of the step that follows. */
+/* What the cell works on after block i, of these units: the next block, or the same of the step after. */
 static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t unit, size_t units,
                                           struct cell_step *room)
 {
@@ -370,11 +390,10 @@ static void begin_gradients(const struct back *k)
     const struct rnn *r = &k->r;
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++) {
+            bool whole = s == 0 && r->projected;
+            size_t first = whole ? 0 : r->unit, n = whole ? r->width : r->unit_end - r->unit;
             const real *from = at_state(r, RNN_DHN, RNN_DSN, s, b);
-            if (s == 0 && r->projected)
-                put(at_plane(r, k->d_whole, b), from, r->width);
-            else
-                put(at_plane(r, k->d_state + s, b) + r->unit, from ? from + r->unit : NULL, r->unit_end - r->unit);
+            put(at_plane(r, carried_plane(k, s), b) + first, from ? from + first : NULL, n);
         }
 }
 
