@@ -1,6 +1,6 @@
 /* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
- * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in every array, nothing written beside
- * the rows and units. Not a test of time or threads: device/test_rnn.c. */
+ * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
+ * every array, nothing written beside the rows and units. Not a test of time or threads: device/test_rnn.c. */
 #include "base/dtype.h"
 #include "device/cpu/kernel.h"
 #include "isa.h"

@@ -107,6 +107,7 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
 {
     const real *x[GATHERED];
     real *y[GATHERED], *to[GATHERED];
+    const size_t bytes = panel_bytes(g->type, g->k);
     for (size_t m; (m = lasting_take(rows, &g->x, &g->y, x, y)) > 0;)
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             size_t gate = p / g->panels, unit = p % g->panels * PANEL;
@@ -115,9 +116,9 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
                 to[i] = y[i] + gate * g->y_gate + unit;
             product_gathered(call, &(struct product){
                 .m = m, .n = columns_in(g, (struct range){ p, next }), .k = g->k,
-                .b = g->w + p * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL, .start = ZERO,
+                .b = g->w + p * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type), .start = ZERO,
                 .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
-            }, x, to);
+            }, g->type, x, to);
         }
 }
 
@@ -216,7 +217,7 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
                 dy[i] += gate ? d->g.stride : 0;
                 dx[i] += gate ? 0 : column.first;
             }
-            product_gathered(call, &p, dy, dx);
+            product_gathered(call, &p, call->isa->real, dy, dx);
         }
 }
 

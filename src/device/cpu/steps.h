@@ -104,10 +104,39 @@ static size_t lasting_take(struct lasting *l, const struct steps *x, const struc
     return n;
 }
 
-/* p, but rows a[m] and c[m] begin at from[m] and to[m]; p's a and c are ignored. m <= GATHERED. */
-static void product_gathered(const struct call *call, const struct product *p, const real *const *from,
-                             real *const *to)
+/* With int8 weights, for start ZERO: the rows become bytes first, as many at a time as there is room for. */
+static void product_gathered_int8(const struct call *call, const struct product *p, const real *const *from,
+                                  real *const *to)
 {
+    uint32_t a[OPERAND_ROOM];
+    real c[GATHERED * GATHERED_COLUMNS];
+    const size_t row = operand_cells(p->k), most = OPERAND_ROOM / row;
+    struct product q = *p;
+    q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
+    for (size_t first = 0; first < p->m; first += q.m) {
+        q.m = p->m - first < most ? p->m - first : most;
+        for (size_t m = 0; m < q.m; m++)
+            call->isa->quantize(from[first + m], p->k, a + m * row);
+        for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
+            q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
+            q.b = (const char *)p->b + n / PANEL * p->b_panel * cell_bytes(DTYPE_I8);
+            q.bias = p->bias ? (const real *)p->bias + n : NULL;
+            call->isa->product_int8(&q);
+            for (size_t m = 0; m < q.m; m++)
+                copy_numbers(to[first + m] + n, c + m * GATHERED_COLUMNS, q.n);
+        }
+    }
+}
+
+/* p with weights of this type, but rows a[m] and c[m] begin at from[m] and to[m]; p's a and c are ignored.
+ * m <= GATHERED. */
+static void product_gathered(const struct call *call, const struct product *p, enum dtype type,
+                             const real *const *from, real *const *to)
+{
+    if (type == DTYPE_I8) {
+        product_gathered_int8(call, p, from, to);
+        return;
+    }
     real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
     for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
         struct product q = *p;
@@ -119,10 +148,10 @@ static void product_gathered(const struct call *call, const struct product *p, c
             copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, q.n);
         for (size_t k = 0; k < p->k; k += GATHERED_K, q.start = AS_IS, q.bias = NULL) {
             q.k = p->k - k < GATHERED_K ? p->k - k : GATHERED_K;
-            q.b = (const real *)p->b + n / PANEL * p->b_panel + k * p->b_row;
+            q.b = (const char *)p->b + (n / PANEL * p->b_panel + cells_of(type, k) * p->b_row) * cell_bytes(type);
             for (size_t m = 0; m < p->m; m++)
                 copy_numbers(a + m * GATHERED_K, from[m] + k, q.k);
-            call->isa->product(&q);
+            product_with(call->isa, type)(&q);
         }
         for (size_t m = 0; m < p->m; m++)
             copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, q.n);
