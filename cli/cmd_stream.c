@@ -236,6 +236,7 @@ static unroll_status open_stream(struct streamer *s)
     unroll_stream_config config = unroll_stream_default();
 
     config.isa = text_of(s->settings, OPTION_ISA);
+    config.dtype = text_of(s->settings, OPTION_DTYPE);
     unroll_model_spec(s->model, &s->spec);
     size_t bytes = unroll_stream_bytes(s->model, &config);
     if (bytes == 0)

@@ -146,7 +146,7 @@ OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH),
        .doc = "instruction set of the kernels")
 OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH),
        .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
               "and change results a little")
 

@@ -50,7 +50,6 @@ static bool is_narrow(const struct plan *p)
 
 static unroll_status add_copy(struct plan *p, int master, enum layout layout)
 {
-    enum { MOST_INT8_PRODUCTS = 131064 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);

@@ -165,7 +165,10 @@ enum layout {
     LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
     LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
 };
-enum { PANEL = 32 };
+enum {
+    PANEL = 32,
+    MOST_INT8_PRODUCTS = 131064     /* of at most 127 * 127, in an int32 */
+};
 
 /* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
  * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a

@@ -38,26 +38,57 @@ static bool locate_parameter(const struct device *device, void *instance, const 
     return false;
 }
 
-/* [T, B, G, U]: the index names them all. Rows and steps beyond a length are zero and never bad. */
-static bool locate_gate(const struct device *device, void *instance, const struct plan *p, int layer, int direction,
-                        char *room, size_t size)
+/* A bad number of a layer; t < 0: there is none. */
+struct place { int64_t t, row, unit; int direction; const char *what, *name, *kind; };
+
+/* Of g [T, B, G, U]. Rows and steps beyond a length are zero and never bad. */
+static struct place bad_gate(const struct device *device, void *instance, const struct plan *p, int layer, int direction)
 {
     char name[32];
     snprintf(name, sizeof name, "g.l%d%s", layer, direction ? ".reverse" : "");
     int index = plan_find_buffer(p, name);
-    if (index < 0)
-        return false;
-    const struct buffer *b = &p->buffer[index];
     const struct cell_declaration *cell = p->model->declaration;
-    struct bad found = first_bad(device, instance, b);
-    int64_t bad = found.index;
-    if (bad < 0)
+    const struct buffer *b = &p->buffer[index];
+    struct bad bad = index < 0 ? (struct bad){ -1, "" } : first_bad(device, instance, b);
+    if (bad.index < 0)
+        return (struct place){ .t = -1 };
+    int64_t units = b->size[3], gate = bad.index / units % b->size[2], row = bad.index / units / b->size[2];
+    return (struct place){ row / b->size[1], row % b->size[1], bad.index % units, direction, "gate",
+                           gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name, bad.kind };
+}
+
+/* Of y [T, B, K], with both directions side by side. Sums of which a cell saves nothing are gone; what they made
+ * is here. */
+static struct place bad_output(const struct device *device, void *instance, const struct plan *p, int layer)
+{
+    char name[32];
+    snprintf(name, sizeof name, "y.l%d", layer);
+    int index = plan_find_buffer(p, name);
+    const struct buffer *b = &p->buffer[index];
+    struct bad bad = index < 0 ? (struct bad){ -1, "" } : first_bad(device, instance, b);
+    if (bad.index < 0)
+        return (struct place){ .t = -1 };
+    int64_t width = p->model->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
+    return (struct place){ row / b->size[1], row % b->size[1], unit % width, unit >= width, "state",
+                           p->model->declaration->state[0], bad.kind };
+}
+
+/* The earliest in time; of one step the gates, from which its state is made. */
+static bool locate_in_layer(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
+                            size_t size)
+{
+    struct place first = { .t = -1 };
+    for (int i = 0; i <= p->model->directions; i++) {
+        struct place bad = i < p->model->directions ? bad_gate(device, instance, p, layer, i)
+                                                    : bad_output(device, instance, p, layer);
+        if (bad.t >= 0 && (first.t < 0 || bad.t < first.t))
+            first = bad;
+    }
+    if (first.t < 0)
         return false;
-    int64_t unit = bad % b->size[3], gate = bad / b->size[3] % b->size[2];
-    int64_t row = bad / b->size[3] / b->size[2] % b->size[1], t = bad / b->size[3] / b->size[2] / b->size[1];
-    snprintf(room, size, "layer %d%s, gate %s, t = %lld, row %lld, unit %lld is %s", layer,
-             direction ? " backward" : "", gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name,
-             (long long)t, (long long)row, (long long)unit, found.kind);
+    snprintf(room, size, "layer %d%s, %s %s, t = %lld, row %lld, unit %lld is %s", layer,
+             first.direction ? " backward" : "", first.what, first.name, (long long)first.t, (long long)first.row,
+             (long long)first.unit, first.kind);
     return true;
 }
 
@@ -71,9 +102,8 @@ void locate_in_forward(const struct device *device, void *instance, const struct
         return;
     }
     for (int layer = 0; layer < p->model->spec.layers; layer++)
-        for (int direction = 0; direction < p->model->directions; direction++)
-            if (locate_gate(device, instance, p, layer, direction, room, size))
-                return;
+        if (locate_in_layer(device, instance, p, layer, room, size))
+            return;
 }
 
 void locate_in_gradients(const struct device *device, void *instance, const struct plan *p, char *room, size_t size)

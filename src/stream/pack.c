@@ -4,6 +4,7 @@
 #include "device/cpu/kernel.h"
 #include "model/model.h"
 #include "stream/stream.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- what may be streamed -------------------------------------------------------------- */
@@ -22,8 +23,37 @@ static unroll_status check_config(const unroll_stream_config *c)
 {
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_stream_default()");
-    if (c->dtype && strcmp(c->dtype, "fp32"))
-        return fail(UNROLL_UNSUPPORTED, "streams keep weights in fp32, not in '%.40s'", c->dtype);
+    return UNROLL_OK;
+}
+
+static unroll_status find_dtype(const char *name, enum dtype *dtype)
+{
+    static const struct { const char *name; enum dtype dtype; } types[] = {
+        { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(name ? name : "fp32", types[i].name)) {
+            *dtype = types[i].dtype;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", name);
+}
+
+static bool is_product(const unroll_model *m, const struct parameter *q)
+{
+    return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_HEAD ||
+           (q->role == PARAM_EMBEDDING && m->spec.tied);
+}
+
+static unroll_status check_int8(const unroll_model *m)
+{
+    for (int i = 0; i < m->parameters; i++) {
+        const struct parameter *q = &m->parameter[i];
+        if (is_product(m, q) && q->size[q->rank - 1] > MOST_INT8_PRODUCTS)
+            return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
+                        "overflow; fix: weights in bf16", q->name, (unsigned)q->size[q->rank - 1],
+                        MOST_INT8_PRODUCTS);
+    }
     return UNROLL_OK;
 }
 
@@ -31,16 +61,18 @@ static unroll_status check_config(const unroll_stream_config *c)
 
 struct packer {
     const unroll_model *model;
+    const struct cpu_isa *isa;
+    enum dtype dtype;                       /* of weights of products, but not of projections */
     struct unroll_stream_weights *to;       /* NULL: measures */
     size_t used;                            /* bytes */
 };
 
-/* The next array; *offset is 0 where the model has no such parameter. */
-static float *reserve(struct packer *p, size_t floats, size_t *offset)
+/* The next array, of floats or cells; *offset is 0 where the model has no such parameter. */
+static float *reserve(struct packer *p, size_t count, size_t *offset)
 {
     p->used = (p->used + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     *offset = p->used;
-    p->used += floats * sizeof(float);
+    p->used += count * sizeof(float);
     return p->to ? (float *)((char *)p->to + *offset) : NULL;
 }
 
@@ -77,22 +109,32 @@ static void pack_units(struct packer *p, const struct parameter *q, size_t *offs
         memcpy(to + gate * row, values(p, q) + gate * units, units * sizeof *to);
 }
 
+/* A row of k weights into its cells, `distance` apart. */
+static void pack_row(const struct packer *p, enum dtype dtype, float *to, size_t distance, const float *row, size_t k)
+{
+    if (dtype != DTYPE_F32)
+        p->isa->pack_narrow(dtype, to, distance, row, k);
+    else
+        for (size_t i = 0; i < k; i++)
+            to[i * distance] = row[i];
+}
+
 /* [.., U, K] as panels: see struct product. */
-static void pack_panels(struct packer *p, const struct parameter *q, size_t *offset)
+static void pack_panels(struct packer *p, const struct parameter *q, enum dtype dtype, size_t *offset)
 {
     *offset = 0;
     if (!q)
         return;
     const size_t units = q->size[q->rank - 2], width = q->size[q->rank - 1], rows = q->count / width;
-    float *to = reserve(p, rows / units * panels(units) * PANEL * width, offset);
+    const size_t cells = cells_of(dtype, width), count = rows / units * panels(units) * PANEL * cells;
+    float *to = reserve(p, count, offset);
     const float *from = values(p, q);
     if (!to)
         return;
-    memset(to, 0, rows / units * panels(units) * PANEL * width * sizeof *to);
+    memset(to, 0, count * sizeof *to);
     for (size_t row = 0; row < rows; row++) {
         size_t unit = row % units, panel = row / units * panels(units) + unit / PANEL;
-        for (size_t k = 0; k < width; k++)
-            to[(panel * width + k) * PANEL + unit % PANEL] = from[row * width + k];
+        pack_row(p, dtype, to + panel * cells * PANEL + unit % PANEL, PANEL, from + row * width, width);
     }
 }
 
@@ -103,7 +145,7 @@ static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offs
     if (!q)
         return;
     const size_t gates = q->size[0], units = q->size[1], width = q->size[2];
-    const size_t count = gates * stream_padded(units) * width;
+    const size_t cells = cells_of(p->dtype, width), count = gates * stream_padded(units) * cells;
     float *to = reserve(p, count, offset);
     const float *from = values(p, q);
     if (!to)
@@ -111,8 +153,26 @@ static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offs
     memset(to, 0, count * sizeof *to);
     for (size_t row = 0; row < gates * units; row++) {
         size_t gate = row / units, unit = row % units;
-        for (size_t k = 0; k < width; k++)
-            to[((unit / CELL_TILE * width + k) * gates + gate) * CELL_TILE + unit % CELL_TILE] = from[row * width + k];
+        float *first = to + (unit / CELL_TILE * cells * gates + gate) * CELL_TILE + unit % CELL_TILE;
+        pack_row(p, p->dtype, first, gates * CELL_TILE, from + row * width, width);
+    }
+}
+
+/* What each one-hot symbol makes of a row of weights: b + w, as its numbers are kept. In int8 the 1 of a symbol
+ * is 127 with the scale 1/127. */
+static void add_symbols(const struct packer *p, float *to, size_t distance, const float *row, float bias, size_t n)
+{
+    uint32_t cells[OPERAND_ROOM];
+    const int8_t *byte = (const void *)cells;
+    float scale;
+    if (p->dtype == DTYPE_I8) {
+        p->isa->pack_narrow(DTYPE_I8, cells, 1, row, n);
+        memcpy(&scale, &cells[cells_of(DTYPE_I8, n) - 2], sizeof scale);
+        for (size_t s = 0; s < n; s++)
+            to[s * distance] = fmaf((float)(127 * byte[s]), scale * (1.0f / 127), bias);
+    } else {
+        for (size_t s = 0; s < n; s++)
+            to[s * distance] = (p->dtype == DTYPE_BF16 ? bf16_to_f32(f32_to_bf16(row[s])) : row[s]) + bias;
     }
 }
 
@@ -124,9 +184,9 @@ static void pack_symbols(struct packer *p, const struct parameter *q, const stru
     float *to = reserve(p, symbols * gates * row, offset);
     if (to)
         memset(to, 0, symbols * gates * row * sizeof *to);
-    for (size_t s = 0; to && s < symbols; s++, to += gates * row)
-        for (size_t i = 0; i < gates * units; i++)
-            to[i / units * row + i % units] = values(p, q)[i * symbols + s] + (bias ? values(p, bias)[i] : 0);
+    for (size_t i = 0; to && i < gates * units; i++)
+        add_symbols(p, to + i / units * row + i % units, gates * row, values(p, q) + i * symbols,
+                    bias ? values(p, bias)[i] : 0, symbols);
 }
 
 static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
@@ -142,7 +202,7 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
     pack_tiles(p, find(p, PARAM_W_HH, layer), &w->w_hh);
     pack_units(p, find(p, PARAM_B_HH, layer), &w->b_hh);
     pack_units(p, find(p, PARAM_VECTOR, layer), &w->vector);
-    pack_panels(p, find(p, PARAM_W_HR, layer), &w->projection);
+    pack_panels(p, find(p, PARAM_W_HR, layer), DTYPE_F32, &w->projection);
 }
 
 static void pack_model(struct packer *p, struct unroll_stream_weights *head)
@@ -153,7 +213,7 @@ static void pack_model(struct packer *p, struct unroll_stream_weights *head)
     pack_dense(p, find(p, PARAM_EMBEDDING, 0), &head->embedding);
     for (int l = 0; l < spec->layers; l++)
         pack_layer(p, l, &layer[l]);
-    pack_panels(p, find(p, spec->tied ? PARAM_EMBEDDING : PARAM_W_HEAD, 0), &head->head);
+    pack_panels(p, find(p, spec->tied ? PARAM_EMBEDDING : PARAM_W_HEAD, 0), p->dtype, &head->head);
     pack_dense(p, find(p, PARAM_B_HEAD, 0), &head->head_bias);
     head->bytes = (p->used + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     if (p->to) {
@@ -162,16 +222,21 @@ static void pack_model(struct packer *p, struct unroll_stream_weights *head)
     }
 }
 
-unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, void *memory, size_t *bytes)
+unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, void *memory,
+                          struct unroll_stream_weights *packed)
 {
-    struct packer p = { m, memory, 0 };
     const struct cpu_isa *isa;
+    enum dtype dtype;
     TRY(check_model(m));
     TRY(check_config(c));
+    TRY(find_dtype(c->dtype, &dtype));
+    if (dtype == DTYPE_I8)
+        TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
+    struct packer p = { m, isa, dtype, memory, 0 };
     const unroll_spec *spec = &m->spec;
     struct unroll_stream_weights head = {
-        .isa = isa, .cell = cell_find(isa->cells, m->declaration->name),
+        .isa = isa, .dtype = dtype, .cell = cell_find(isa->cells, m->declaration->name),
         .layers = (uint32_t)spec->layers, .hidden = (uint32_t)spec->hidden, .width = m->width,
         .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
         .output = spec->output ? (uint32_t)spec->output : m->width,
@@ -180,28 +245,31 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     };
     if (!head.cell || !head.cell->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name, m->declaration->name);
+    const uint64_t mode = cpu_float_mode();
+    cpu_flush_denormals();                              /* as where a session packs */
     pack_model(&p, &head);
-    *bytes = head.bytes;
+    cpu_restore_float_mode(mode);
+    *packed = head;
     return UNROLL_OK;
 }
 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
-    size_t bytes;
-    return stream_pack(model, config, NULL, &bytes) == UNROLL_OK ? bytes : 0;
+    struct unroll_stream_weights packed;
+    return stream_pack(model, config, NULL, &packed) == UNROLL_OK ? packed.bytes : 0;
 }
 
 unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unroll_model *model,
                                          const unroll_stream_config *config, unroll_stream_weights **weights)
 {
-    size_t wanted;
-    TRY(stream_pack(model, config, NULL, &wanted));
-    if (!memory || bytes < wanted)
+    struct unroll_stream_weights packed;
+    TRY(stream_pack(model, config, NULL, &packed));
+    if (!memory || bytes < packed.bytes)
         return fail(UNROLL_USAGE, "the weights of this stream need %zu bytes, not %zu; fix: ask "
-                    "unroll_stream_weights_bytes", wanted, memory ? bytes : 0);
+                    "unroll_stream_weights_bytes", packed.bytes, memory ? bytes : 0);
     if ((uintptr_t)memory % _Alignof(max_align_t))
         return fail(UNROLL_USAGE, "the memory of packed weights is not aligned to %zu bytes", _Alignof(max_align_t));
-    TRY(stream_pack(model, config, memory, &wanted));
+    TRY(stream_pack(model, config, memory, &packed));
     *weights = memory;
     return UNROLL_OK;
 }

@@ -19,13 +19,38 @@ static void project(const struct unroll_stream *s, const struct unroll_stream_we
     });
 }
 
+/* Rows of k numbers as the operand of int8 weights. */
+static void quantize(const struct unroll_stream *s, const struct unroll_stream_weights *w, enum stream_operand operand,
+                     const float *from, size_t row, size_t k)
+{
+    uint32_t *to = stream_operand(s, operand);
+    for (size_t b = 0; b < s->rows; b++)
+        w->isa->quantize(from + b * row, k, to + b * operand_cells(k));
+}
+
+static void quantize_inputs(const struct unroll_stream *s, const struct unroll_stream_weights *w,
+                            const struct fused_step *step, size_t layer)
+{
+    if (step->x.at && layer == 0)
+        quantize(s, w, OPERAND_X, stream_array(s, s->x), w->layer->input, w->layer->input);
+    else if (step->x.at)
+        quantize(s, w, OPERAND_X, stream_state(s, layer - 1, 0, 1), s->row, w->width);
+    if (step->of_h.at)
+        quantize(s, w, OPERAND_H, stream_state(s, layer, 0, 0), s->row, w->width);
+}
+
 /* Of each phase one call: the products with x and h, and the cell. */
 static void run_layers(const struct unroll_stream *s, const struct unroll_stream_weights *w)
 {
     const struct fused_step *step = stream_array(s, s->prepared);
     step += s->now * w->layers;
+    const bool is_int8 = w->dtype == DTYPE_I8;
     for (size_t l = 0; l < w->layers; l++) {
+        if (is_int8)
+            quantize_inputs(s, w, &step[l], l);
         w->cell->fused[0](&step[l]);
+        if (w->cell->fused[1] && is_int8)
+            quantize(s, w, OPERAND_LINK, step[l].value.link.at, s->row, w->hidden);
         if (w->cell->fused[1])
             w->cell->fused[1](&step[l]);
         if (w->layer[l].projection)
@@ -98,16 +123,26 @@ static void enter(const struct unroll_stream *s, const struct unroll_stream_weig
             memcpy(x + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *x);
 }
 
+static void answer(const struct unroll_stream *s, const struct unroll_stream_weights *w, const float *h, float *outputs)
+{
+    const bool is_int8 = w->dtype == DTYPE_I8;
+    if (is_int8)
+        quantize(s, w, OPERAND_X, h, s->row, w->width);
+    product_with(w->isa, w->dtype)(&(struct product){
+        .m = s->rows, .n = w->output, .k = w->width,
+        .a = is_int8 ? (const void *)stream_operand(s, OPERAND_X) : h,
+        .a_row = is_int8 ? operand_cells(w->width) : s->row, .a_col = 1,
+        .b = stream_array(w, w->head), .b_row = PANEL, .b_panel = cells_of(w->dtype, w->width) * PANEL,
+        .c = outputs, .c_row = w->output, .bias = stream_array(w, w->head_bias), .start = ZERO,
+    });
+}
+
 /* From the last layer's h. */
 static void leave(const struct unroll_stream *s, const struct unroll_stream_weights *w, float *outputs)
 {
     const float *h = stream_state(s, w->layers - 1, 0, 1);
     if (w->head)
-        w->isa->product(&(struct product){
-            .m = s->rows, .n = w->output, .k = w->width, .a = h, .a_row = s->row, .a_col = 1,
-            .b = stream_array(w, w->head), .b_row = PANEL, .b_panel = (size_t)w->width * PANEL,
-            .c = outputs, .c_row = w->output, .bias = stream_array(w, w->head_bias), .start = ZERO,
-        });
+        answer(s, w, h, outputs);
     else
         for (size_t b = 0; b < s->rows; b++)
             memcpy(outputs + b * w->output, h + b * s->row, w->output * sizeof *outputs);

@@ -25,26 +25,37 @@ static size_t take(size_t *used, size_t bytes)
 }
 
 /* Shared weights must be of a model of the same make. */
-static unroll_status check_shared(const unroll_model *m, const struct unroll_stream_weights *w)
+static unroll_status check_shared(const struct unroll_stream_weights *w, const struct unroll_stream_weights *own)
 {
-    const unroll_spec *s = &m->spec;
-    bool same = !strcmp(w->cell->declaration->name, m->declaration->name) &&
-                w->layers == (uint32_t)s->layers && w->hidden == (uint32_t)s->hidden && w->width == m->width &&
-                w->input + w->symbols == (uint32_t)s->input && (w->symbols != 0) == (s->tokens != 0) &&
-                w->output == (s->output ? (uint32_t)s->output : m->width);
-    return same ? UNROLL_OK : fail(UNROLL_USAGE, "the shared weights are of another model: %s %u x %u", w->cell->
-                                   declaration->name, (unsigned)w->layers, (unsigned)w->hidden);
+    bool same = w->cell->declaration == own->cell->declaration && w->layers == own->layers &&
+                w->hidden == own->hidden && w->width == own->width && w->input == own->input &&
+                w->symbols == own->symbols && w->output == own->output;
+    if (!same)
+        return fail(UNROLL_USAGE, "the shared weights are of another model: %s %u x %u", w->cell->declaration->name,
+                    (unsigned)w->layers, (unsigned)w->hidden);
+    if (w->dtype != own->dtype)
+        return fail(UNROLL_USAGE, "the shared weights are in another dtype than the stream's; fix: use the "
+                    "configuration they were made with, and add them to it");
+    return UNROLL_OK;
+}
+
+/* Bytes of int8 for the widest of what multiplies weights. */
+static size_t operand_size(const unroll_model *m, size_t rows)
+{
+    size_t widest = m->width > model_layer_input(m, 0) ? m->width : model_layer_input(m, 0);
+    return rows * operand_cells(widest);
 }
 
 static unroll_status lay_out(const unroll_model *model, const unroll_stream_config *config, struct unroll_stream *s)
 {
     enum { MOST_ROWS = 1 << 16 };
-    size_t weights = 0, used = up(sizeof *s, STREAM_ALIGNMENT);
+    struct unroll_stream_weights weights;
+    size_t used = up(sizeof *s, STREAM_ALIGNMENT);
     TRY(stream_pack(model, config, NULL, &weights));
     if (config->rows < 1 || config->rows > MOST_ROWS)
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", config->rows, MOST_ROWS);
     if (config->weights)
-        TRY(check_shared(model, config->weights));
+        TRY(check_shared(config->weights, &weights));
     const struct cell_declaration *cell = model->declaration;
     const size_t units = stream_padded((size_t)model->spec.hidden), layers = (size_t)model->spec.layers;
     const size_t rows = (size_t)config->rows;
@@ -59,8 +70,12 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
     s->state = take(&used, 2 * layers * s->set * sizeof(float));
     s->x = take(&used, rows * x * sizeof(float));
     s->link = take(&used, planes * s->plane * sizeof(float));
+    if (weights.dtype == DTYPE_I8) {
+        s->operand = operand_size(model, rows);
+        s->cells = take(&used, OPERANDS * s->operand * sizeof(uint32_t));
+    }
     if (!config->weights)
-        s->inside = take(&used, weights);
+        s->inside = take(&used, weights.bytes);
     s->bytes = used;
     return UNROLL_OK;
 }
@@ -77,6 +92,7 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
                                  const unroll_stream_config *config, unroll_stream **stream)
 {
     struct unroll_stream made;
+    struct unroll_stream_weights packed;
     TRY(lay_out(model, config, &made));
     if (!memory || bytes < made.bytes)
         return fail(UNROLL_USAGE, "this stream needs %zu bytes, not %zu; fix: ask unroll_stream_bytes", made.bytes,
@@ -86,7 +102,7 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
     memset(memory, 0, made.bytes);                      /* no page is left to be touched first by a step */
     *(struct unroll_stream *)memory = made;
     if (made.inside)
-        TRY(stream_pack(model, config, (char *)memory + made.inside, &bytes));
+        TRY(stream_pack(model, config, (char *)memory + made.inside, &packed));
     stream_prepare(memory);
     *stream = memory;
     return UNROLL_OK;
@@ -97,6 +113,15 @@ static struct fields fields(const void *at, size_t field, size_t row)
     return (struct fields){ (void *)at, field, row, CELL_TILE };
 }
 
+/* What multiplies weights: as bytes where they are int8 (step.c makes them). */
+static struct fused_operand operand(const struct unroll_stream *s, const struct unroll_stream_weights *w,
+                                    enum stream_operand o, const float *at, size_t row, size_t k)
+{
+    if (w->dtype == DTYPE_I8 && at)
+        return (struct fused_operand){ stream_operand(s, o), operand_cells(k) };
+    return (struct fused_operand){ at, row };
+}
+
 /* The step of one layer; the first one's x is the frame, the others' the h below. Every other step walks
  * through the units backwards: what of the weights is still in a cache that can't hold all is used first. */
 static struct fused_step prepare_layer(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l)
@@ -105,15 +130,17 @@ static struct fused_step prepare_layer(const struct unroll_stream *s, const stru
     const float *x = l ? stream_state(s, l - 1, 0, 1) : stream_array(s, s->x), *link = stream_array(s, s->link);
     const bool summed = l == 0 && w->symbols && !w->embedding;
     const size_t units = stream_padded(w->hidden);
+    const enum fused_cell cell = w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL;
     const struct fields none = { 0 };
     return (struct fused_step){
         .rows = s->rows, .unit_end = units, .reverse = s->now, .options.clip = w->clip,
-        .x = { summed ? NULL : x, l ? s->row : layer->input },
-        .h = { stream_state(s, l, 0, 0), s->row }, .link = { link, s->row },
+        .x = operand(s, w, OPERAND_X, summed ? NULL : x, l ? s->row : layer->input, layer->input),
+        .h = operand(s, w, OPERAND_H, stream_state(s, l, 0, 0), s->row, w->width),
+        .link = operand(s, w, OPERAND_LINK, link, s->row, w->width),
         .of_x = { .at = summed ? NULL : stream_array(w, layer->w_ih), .k = layer->input, .gates = w->gates_x,
-                  .bias = stream_array(w, layer->b_ih), .bias_gate = units },
+                  .bias = stream_array(w, layer->b_ih), .bias_gate = units, .cell = cell },
         .of_h = { .at = stream_array(w, layer->w_hh), .k = w->width, .gates = w->gates_h,
-                  .bias = stream_array(w, layer->b_hh), .bias_gate = units },
+                  .bias = stream_array(w, layer->b_hh), .bias_gate = units, .cell = cell },
         .value = { .in = summed ? fields(x, units, w->gates_x * units) : none,
                    .state = fields(stream_state(s, l, 0, 0), s->plane, s->row),
                    .next = fields(stream_state(s, l, 0, 1), s->plane, s->row),

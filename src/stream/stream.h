@@ -1,4 +1,4 @@
-/* A stream in memory. Two structs, each followed by its arrays of floats, which are found by offsets, so that
+/* A stream in memory. Two structs, each followed by its arrays, which are found by offsets, so that
  * both may be copied byte by byte. The only addresses are those of prepared steps, which know for what place
  * they were made. Not the arithmetic: that is step.c's. */
 #ifndef STREAM_STREAM_H
@@ -25,6 +25,7 @@ struct layer_weights {
 struct unroll_stream_weights {
     const struct cpu_isa      *isa;
     const struct cell_kernels *cell;
+    enum dtype dtype;                       /* of the weights of products, but not of projections: F32, BF16, I8 */
     uint32_t layers, hidden, width;         /* U: units; K: width of h */
     uint32_t input, symbols;                /* of a frame; one of them is 0 */
     uint32_t output;                        /* of a row */
@@ -46,6 +47,8 @@ struct unroll_stream {
     size_t   x;                             /* scratch: what the first layer reads, [B, I]; of one-hot tokens its
                                              * sums [B, G, U+] */
     size_t   link;                          /* scratch: [links] planes, or a plane of what is projected */
+    size_t   cells, operand;                /* scratch of int8 weights: the operands as bytes, in the order of
+                                             * enum stream_operand, so many cells each */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
 };
@@ -70,6 +73,14 @@ static inline size_t stream_state_width(const struct unroll_stream_weights *w, s
     return i ? w->hidden : w->width;
 }
 
+enum stream_operand { OPERAND_X, OPERAND_H, OPERAND_LINK, OPERANDS };
+
+/* Rows of an operand as bytes: see struct fused_operand. */
+static inline uint32_t *stream_operand(const struct unroll_stream *s, enum stream_operand operand)
+{
+    return (uint32_t *)(void *)((char *)s + s->cells) + operand * s->operand;
+}
+
 /* NULL where there is no such array. */
 static inline void *stream_array(const void *base, size_t offset)
 {
@@ -79,7 +90,8 @@ static inline void *stream_array(const void *base, size_t offset)
 /* Writes the prepared steps for the place where the stream lies now. */
 void stream_prepare(struct unroll_stream *);
 
-/* Checks a configuration and lays the packed weights out; with memory it fills them in. */
-unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory, size_t *bytes);
+/* Checks a configuration and lays the weights out; with memory it fills them in. *packed has all but the layers. */
+unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory,
+                          struct unroll_stream_weights *packed);
 
 #endif

@@ -182,16 +182,17 @@ static void check_counters(void)
 
 /* ---- the streams ----------------------------------------------------------------------- */
 
-static void check_stream(unroll_spec spec, int rows, const char *isa, bool jail)
+static void check_stream(unroll_spec spec, int rows, const char *dtype, const char *isa, bool jail)
 {
     static struct work w;
     unroll_model *model;
     unroll_stream_config config = unroll_stream_default();
     char name[96];
-    snprintf(name, sizeof name, "%s %d x %d%s, %d rows on %s", spec.cell, spec.layers, spec.hidden,
-             spec.tokens ? " of symbols" : "", rows, isa);
+    snprintf(name, sizeof name, "%s %d x %d%s, %d rows in %s on %s", spec.cell, spec.layers, spec.hidden,
+             spec.tokens ? " of symbols" : "", rows, dtype, isa);
     config.rows = rows;
     config.isa = isa;
+    config.dtype = dtype;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
         return;
     size_t bytes = unroll_stream_bytes(model, &config);
@@ -211,7 +212,7 @@ static void check_stream(unroll_spec spec, int rows, const char *isa, bool jail)
     free(memory);
 }
 
-static void check_isa(const char *isa, bool jail)
+static void check_isa(const char *dtype, const char *isa, bool jail)
 {
     for (int cell = 0; unroll_cell_name(cell); cell++) {
         unroll_spec spec = unroll_spec_default();
@@ -222,11 +223,11 @@ static void check_isa(const char *isa, bool jail)
         spec.hidden = 40;
         spec.input = INPUT;
         spec.output = cell % 2 ? 33 : 0;
-        check_stream(spec, 1 + cell % ROWS, isa, jail);
+        check_stream(spec, 1 + cell % ROWS, dtype, isa, jail);
         spec.tokens = 1;
         spec.input = spec.output = SYMBOLS;
         spec.embed = cell % 2 ? 7 : 0;
-        check_stream(spec, 1, isa, jail);
+        check_stream(spec, 1, dtype, isa, jail);
     }
     unroll_spec spec = unroll_spec_default();
     spec.hidden = 64;
@@ -234,11 +235,12 @@ static void check_isa(const char *isa, bool jail)
     spec.projection = 20;
     spec.peephole = 1;
     spec.clip = 3;
-    check_stream(spec, ROWS, isa, jail);
+    check_stream(spec, ROWS, dtype, isa, jail);
 }
 
 int main(void)
 {
+    static const char *const dtypes[] = { "fp32", "bf16", "int8" };
     const char *isa;
     int available;
     bool jail = can_jail();
@@ -248,7 +250,7 @@ int main(void)
         check_skip("requests of memory and locks: a sanitizer stands in front of the C library");
     check_counters();
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
-        if (available)
-            check_isa(isa, jail);
+        for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++)
+            check_isa(dtypes[d], isa, jail);
     return check_finish("real time");
 }

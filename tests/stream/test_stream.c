@@ -1,6 +1,6 @@
 /* Streams against sessions: the outputs and the final states of step after step have the bits of a forward over
- * the whole sequence, on every ISA, over the list of cases and over widths with and without tails. Then resets,
- * copies by memcpy, saved states, shared weights, refusals. What a step must not do is test_realtime.c's.
+ * the whole sequence with the same weights, in fp32, bf16 and int8, on every ISA, over the list of cases and
+ * over widths with and without tails. Then resets, copies by memcpy, saved states, shared weights, refusals. What a step must not do is test_realtime.c's.
  * Usage: test_stream cases.txt */
 #include "cases/case.h"
 #include "session/fixture.h"
@@ -24,13 +24,15 @@ static void keep_state(unroll_session *session, struct answer *a, const char *fo
 }
 
 /* Outputs of all steps on the reference kernels, then the states in the order of a saved stream. */
-static struct answer ask_session(unroll_model *m, const struct test_case *c, const unroll_batch *batch)
+static struct answer ask_session(unroll_model *m, const struct test_case *c, const unroll_batch *batch,
+                                 const char *dtype)
 {
     struct answer a = { 0 };
     unroll_session_config config = config_of(UNROLL_INFER, c->session.steps, c->session.rows);
     char name[16] = "z";
     config.resets = c->session.resets;
     config.isa = "scalar";
+    config.weights = dtype;
     unroll_session *session = open_with(m, config);
     unroll_batch inputs = { .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset };
     MUST(unroll_forward(session, &inputs));
@@ -129,11 +131,12 @@ static void same_answer(const char *what, unroll_stream *s, const struct answer 
 
 /* Half of the way in one stream, the rest in a copy of its bytes. */
 static void compare(unroll_model *m, const struct test_case *c, const unroll_batch *b, const struct answer *a,
-                    const char *isa)
+                    const char *dtype, const char *isa)
 {
     char what[320];
-    snprintf(what, sizeof what, "%s on %s", c->line, isa);
+    snprintf(what, sizeof what, "%s in %s on %s", c->line, dtype, isa);
     unroll_stream_config config = stream_config(c->session.rows, isa);
+    config.dtype = dtype;
     unroll_stream *s = new_stream(m, &config);
     size_t bytes = unroll_stream_bytes(m, &config);
     unroll_stream *copy = aligned(bytes);
@@ -151,19 +154,26 @@ static void compare(unroll_model *m, const struct test_case *c, const unroll_bat
     free(outputs);
 }
 
-static void test_case(const struct test_case *c)
+static void test_weights(const struct test_case *c, const char *dtype)
 {
     unroll_model *m = new_model(c->spec);
     struct case_batch *b = case_batch_new(c, 11);
-    struct answer a = ask_session(m, c, &b->batch);
+    struct answer a = ask_session(m, c, &b->batch, dtype);
     const char *isa;
     int available;
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
         if (available)
-            compare(m, c, &b->batch, &a, isa);
+            compare(m, c, &b->batch, &a, dtype, isa);
     free_answer(&a);
     case_batch_free(b);
     unroll_model_free(m);
+}
+
+static void test_case(const struct test_case *c)
+{
+    test_weights(c, "fp32");
+    test_weights(c, "bf16");
+    test_weights(c, "int8");
 }
 
 /* Widths around registers, tiles and panels, few rows, of all cells; 1 or 2 layers, with and without head. */
@@ -260,6 +270,10 @@ static void test_shared(void)
     CHECK(unroll_stream_bytes(another, &config) == 0 && strstr(unroll_last_error(), "of another model"), "%s",
           unroll_last_error());
     unroll_model_free(another);
+    config.dtype = "int8";
+    CHECK(unroll_stream_bytes(t.m, &config) == 0 && strstr(unroll_last_error(), "in another dtype"), "%s",
+          unroll_last_error());
+    config.dtype = "fp32";
     unroll_model_free(t.m);
     t.m = NULL;                                         /* streams need it no more */
     for (int i = 0; i < STEPS; i++) {
