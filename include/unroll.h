@@ -233,14 +233,14 @@ UNROLL_API int unroll_session_threads(const unroll_session *session);
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 
 /* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
- * and makes no allocation, lock, system call or page fault (docs/realtime.md). In fp32 its outputs have the
- * bits of unroll_forward over the whole sequence. Begin with unroll_stream_default(). */
+ * and makes no allocation, lock, system call or page fault (docs/realtime.md). Its outputs have the bits of
+ * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with unroll_stream_default(). */
 typedef struct unroll_stream_weights unroll_stream_weights;
 
 typedef struct unroll_stream_config {
     size_t      size;               /* sizeof(unroll_stream_config) */
     int         rows;               /* B: independent sequences that step together */
-    const char *dtype;              /* numbers that weights are kept in: "fp32" */
+    const char *dtype;              /* numbers that weights are kept in: "fp32", "bf16", "int8" */
     const char *isa;                /* as of a session */
     const unroll_stream_weights *weights;   /* shared with other streams; NULL: packed inside the stream */
 } unroll_stream_config;

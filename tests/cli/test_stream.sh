@@ -86,6 +86,12 @@ for isa in $("$binary" devices | grep -oE '\b(scalar|avx2|avx512|neon)\b' | sort
     unroll stream frames --isa $isa <frames.csv >out.isa 2>message || continue
     holds "$isa: the same answers" cmp -s out.csv out.isa
 done
+for dtype in bf16 int8; do
+    unroll stream frames --dtype $dtype <frames.csv >out.$dtype
+    holds "$dtype: near fp32, not the same" awk -F, 'NR == FNR { exact[FNR] = $0; next }
+        { split(exact[FNR], e); for (i = 1; i <= 3; i++) { d = e[i] - $i; d *= d; if (d > most) most = d } }
+        END { exit !(FNR == 50 && most > 0 && most < 1e-3) }' out.csv out.$dtype
+done
 unroll stream frames </dev/null >none; holds "no frame, no answer" test $? -eq 0 -a ! -s none
 { echo '# two'; echo; tr ',' ' ' <frames.csv | sed 's/ /\t, /; s/$/ \r/'; } | unroll stream frames >out.odd
 holds "blanks, comments, line ends" cmp -s out.csv out.odd
@@ -156,6 +162,8 @@ unroll bench --pass stream --shape 2,1,2,5,20 --seconds 0.05s --json >bench.json
 for field in ms ms_median p50_ns p99_ns p999_ns max_ns clock_ns gflops peak_fraction; do
     holds "bench: $field" grep -qE "\"$field\":[0-9.e-]+" bench.json
 done
+unroll bench --pass stream --dtype int8 --shape 1,1,1,5,20 --seconds 0.05s >bench.int8
+holds "bench in int8" grep -q 'stream in int8 on ' bench.int8
 holds "bench: percentiles rise" awk -F'[:,]' '{ for (i = 1; i < NF; i++) v[$i] = $(i + 1)
     exit !(v["\"p50_ns\""] <= v["\"p99_ns\""] && v["\"p99_ns\""] <= v["\"p999_ns\""] &&
            v["\"p999_ns\""] <= v["\"max_ns\""]) }' <(tr -d '{}' <bench.json)
