@@ -395,6 +395,11 @@ static void test_refusals(void)
     c.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
     c.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
     c.size = 0, refused_config("not begun with", t.m, c), c = t.config;
+    spec.bidirectional = 0;
+    spec.hidden = 1;
+    spec.input = 131065;
+    unroll_model *wide = new_model(spec);
+    c.dtype = "int8", refused_config("may overflow; fix: weights in bf16", wide, c), c = t.config;
     size_t bytes = unroll_stream_bytes(t.m, &c);
     char *memory = aligned(bytes + 64);
     REFUSED(UNROLL_USAGE, "fix: ask unroll_stream_bytes", unroll_stream_init(memory, bytes - 1, t.m, &c, &s));
@@ -403,6 +408,7 @@ static void test_refusals(void)
     CHECK(s == NULL, "a refusal sets nothing");
     free(memory);
     unroll_model_free(both);
+    unroll_model_free(wide);
     tear_down(&t);
 }
 
