@@ -190,6 +190,31 @@ unroll_status adjoint_dropout(struct plan *p, int index)
     return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
 }
 
+unroll_status adjoint_activate(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_ACTIVATE_BACK);
+    op.activation = forward.activation;
+    op.view[ACTIVATE_BACK_X] = forward.view[ACTIVATE_X];
+    op.view[ACTIVATE_BACK_X].access = UPDATE;           /* the value is made again in its place */
+    op.view[ACTIVATE_BACK_DY] = gradient_read(p, &forward.view[ACTIVATE_Y]);
+    if (op.view[ACTIVATE_BACK_DY].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[ACTIVATE_X], &op.view[ACTIVATE_BACK_DX]));
+    return plan_push(p, &op);
+}
+
+unroll_status adjoint_copy(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_COPY);
+    op.view[COPY_FROM] = gradient_read(p, &forward.view[COPY_TO]);
+    if (op.view[COPY_FROM].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[COPY_FROM], &op.view[COPY_TO]));
+    return op.view[COPY_TO].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+}
+
 unroll_status adjoint_send(struct plan *p, int index)
 {
     const struct op forward = p->op[index];
@@ -298,7 +323,7 @@ static unroll_status backward_buffers(struct plan *p, const struct op *forward, 
                         &op->view[RNN_DV]));
     if (forward->view[RNN_PROJ].buffer >= 0)
         TRY(step_buffer(p, "dp", forward, 3, (enum axis[]){ AX_T, AX_B, AX_K },
-                        (uint32_t[]){ T, B, p->model->width }, &op->view[RNN_DP]));
+                        (uint32_t[]){ T, B, p->model->layer[forward->depth - 1].width }, &op->view[RNN_DP]));
     return UNROLL_OK;
 }
 
@@ -326,7 +351,7 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
 /* The gradients of the recurrent weights: one product for each run of gates that have the same operand. */
 static unroll_status push_recurrent_weights(struct plan *p, const struct op *back)
 {
-    const struct cell_declaration *cell = p->model->declaration;
+    const struct cell_declaration *cell = p->model->layer[back->depth - 1].cell;
     const unsigned recurrent = FROM_H | FROM_LINK;
     int weights = p->buffer[master_weight(p, back->view[RNN_W].buffer)].gradient;
     int bias = model_find(p->model, PARAM_B_HH, back->depth - 1, back->direction);

@@ -170,7 +170,7 @@ static void run_cell_back(const struct back *k, size_t t, int phase)
                           .next = plane_fields(r, k->d_next, b, 0),
                           .link = plane_fields(r, k->d_link, b, r->first_unit),
                           .vector = step_fields(r, RNN_DV, t, b) },
-            .options = { .clip = r->call->plan->model->spec.clip },
+            .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
         };
         r->call->cell->backward[phase](&step);
     }

@@ -73,7 +73,7 @@ static void run_cell(const struct rnn *r, size_t t, int phase)
             .rows = n, .width = r->units,
             .value = { .in = in, .saved = in, .state = state, .next = state, .vector = vector_fields(r),
                        .link = plane_fields(r, link_plane(r), b, r->first_unit) },
-            .options = { .clip = r->call->plan->model->spec.clip },
+            .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
         };
         r->call->cell->forward[phase](&step);
     }
