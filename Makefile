@@ -5,6 +5,7 @@
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
+# make bench-peers  measures us beside oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
 #
 # No contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so that every
@@ -19,8 +20,10 @@ ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma
 ISA_avx512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma
+ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
 
-OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),%_avx2.c %_avx512.c,%_avx2.c %_avx512.c %_neon.c))
+X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c
+OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
 SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/cpu/*.c))
 OBJECTS   := $(SOURCES:%.c=$B/%.o)
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
@@ -40,6 +43,9 @@ $B/%_avx2.o: %_avx2.c
 $B/%_avx512.o: %_avx512.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(ISA_avx512) -c $< -o $@
+$B/%_avx512_vnni.o: %_avx512_vnni.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(FLAGS) $(ISA_avx512_vnni) -c $< -o $@
 $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
@@ -62,6 +68,10 @@ include tests/tests.mk
 # ---- package ------------------------------------------------------------------------------
 
 include tools/package.mk
+
+# ---- beside other libraries ---------------------------------------------------------------
+
+include bench/peers.mk
 
 clean:
 	rm -rf $B

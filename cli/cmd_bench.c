@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_stream.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
 #include "output.h"
 
-enum { LEAST_RUNS = 3, MOST_RUNS = 100000 };
+enum { LEAST_RUNS = 1, MOST_RUNS = 100000 };
 
 struct bench {
     const struct settings *settings;
@@ -62,12 +63,12 @@ static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
 
-    if (is_pass(bench, "stream"))
-        return complain(UNROLL_UNSUPPORTED, "--pass stream: this version has no streaming steps to measure; "
-                        "fix: measure --pass infer");
-    if (strcmp(dtype, "fp32") != 0)
-        return complain(UNROLL_UNSUPPORTED, "--dtype %s: this version computes in fp32 alone; fix: leave it "
-                        "out", dtype);
+    if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
+        return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
+                        "--ragged");
+    if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
+        return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
+                        "measure --pass infer", dtype);
     return UNROLL_OK;
 }
 
@@ -88,13 +89,14 @@ static float *random_numbers(size_t count, uint64_t *state)
     return numbers;
 }
 
-/* Uniform in 1 .. steps. */
-static int32_t *random_lengths(const struct bench *bench, uint64_t *state)
+/* Uniform in 1 .. steps; a sequence of their own, which bench/peer.py gives to others too. */
+static int32_t *random_lengths(const struct bench *bench)
 {
+    uint64_t state = 2;
     int32_t *lengths = malloc((size_t)bench->rows * sizeof *lengths);
 
     for (int row = 0; lengths && row < bench->rows; row++) {
-        double unit = 0.5 * ((double)random_number(state) + 1);
+        double unit = 0.5 * ((double)random_number(&state) + 1);
         lengths[row] = 1 + (int32_t)(unit * (bench->steps - 1) + 0.5);
     }
     return lengths;
@@ -108,17 +110,16 @@ static unroll_status make_arrays(struct bench *bench)
 
     bench->inputs = random_numbers(places * (size_t)bench->input, &state);
     bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &state);
-    bench->lengths = ragged ? random_lengths(bench, &state) : NULL;
+    bench->lengths = ragged ? random_lengths(bench) : NULL;
     bench->ms = malloc(MOST_RUNS * sizeof *bench->ms);
     if (bench->inputs && bench->output_gradient && bench->ms && (bench->lengths || !ragged))
         return UNROLL_OK;
     return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
 }
 
-static unroll_status open_session(struct bench *bench)
+static unroll_status open_model(struct bench *bench)
 {
     const struct settings *s = bench->settings;
-    unroll_session_config config = unroll_session_default();
     unroll_spec spec = unroll_spec_default();
 
     spec.cell = text_of(s, OPTION_CELL);
@@ -126,6 +127,15 @@ static unroll_status open_session(struct bench *bench)
     spec.hidden = bench->hidden;
     spec.input = bench->input;
     spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static unroll_status open_session(struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    unroll_session_config config = unroll_session_default();
+
     config.mode = is_pass(bench, "infer") ? UNROLL_INFER : UNROLL_MODULE;
     config.steps = bench->steps;
     config.rows = bench->rows;
@@ -134,10 +144,10 @@ static unroll_status open_session(struct bench *bench)
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
-    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
-    if (status == UNROLL_OK)
-        status = unroll_session_new(bench->model, &config, &bench->session);
+    config.weights = text_of(s, OPTION_DTYPE);
+    unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
     return status == UNROLL_OK ? status : complain_library(status);
 }
 
@@ -254,6 +264,63 @@ static unroll_status print(const struct bench *bench)
     return UNROLL_OK;
 }
 
+/* ---- streams: many more frames than one, so that their values are not always the same ---- */
+
+enum { FRAMES = 64 };
+
+static unroll_status print_steps(const struct bench *bench, const struct step_times *t)
+{
+    const struct settings *s = bench->settings;
+    const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE);
+    const char *dtype = text_of(s, OPTION_DTYPE);
+    double gflops = operations(bench) / t->best / 1e9;
+
+    if (is_on(s, OPTION_JSON))
+        return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell,
+                                    "shape", shape, "pass", "stream", "dtype", dtype, "isa", t->isa,
+                                    "threads", 1, "runs", t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median,
+                                    "p50_ns", 1e9 * t->p50, "p99_ns", 1e9 * t->p99, "p999_ns", 1e9 * t->p999,
+                                    "max_ns", 1e9 * t->most, "clock_ns", 1e9 * t->clock, "gflops", gflops,
+                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
+    printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of "
+           "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the "
+           "clock\n",
+           cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak,
+           bench->peak, 1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->most, t->steps, 1e9 * t->clock);
+    return UNROLL_OK;
+}
+
+static unroll_status measure_stream(struct bench *bench)
+{
+    const struct settings *s = bench->settings;
+    unroll_stream_config config = unroll_stream_default();
+    struct step_times times;
+    uint64_t state = 1;
+
+    config.rows = bench->rows;
+    config.isa = text_of(s, OPTION_ISA);
+    config.dtype = text_of(s, OPTION_DTYPE);
+    bench->inputs = random_numbers((size_t)FRAMES * (size_t)bench->rows * (size_t)bench->input, &state);
+    if (bench->inputs == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
+    unroll_status status = bench_stream(bench->model, &config, bench->inputs, FRAMES,
+                                        number_of(s, OPTION_SECONDS), &times);
+    if (status == UNROLL_OK && (status = unroll_measure_peak(config.isa, 1, &bench->peak)) != UNROLL_OK)
+        complain_library(status);
+    return status == UNROLL_OK ? print_steps(bench, &times) : status;
+}
+
+static unroll_status measure_session(struct bench *bench)
+{
+    unroll_status status = make_arrays(bench);
+
+    if (status == UNROLL_OK)
+        status = open_session(bench);
+    if (status == UNROLL_OK)
+        status = measure(bench);
+    return status == UNROLL_OK ? print(bench) : status;
+}
+
 unroll_status cmd_bench(struct settings *settings)
 {
     struct bench bench = {.settings = settings, .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
@@ -262,13 +329,9 @@ unroll_status cmd_bench(struct settings *settings)
     if (status == UNROLL_OK)
         status = check_request(&bench);
     if (status == UNROLL_OK)
-        status = make_arrays(&bench);
+        status = open_model(&bench);
     if (status == UNROLL_OK)
-        status = open_session(&bench);
-    if (status == UNROLL_OK)
-        status = measure(&bench);
-    if (status == UNROLL_OK)
-        status = print(&bench);
+        status = is_pass(&bench, "stream") ? measure_stream(&bench) : measure_session(&bench);
     unroll_session_free(bench.session);
     unroll_model_free(bench.model);
     free(bench.ms);

@@ -30,7 +30,8 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
 
     if (status != UNROLL_OK)
         return complain_library(status);
-    status = unroll_evaluate(model, text, (int)integer_of(settings, OPTION_THREADS), &nats, &foretold);
+    status = unroll_evaluate(model, text, (int)integer_of(settings, OPTION_THREADS),
+                             text_of(settings, OPTION_DTYPE), &nats, &foretold);
     unroll_text_free(text);
     if (status != UNROLL_OK)
         return complain_library(status);

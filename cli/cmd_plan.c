@@ -63,6 +63,7 @@ unroll_status cmd_plan(struct settings *settings)
     config.rows = (int)integer_of(settings, OPTION_BATCH);
     config.lanes = (int)integer_of(settings, OPTION_LANES);
     config.chunks = (int)integer_of(settings, OPTION_CHUNKS);
+    config.checkpoint_time = (int)integer_of(settings, OPTION_CHECKPOINT_TIME);
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
     status = read_split(text_of(settings, OPTION_SPLIT), &config);
     if (status != UNROLL_OK)

@@ -38,6 +38,7 @@ unroll_status cmd_sample(struct settings *settings)
     config.temperature = number_of(settings, OPTION_TEMPERATURE);
     config.top_k = (int)integer_of(settings, OPTION_TOP_K);
     config.seed = (uint64_t)integer_of(settings, OPTION_SEED);
+    config.weights = text_of(settings, OPTION_DTYPE);
     status = unroll_sample(model, &config, write_symbol, &writer);
     unroll_model_free(model);
     if (writer.begun)

@@ -141,6 +141,7 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
     return status == UNROLL_OK ? status : complain_library(status);

@@ -9,6 +9,7 @@
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
     COMMAND(EVAL, "eval", cmd_eval, "measure how well a model foretells a text") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
+    COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
     COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \
     COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
     COMMAND(INSPECT, "inspect", cmd_inspect, "print what a model file holds") \

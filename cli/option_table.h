@@ -4,7 +4,7 @@
 
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(INSPECT),
+       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
@@ -107,7 +107,18 @@ OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINIT
        .commands = IN(TRAIN) | IN(SAMPLE),
        .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
-/* ---- the machine: nothing here changes a result ---- */
+/* ---- streaming ---- */
+OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav text",
+       .derived = "text for a model of characters, else csv", .group = "Streaming", .scope = CALL,
+       .commands = IN(STREAM),
+       .doc = "what standard input is: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float "
+              "samples; text: characters")
+OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv",
+       .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
+       .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
+              "character, the nats it cost, the likeliest next one and its probability")
+
+/* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
@@ -125,10 +136,19 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 8), .
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
-OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 neon",
+OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
+       RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "keep states only every N steps and make the rest again in backward: less memory, a forward more; "
+              "0: keep all; auto: about the square root of --bptt")
+OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
        .derived = "the best there is",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH),
        .doc = "instruction set of the kernels")
+OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
+       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
+              "and change results a little")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
@@ -179,12 +199,10 @@ OPTION(RAGGED, "ragged", FLAG, .fallback = "false", .group = "Measuring", .scope
 OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "infer: outputs alone; forward: and what backward needs; train: forward and backward; stream: "
-              "one step at a time")
-OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .group = "Measuring", .scope = CALL, .commands = IN(BENCH), .doc = "numbers that weights are kept in")
+              "one step at a time, on one thread")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "how long to measure, at least 3 runs")
+       .doc = "how long to measure, at least one run")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,

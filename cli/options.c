@@ -97,8 +97,10 @@ static unroll_status parse_integer(const struct option *o, const char *where, st
 {
     char *end;
 
-    if (o->word && strcmp(to->text, o->word) == 0)
+    if (o->word && strcmp(to->text, o->word) == 0) {
+        to->integer = o->word_value;
         return UNROLL_OK;
+    }
     errno = 0;
     to->integer = strtoll(to->text, &end, 10);
     if (end == to->text || *end || isspace((unsigned char)*to->text))

@@ -32,7 +32,8 @@ struct option {
     const char *fallback;           /* the default as text; NULL: no value, or see derived */
     const char *derived;            /* where a default comes from that is not a constant, in words */
     double least, most;             /* both allowed */
-    const char *word;               /* of an INTEGER: stands for 0, which need not be in the range */
+    const char *word;               /* of an INTEGER: stands for word_value, which need not be in the range */
+    int64_t word_value;
     const char *choices;            /* one space between them */
     unsigned commands;              /* IN(TRAIN) | ... */
     const char *group, *doc;

@@ -169,7 +169,10 @@ typedef enum unroll_mode {
     UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
 } unroll_mode;
 
-/* Begin with unroll_session_default(). Results do not depend on threads, lanes and chunks: not by a bit. */
+enum { UNROLL_AUTO = -1 };          /* the library chooses */
+
+/* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
+ * bit. */
 typedef struct unroll_session_config {
     size_t      size;               /* sizeof(unroll_session_config) */
     unroll_mode mode;
@@ -183,9 +186,13 @@ typedef struct unroll_session_config {
     int         threads;            /* 0: one for each processor that we may use */
     int         lanes;              /* operations that may run side by side */
     int         chunks;             /* pieces of time that may run side by side in different layers */
+    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
+                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
     const char *device;             /* "cpu"; NULL: cpu */
-    const char *isa;                /* "scalar", "avx2", "avx512"; NULL: the best this machine has */
+    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
+                                       weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
 } unroll_session_config;
@@ -263,6 +270,65 @@ UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
 UNROLL_API const char *unroll_session_isa(const unroll_session *session);
 UNROLL_API int unroll_session_threads(const unroll_session *session);
 
+/* ---- streams: one time step at a time, in the caller's memory --------------------------- */
+
+/* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
+ * and makes no allocation, lock, system call or page fault (docs/realtime.md). In fp32 its outputs have the
+ * bits of unroll_forward over the whole sequence. Begin with unroll_stream_default(). */
+typedef struct unroll_stream_weights unroll_stream_weights;
+
+typedef struct unroll_stream_config {
+    size_t      size;               /* sizeof(unroll_stream_config) */
+    int         rows;               /* B: independent sequences that step together */
+    const char *dtype;              /* numbers that weights are kept in: "fp32" */
+    const char *isa;                /* as of a session */
+    const unroll_stream_weights *weights;   /* shared with other streams; NULL: packed inside the stream */
+} unroll_stream_config;
+
+UNROLL_API unroll_stream_config unroll_stream_default(void);    /* 1 row, fp32, weights of its own */
+
+typedef struct unroll_stream unroll_stream;
+
+/* Bytes that unroll_stream_init wants; 0: the stream is refused, see unroll_last_error(). */
+UNROLL_API size_t unroll_stream_bytes(const unroll_model *model, const unroll_stream_config *config);
+/* Makes a stream with zero states in memory of the caller, which is all that it uses and is given back as it
+ * was taken; aligned like malloc's, best to 64 bytes. The model may be freed afterwards, shared weights must
+ * stay. A stream has no pointer into itself: memcpy of its bytes makes another one that goes on by itself.
+ * The weights are those in the model's own memory (unroll_session_pull brings trained ones there). */
+UNROLL_API unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model *model,
+                                            const unroll_stream_config *config, unroll_stream **stream);
+
+/* Packed weights by themselves, for any number of streams on any threads, which only read them. The
+ * config's rows and weights are not looked at. */
+UNROLL_API size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config);
+UNROLL_API unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unroll_model *model,
+                                                    const unroll_stream_config *config,
+                                                    unroll_stream_weights **weights);
+
+/* inputs [B, input]; outputs [B, output], of a model without head [B, width of h]. Numbers that are not
+ * finite are refused before anything changes. */
+UNROLL_API unroll_status unroll_stream_step(unroll_stream *stream, const float *inputs, float *outputs);
+/* Of a model of tokens: tokens [B]. */
+UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const int32_t *tokens, float *outputs);
+/* Many steps: inputs [steps, B, input] or tokens [steps, B], outputs [steps, B, ..]. After a refusal the
+ * stream stands where the refused step would have begun. */
+UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, const float *inputs, float *outputs);
+UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
+                                                  float *outputs);
+
+/* The states of a row become zero; row -1: of all rows. */
+UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);
+
+/* The states as bytes with a header, the same on every ISA; load checks the header, a checksum and the
+ * numbers before anything changes. It wants a stream of the same cell, layers, widths and rows. */
+UNROLL_API size_t unroll_stream_state_bytes(const unroll_stream *stream);
+UNROLL_API unroll_status unroll_stream_save(const unroll_stream *stream, void *state, size_t bytes);
+UNROLL_API unroll_status unroll_stream_load(unroll_stream *stream, const void *state, size_t bytes);
+
+UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);       /* width of a row's inputs; tokens: 1 */
+UNROLL_API int unroll_stream_outputs(const unroll_stream *stream);      /* width of a row's outputs */
+UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
+
 /* ---- text ------------------------------------------------------------------------------ */
 
 /* An unroll_text is a UTF-8 text as symbol numbers, one for each character or word. */
@@ -305,7 +371,7 @@ typedef struct unroll_train_config {
     const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
-    int         threads, lanes, chunks;
+    int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
     const char *isa;
 } unroll_train_config;
 
@@ -342,9 +408,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
-                                         int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Threads and weights
+ * as of a session. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads,
+                                         const char *weights, double *nats, int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -353,6 +420,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
+    const char *weights;            /* as of a session; NULL: fp32 */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
@@ -366,7 +434,7 @@ UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_
 typedef struct unroll_plan_config {
     size_t      size;               /* sizeof(unroll_plan_config) */
     unroll_mode mode;
-    int         steps, rows, lanes, chunks, carry;
+    int         steps, rows, lanes, chunks, checkpoint_time, carry;
     int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
     const char *optimizer;
 } unroll_plan_config;

@@ -1,21 +1,23 @@
 # The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
 # threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
-FLAGS_toys_one_register = -mavx512f
+FLAGS_toys_one_register = $(ISA_avx512)
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy \
-    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_nan \
+    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_instance comm/test_comm \
-    cases/test_cases vectors/test_vectors session/test_session session/test_network session/test_refusals \
-    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_refusals \
+    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
+    stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-FUZZERS = json safetensors npy text
+FUZZERS = json safetensors npy text state frames
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
 OF_cells/check_simd     = $(TOYS:tests/%.c=%)
+OF_cells/check_fused    = $(TOYS:tests/%.c=%)
 OF_cells/check_scan     = cells/toy_records
 OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records
@@ -23,6 +25,8 @@ OF_plan/test_mesh       = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
+OF_cases/test_weights   = cases/case
+OF_stream/test_stream   = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
@@ -32,6 +36,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
 $(foreach p,$(TEST_PROGRAMS),$(eval $(call TEST_RULE,$p)))
+$T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
@@ -48,6 +53,9 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 
 # The programs that take arguments.
 RUN_cases/test_cases = test tests/cases/cases.txt
+RUN_cases/test_weights = tests/cases/cases.txt
+RUN_train/test_weights_loss = docs/design.md
+RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
 RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
@@ -55,9 +63,9 @@ FUZZ_RUNS ?= 20000
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
 MEMORY  = base/test_base file/test_safetensors file/test_npy cells/check_nan plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn session/test_session session/test_network session/test_refusals \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_refusals \
           vectors/test_vectors \
-          train/test_text train/test_words train/test_trainer train/test_sample
+          train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
 # "SECONDS COMMAND" lines for tests/run.sh
@@ -86,8 +94,10 @@ lines:
 	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
+	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
@@ -99,12 +109,15 @@ mutate:
 	tests/cells/mutate.sh
 
 FUZZ_SECONDS ?= 60
-fuzz:
+FUZZED_frames = cli/frames.c
+FUZZED_state  = src/stream/state.c
+fuzz: $B/libunroll.a
 	@tools/install.sh clang libclang-rt-14-dev
-	@for f in $(FUZZERS); do mkdir -p $B/fuzz/$$f && \
+	@$(foreach f,$(FUZZERS),mkdir -p $B/fuzz/$f && \
 	    clang -g -O1 -fsanitize=fuzzer,address,undefined -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -I. \
-	    tests/fuzz/fuzz_$$f.c src/base/*.c src/file/*.c src/data/*.c $(LIBS) -o $B/fuzz/fuzz_$$f && \
-	    $B/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$$f tests/fuzz/seeds/$$f || exit 1; done
+	    tests/fuzz/fuzz_$f.c $(FUZZED_$f) src/base/*.c src/file/*.c src/data/*.c $B/libunroll.a $(LIBS) \
+	    -o $B/fuzz/fuzz_$f && \
+	    $B/fuzz/fuzz_$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$f tests/fuzz/seeds/$f || exit 1;)
 
 vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors

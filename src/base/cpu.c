@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -48,6 +49,8 @@ bool isa_available(enum isa isa)
     case ISA_AVX512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
             && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    case ISA_AVX512_VNNI:
+        return isa_available(ISA_AVX512) && __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)  /* NEON is part of every AArch64 */
     case ISA_NEON:
         return true;
@@ -114,6 +117,16 @@ int cpu_quota(const char *mount, const char *membership)
     int64_t limit = cgroup_limit(mount, membership, "cpu", quota_of_group);
 
     return limit < INT_MAX ? (int)limit : INT_MAX;
+}
+
+size_t cpu_cache_bytes(void)
+{
+    enum { GUESS = 1 << 20 };
+    long bytes = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : GUESS;
 }
 
 int cpu_count(void)

@@ -3,10 +3,12 @@
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Instruction sets that kernels are written for, each better than those before it. */
-#define ISA_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(NEON, "neon")
+#define ISA_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") \
+    X(AVX512_VNNI, "avx512_vnni") X(NEON, "neon")
 
 enum isa {
 #define ISA_ENUMERATOR(name, text) ISA_##name,
@@ -27,6 +29,9 @@ int cpu_count(void);
 /* The quota alone, whole processors, INT_MAX without one. `mount` is where control groups are mounted
  * (/sys/fs/cgroup), `membership` the list of this process's groups (/proc/self/cgroup). */
 int cpu_quota(const char *mount, const char *membership);
+
+/* Bytes of the largest cache that a processor has for itself; a guess where the system does not say. */
+size_t cpu_cache_bytes(void);
 
 /* Treat subnormal operands and results of this thread as 0: they cost about a hundred cycles each. */
 void cpu_flush_denormals(void);

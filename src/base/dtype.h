@@ -1,6 +1,6 @@
 /* The element types of tensors, by the names that safetensors gives them.
  * One list makes the enum, the names and the sizes.
- * Not arithmetic: only the two 16-bit float formats can be widened here. */
+ * Not arithmetic: only the two 16-bit float formats can be widened here, and bfloat16 made. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
 #include <stdbool.h>
@@ -37,6 +37,23 @@ static inline float f32_from_bits(uint32_t bits)
 static inline float bf16_to_f32(uint16_t bits)
 {
     return f32_from_bits((uint32_t)bits << 16);
+}
+
+static inline uint32_t f32_to_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* To nearest, ties to even; beyond the largest finite number infinity. A NaN stays one, made quiet. */
+static inline uint16_t f32_to_bf16(float value)
+{
+    uint32_t bits = f32_to_bits(value);
+
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
 /* IEEE binary16, exact: 1 sign bit, 5 of exponent (bias 15), 10 of fraction. NaN payloads are kept. */

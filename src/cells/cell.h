@@ -3,7 +3,9 @@
  * product, a loop over time and a cell's name are all foreign to this file. */
 #ifndef CELLS_CELL_H
 #define CELLS_CELL_H
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "cells/cell_source.h"
 
 enum { CELL_TILE = 16 };      /* units that always lie side by side */
@@ -38,10 +40,16 @@ struct fields {
  * cell has no field may be left zero. Memory may be shared, view by view with the same strides:
  *     value.in = value.saved = gradient.in     sums, then what backward needs, then their gradients
  *     value.next = value.state                 where no backward follows
+ *     gradient.state = gradient.next           with gradient.state set, not added to
  * because a kernel loads all it reads of a block of units before it stores. gradient.vector gets the
- * share of each row: the caller adds up rows and steps. gradient.state is added to, all else is set. */
+ * share of each row: the caller adds up rows and steps. gradient.state is added to, all else is set.
+ *
+ * Backward alone looks at first_state and first_next. With an address they are where the first of the values'
+ * states lies, and state and next begin with the second. gradient.first_next is what the output was given
+ * beside, and is added to the first of gradient.next. */
 struct cell_arrays {
     struct fields in, state, next, saved, link, vector;
+    struct fields first_state, first_next;
 };
 
 /* What a cell may have as an option: a number that is the same for all units. */
@@ -54,13 +62,65 @@ struct cell_step {
     size_t rows, width;                             /* width >= 1 */
     struct cell_arrays value, gradient;
     struct cell_options options;
+    bool sets_state;                                /* backward: gradient.state is set, not added to */
+    const struct cell_step *ahead;                  /* backward: asked for from memory on the way, or NULL */
 };
 
 typedef void cell_kernel(const struct cell_step *step);
 
+/* What multiplies weights: k numbers of row b at at + b * row; of int8 weights the row's cells, of which `row`
+ * counts 4 bytes. */
+struct fused_operand {
+    const void *at;
+    size_t      row;
+};
+
+/* A cell of weights: a number of the kernel's type; or 4 bytes that hold two bf16, or four int8, of consecutive k.
+ * plan.h and device/cpu/kernel.h say more: what ends the cells of int8 and of their operand, what they sum up to. */
+enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8 };
+
+/* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
+ *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
+ * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. */
+struct fused_weights {
+    const void *at;
+    size_t      k, gates;
+    const void *bias;
+    size_t      bias_gate;
+    enum fused_cell cell;
+};
+
+/* How many cells of a unit there are. */
+static inline size_t fused_cells(const struct fused_weights *w)
+{
+    return w->cell == FUSED_REAL ? w->k : w->cell == FUSED_BF16 ? (w->k + 1) / 2 : (w->k + 3) / 4 + 2;
+}
+
+/* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
+ *     (((b_x + W x) + b_h) + U h)
+ * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; only FROM_X inputs have the first two terms, which
+ * value.in holds already if x is absent, only FROM_H and FROM_LINK inputs the others. value.in may else
+ * be absent: sums then begin with zero. It is dense (tile = CELL_TILE). Row b means the same in all arrays and operands.
+ * h is read whole while next is written: they must not share memory, as other states may. What
+ * cell_begin.h says of saved and vector holds; saved may be absent. */
+struct fused_step {
+    size_t          rows;
+    const uint32_t *row;                    /* [rows] numbers of the rows; NULL: 0, 1, 2, .. */
+    size_t          unit, unit_end;         /* the first is a multiple of CELL_TILE */
+    bool            reverse;                /* goes through the units from the last to the first */
+    struct fused_operand x, h, link;
+    struct fused_weights of_x, of_h;        /* of_h has the gates FROM_H and FROM_LINK, of_x those FROM_X */
+    struct cell_arrays value;
+    struct fields   output, others;         /* copies of the next states: the first, and from the second on */
+    struct cell_options options;
+};
+
+typedef void fused_kernel(const struct fused_step *step);
+
 struct cell_kernels {
     const struct cell_declaration *declaration;
     cell_kernel *forward[2], *backward[2];          /* [phase]; NULL where the cell has one phase */
+    fused_kernel *fused[2];                         /* likewise; NULL in tables that are pointwise only */
 };
 
 /* One table per kind of number and instruction set, ended by NULL, all in the same order. Tables of
@@ -69,6 +129,7 @@ extern const struct cell_kernels *const cells_scalar[];
 extern const struct cell_kernels *const cells_f64[];
 extern const struct cell_kernels *const cells_avx2[];
 extern const struct cell_kernels *const cells_avx512[];
+extern const struct cell_kernels *const cells_avx512_vnni[];
 extern const struct cell_kernels *const cells_neon[];
 extern const struct cell_kernels *const cells_fixed[];
 

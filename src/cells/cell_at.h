@@ -28,6 +28,35 @@ CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t r
                               + unit / CELL_TILE * f->tile + unit % CELL_TILE;
 }
 
+/* State `index`, of which the first may lie apart from the others. */
+CELL_CODE V state_load(const struct fields *all, const struct fields *first, size_t index, size_t row,
+                       size_t unit, size_t n)
+{
+    bool apart = first->at != NULL;
+    const struct fields *f = apart && index == 0 ? first : all;
+    return v_load_tiles(cell_address(f, index - (apart && index > 0), row, unit), f->tile, n);
+}
+
+/* Brings the units nearer that some later call will load. */
+CELL_CODE void cell_ask(const struct fields *f, size_t index, size_t row, size_t unit)
+{
+#if V_WIDTH > 1
+    for (size_t i = 0; i < V_WIDTH; i += CELL_TILE)
+        __builtin_prefetch(cell_address(f, index, row, unit + i), 0, 2);
+#else
+    (void)f, (void)index, (void)row, (void)unit;
+#endif
+}
+
+/* Not the first of the states: most cells do without. */
+CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t unit, size_t states)
+{
+    for (size_t i = 1; i < states; i++)
+        cell_ask(&s->value.state, i - (s->value.first_state.at != NULL), row, unit);
+    if (s->gradient.first_next.at)
+        cell_ask(&s->gradient.first_next, 0, row, unit);
+}
+
 #define AT(fields, index)       cell_address(&s->fields, CELL_(index), row, unit), s->fields.tile
 #define LOAD(fields, index)     v_load_tiles(AT(fields, index), n);
 #define STORE(fields, index, a) v_store_tiles(AT(fields, index), a, n);
@@ -36,16 +65,25 @@ CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t r
 
 #define LOAD_IN(name, from)     v.in.name     = LOAD(value.in, in_##name)
 #define LOAD_STATE(name)        v.state.name  = LOAD(value.state, state_##name)
-#define LOAD_NEXT(name)         v.next.name   = LOAD(value.next, state_##name)
 #define LOAD_SAVED(name)        v.saved.name  = LOAD(value.saved, saved_##name)
 #define LOAD_VECTOR(name)       v.vector.name = LOAD(value.vector, vector_##name)
 #define STORE_NEXT(name)        STORE(value.next, state_##name, v.next.name)
 #define STORE_LINK(name)        STORE(value.link, link_##name, v.link.name)
 #define STORE_SAVED(name)       STORE(value.saved, saved_##name, v.saved.name)
 
+#define STATE_OF(array, name)                                                                             \
+    state_load(&s->value.array, &s->value.first_##array, CELL_(state_##name), row, unit, n);
+#define LOAD_ENTERED(name)      v.state.name  = STATE_OF(state, name)
+#define LOAD_LEFT(name)         v.next.name   = STATE_OF(next, name)
+#define ASK_SAVED(name)         cell_ask(&s->ahead->value.saved, CELL_(saved_##name), row, unit);
+
 #define LOAD_D_NEXT(name)       d.next.name   = LOAD(gradient.next, state_##name)
 #define LOAD_D_LINK(name)       d.link.name   = LOAD(gradient.link, link_##name)
-#define LOAD_D_STATE(name)      d.state.name  = LOAD(gradient.state, state_##name)
+#define ADD_D_OUTPUT(name)                                                                              \
+    if (CELL_(state_##name) == 0 && s->gradient.first_next.at)                                          \
+        d.next.name = v_add(d.next.name, v_load_tiles(AT(gradient.first_next, state_##name), n));
+#define LOAD_D_STATE(name)                                                                              \
+    d.state.name = s->sets_state ? v_const(0) : v_load_tiles(AT(gradient.state, state_##name), n);
 #define STORE_D_STATE(name)     STORE(gradient.state, state_##name, d.state.name)
 #define STORE_D_IN(name, from)  STORE(gradient.in, in_##name, d.in.name)
 #define STORE_D_VECTOR(name)    STORE(gradient.vector, vector_##name, d.vector.name)
@@ -73,13 +111,18 @@ CELL_CODE void CELL_(forward_at)(const struct cell_step *s, size_t row, size_t u
 CELL_CODE void CELL_(backward_at)(const struct cell_step *s, size_t row, size_t unit, size_t n)
 {
     struct CELL_(unit) v, d;
+    if (s->ahead) {
+        SAVED(ASK_SAVED)
+        cell_ask_states(s->ahead, row, unit, CELL_(states));
+    }
     OPTIONS(SET_OPTION)
-    STATES(LOAD_STATE)
-    STATES(LOAD_NEXT)
+    STATES(LOAD_ENTERED)
+    STATES(LOAD_LEFT)
     SAVED(LOAD_SAVED)
     VECTORS(LOAD_VECTOR)
 #if CELL_PHASES == 1
     STATES(LOAD_D_NEXT)
+    STATES(ADD_D_OUTPUT)
 #else
     LINKS(LOAD_D_LINK)
 #endif
@@ -105,11 +148,17 @@ CELL_CODE void CELL_(forward_2_at)(const struct cell_step *s, size_t row, size_t
 CELL_CODE void CELL_(backward_2_at)(const struct cell_step *s, size_t row, size_t unit, size_t n)
 {
     struct CELL_(unit) v, d;
+    if (s->ahead) {
+        SAVED(ASK_SAVED)
+        SAVED_2(ASK_SAVED)
+        cell_ask_states(s->ahead, row, unit, CELL_(states));
+    }
     OPTIONS(SET_OPTION)
-    STATES(LOAD_STATE)
-    STATES(LOAD_NEXT)
+    STATES(LOAD_ENTERED)
+    STATES(LOAD_LEFT)
     SAVED_2(LOAD_SAVED)
     STATES(LOAD_D_NEXT)
+    STATES(ADD_D_OUTPUT)
     STATES(LOAD_D_STATE)
     CELL_(backward_2)(&v, &d);
     STATES(STORE_D_STATE)

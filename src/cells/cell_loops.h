@@ -1,6 +1,10 @@
-/* A CELL_USER: kernels that loop over the rows and units of a step on a CPU. */
+/* A CELL_USER: kernels that loop over the rows and units of a step on a CPU, and fused steps unless the file
+ * defines CELL_POINTWISE. */
 #include "cells/cell_at.h"
 #include "cells/cell_declare.h"
+#ifndef CELL_POINTWISE
+#include "cells/cell_fused.h"
+#endif
 
 #ifndef DEFINE_LOOP
 /* The step is copied so that the compiler knows that no store changes it. */
@@ -33,5 +37,8 @@ static const struct cell_kernels CELL_(kernels) = {
 #else
     .forward  = { CELL_(forward_loop),  CELL_(forward_2_loop) },
     .backward = { CELL_(backward_loop), CELL_(backward_2_loop) },
+#endif
+#ifndef CELL_POINTWISE
+    .fused = CELL_FUSED,
 #endif
 };

@@ -1,6 +1,7 @@
 /* All cells for AVX2. The build gives the flags, v_avx2.h insists on them. */
 #include "cells/cell.h"
 #include "cells/v/v_avx2.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 

@@ -1,7 +1,7 @@
-/* All cells for AVX-512, two registers at a time. The build gives the flags, v_avx512x2.h insists on
- * them. */
+/* All cells for AVX-512. The build gives the flags, v_avx512.h insists on them. */
 #include "cells/cell.h"
-#include "cells/v/v_avx512x2.h"
+#include "cells/v/v_avx512.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 

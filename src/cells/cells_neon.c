@@ -1,6 +1,7 @@
 /* All cells for NEON on a 64-bit ARM. */
 #include "cells/cell.h"
 #include "cells/v/v_neon.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 

@@ -1,6 +1,7 @@
 /* All cells for one float at a time: the reference. */
 #include "cells/cell.h"
 #include "cells/v/v_f32.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 

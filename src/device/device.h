@@ -34,6 +34,7 @@ struct device {
     unroll_status (*read)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);
     unroll_status (*write)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
 
+    uint64_t      (*forecast)(const struct plan *);     /* memory that an instance will take, within 2% */
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);

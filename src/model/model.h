@@ -75,6 +75,7 @@ struct unroll_model {
     void       *store;                  /* the weights on a device while sessions exist, else NULL */
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
+    enum dtype  store_weights;          /* and its packed copies, if they are narrower */
     uint64_t    changes;                /* how often the weights of the store changed */
     int         sessions;
     bool        training;               /* one of them trains */

@@ -105,6 +105,7 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
 {
     struct op op = op_new(kind, PART_BACKWARD, forward->depth);
     op.chunk = forward->chunk;
+    op.sweep = forward->sweep;
     op.direction = forward->direction;
     op.choice = forward->choice;
     op.stream = forward->stream;
@@ -117,7 +118,15 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
 
 /* ---- sums over rows -------------------------------------------------------------------- */
 
-static unroll_status push_bias_gradient(struct plan *p, const struct op *forward, struct view dy, struct view sum)
+/* Rows count before their length, where the batch has lengths. */
+static struct view lengths_of(const struct plan *p)
+{
+    return view_of(p, plan_find_buffer(p, "lengths"), READ);
+}
+
+/* The twin, if any, gets the same sum. */
+static unroll_status push_bias_gradient(struct plan *p, const struct op *forward, struct view dy, struct view sum,
+                                        struct view twin)
 {
     if (sum.buffer < 0)
         return UNROLL_OK;
@@ -125,6 +134,8 @@ static unroll_status push_bias_gradient(struct plan *p, const struct op *forward
     op.group = -1;
     op.view[SUM_ROWS_DY] = dy;
     op.view[SUM_ROWS_SUM] = sum;
+    op.view[SUM_ROWS_TWIN] = twin;
+    op.view[SUM_ROWS_LENGTHS] = lengths_of(p);
     return plan_push(p, &op);
 }
 
@@ -139,7 +150,56 @@ static unroll_status push_weight_gradient(struct plan *p, const struct op *forwa
     op.view[GEMM_DW_DY] = dy;
     op.view[GEMM_DW_X] = x;
     op.view[GEMM_DW_DW] = dw;
+    op.view[GEMM_DW_LENGTHS] = lengths_of(p);
     return plan_push(p, &op);
+}
+
+/* The buffer of a bias of an operation's layer, or -1. */
+static int bias_of(const struct plan *p, enum parameter_role role, const struct op *op)
+{
+    int bias = model_find(p->model, role, op->depth - 1, op->direction);
+    return bias < 0 ? -1 : plan_find_buffer(p, p->model->parameter[bias].name);
+}
+
+/* Gates that have both biases, summed once; and those that have the bias of this product alone, of which gate
+ * `gate` has row `row`. */
+static unroll_status push_gate_biases(struct plan *p, const struct op *back, struct view dy, int gate, int end,
+                                      uint32_t row)
+{
+    const struct cell_input *input = p->model->layer[back->depth - 1].cell->input;
+    int own = bias_of(p, PARAM_B_HH, back), other = bias_of(p, PARAM_B_IH, back);
+    for (int next; gate < end; gate = next) {
+        bool both = input[gate].from & FROM_X;
+        for (next = gate + 1; next < end && (bool)(input[next].from & FROM_X) == both; next++) {}
+        uint32_t gates = (uint32_t)(next - gate);
+        dy.first[2] = (uint32_t)gate;
+        dy.count[2] = gates;
+        TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, own, 0, row, gates),
+                               both ? parameter_gradient(p, other, 0, (uint32_t)gate, gates) : view_none()));
+        row += gates;
+    }
+    return UNROLL_OK;
+}
+
+/* Of a product with x: gates that are also fed by the recurrence have been summed with it. */
+static unroll_status push_input_bias(struct plan *p, const struct op *forward, struct view dy)
+{
+    const struct cell_declaration *cell = p->model->layer[forward->depth - 1].cell;     /* NULL: dense */
+    int bias = forward->view[GEMM_BIAS].buffer;
+    bool is_input = bias >= 0 && p->model->parameter[p->buffer[bias].parameter].role == PARAM_B_IH;
+    if (!is_input || bias_of(p, PARAM_B_HH, forward) < 0)
+        return push_bias_gradient(p, forward, dy, all_of_parameter_gradient(p, &forward->view[GEMM_BIAS], 0),
+                                  view_none());
+    for (int i = 0, end; i < cell->inputs && (cell->input[i].from & FROM_X); i = end) {
+        bool shared = cell->input[i].from & (FROM_H | FROM_LINK);
+        for (end = i + 1; end < cell->inputs && cell->input[end].from == cell->input[i].from; end++) {}
+        dy.first[2] = (uint32_t)i;
+        dy.count[2] = (uint32_t)(end - i);
+        if (!shared)
+            TRY(push_bias_gradient(p, forward, dy,
+                                   parameter_gradient(p, bias, 0, (uint32_t)i, (uint32_t)(end - i)), view_none()));
+    }
+    return UNROLL_OK;
 }
 
 /* ---- the pairs ------------------------------------------------------------------------- */
@@ -171,11 +231,12 @@ unroll_status adjoint_gemm(struct plan *p, int index)
         if (op.view[GEMM_DX_W].buffer < 0)
             return UNROLL_RESOURCE;
         op.view[GEMM_DX_DX] = dx;
+        op.view[GEMM_DX_LENGTHS] = lengths_of(p);
         TRY(plan_push(p, &op));
     }
     TRY(push_weight_gradient(p, &forward, dy, forward.view[GEMM_X],
                              all_of_parameter_gradient(p, &forward.view[GEMM_W], forward.use)));
-    return push_bias_gradient(p, &forward, dy, all_of_parameter_gradient(p, &forward.view[GEMM_BIAS], 0));
+    return push_input_bias(p, &forward, dy);
 }
 
 unroll_status adjoint_dropout(struct plan *p, int index)
@@ -184,6 +245,7 @@ unroll_status adjoint_dropout(struct plan *p, int index)
     struct op op = backward_op(&forward, OP_DROPOUT);
     op.view[DROPOUT_X] = gradient_read(p, &forward.view[DROPOUT_Y]);
     op.view[DROPOUT_RUN] = forward.view[DROPOUT_RUN];
+    op.view[DROPOUT_LENGTHS] = forward.view[DROPOUT_LENGTHS];
     if (op.view[DROPOUT_X].buffer < 0)
         return UNROLL_OK;
     TRY(gradient_write(p, &forward.view[DROPOUT_X], &op.view[DROPOUT_Y]));
@@ -354,8 +416,6 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
     const struct cell_declaration *cell = p->model->layer[back->depth - 1].cell;
     const unsigned recurrent = FROM_H | FROM_LINK;
     int weights = p->buffer[master_weight(p, back->view[RNN_W].buffer)].gradient;
-    int bias = model_find(p->model, PARAM_B_HH, back->depth - 1, back->direction);
-    int bias_buffer = bias < 0 ? -1 : plan_find_buffer(p, p->model->parameter[bias].name);
     uint32_t row = 0;
     for (int k = 0, end; k < cell->inputs; k = end) {
         unsigned source = cell->input[k].from & recurrent;
@@ -374,14 +434,14 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
         op.view[GEMM_DW_X] = back->view[source == FROM_H ? RNN_Y : RNN_LINK];
         if (op.shift) {
             op.view[GEMM_DW_INIT] = back->view[RNN_H0];
-            op.view[GEMM_DW_LENGTHS] = back->view[RNN_LENGTHS];
             op.view[GEMM_DW_RESET] = back->view[RNN_RESET];
         }
+        op.view[GEMM_DW_LENGTHS] = back->view[RNN_LENGTHS];
         op.view[GEMM_DW_DW] = view_of(p, weights, ADD);
         op.view[GEMM_DW_DW].first[1] = row;
         op.view[GEMM_DW_DW].count[1] = gates;
         TRY(plan_push(p, &op));
-        TRY(push_bias_gradient(p, back, dy, parameter_gradient(p, bias_buffer, 0, row, gates)));
+        TRY(push_gate_biases(p, back, dy, k, end, row));
         row += gates;
     }
     return UNROLL_OK;
@@ -401,7 +461,8 @@ unroll_status adjoint_rnn(struct plan *p, int index)
         return UNROLL_OK;
     struct view dv = back.view[RNN_DV];
     dv.access = READ;
-    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR], 0));
+    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR], 0),
+                              view_none());
 }
 
 /* ---- the pass -------------------------------------------------------------------------- */
@@ -410,7 +471,7 @@ unroll_status adjoint_rnn(struct plan *p, int index)
 static unroll_status give_output_gradient(struct plan *p)
 {
     char name[32];
-    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->spec.layers - 1);
+    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->layers - 1);
     int gradient = plan_gradient(p, plan_find_buffer(p, name));
     if (gradient < 0)
         return UNROLL_RESOURCE;

@@ -42,6 +42,20 @@ static unroll_status check_races(const struct plan *p, const struct before *orde
     return UNROLL_OK;
 }
 
+enum found { NOT_WRITTEN, OTHER_SEGMENT, WRITTEN };
+
+/* What the last operation that wrote any of this left there. Segments of time may share the memory. */
+static enum found find_written(const struct plan *p, int before, const struct view *v)
+{
+    for (int i = before; i-- > 0;)
+        for (int k = 0; p->op[i].touches >> v->buffer % 64 & 1 && k < p->op[i].views; k++) {
+            const struct view *w = &p->op[i].view[k];
+            if (access_writes(w->access) && view_overlap(w, v))
+                return w->base == v->base ? WRITTEN : OTHER_SEGMENT;
+        }
+    return NOT_WRITTEN;
+}
+
 /* Activations have no value before an operation gives them one. */
 static unroll_status check_reads(const struct plan *p)
 {
@@ -50,13 +64,12 @@ static unroll_status check_reads(const struct plan *p)
             const struct view *v = &p->op[i].view[k];
             if (!access_reads(v->access) || p->buffer[v->buffer].segment != SEG_STEP)
                 continue;
-            bool written = false;
-            for (int j = i; j-- > 0 && !written;)
-                written = op_writes(&p->op[j], v);
+            enum found found = find_written(p, i, v);
             char label[96];
-            if (!written)
-                return fail(UNROLL_FAILURE, "the plan lets '%s' read '%s' before anything wrote it",
-                            op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name);
+            if (found != WRITTEN)
+                return fail(UNROLL_FAILURE, "the plan lets '%s' read '%s' %s",
+                            op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name,
+                            found == NOT_WRITTEN ? "before anything wrote it" : "when it holds another segment of time");
         }
     return UNROLL_OK;
 }

@@ -48,11 +48,12 @@ static unroll_status hand_over(struct plan *p, struct op *op, int n, int chunks)
     return UNROLL_OK;
 }
 
-static unroll_status push_chunk(struct plan *p, const struct op *whole, int n)
+static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, int sweep)
 {
     int chunks = p->config.chunks;
     struct op op = *whole;
     op.chunk = whole->direction ? chunks - 1 - n : n;
+    op.sweep = sweep;
     uint32_t first, count;
     share(p->config.T, chunks, op.chunk, p->quantum, &first, &count);
     for (int i = 0; i < op.views; i++)
@@ -75,11 +76,11 @@ static int block_end(const struct op *list, int count, int begin)
 
 static unroll_status chunk_list(struct plan *p, const struct op *list, int count)
 {
-    for (int begin = 0; begin < count;) {
+    for (int begin = 0, sweep = 0; begin < count; sweep++) {
         int end = block_end(list, count, begin);
         for (int n = 0; n < p->config.chunks; n++)
             for (int i = begin; i < end; i++)
-                TRY(push_chunk(p, &list[i], n));
+                TRY(push_chunk(p, &list[i], n, sweep));
         begin = end;
     }
     return UNROLL_OK;

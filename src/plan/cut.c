@@ -200,6 +200,7 @@ static unroll_status push_message(struct plan *p, const struct op *reader, const
     at[M_LAYER] = sends ? to : from;
     op.peer = plan_rank_at(p, at);
     op.chunk = reader->chunk;
+    op.sweep = reader->sweep;
     op.tag = plan_tag(p->buffer[v->buffer].name, reader->chunk, to);
     op.view[COMM_X] = *v;
     op.view[COMM_X].access = sends ? READ : WRITE;

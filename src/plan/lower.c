@@ -35,7 +35,7 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter in panels? A tied embedding is a head too. */
+/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
 static bool is_packed(const struct plan *p, const struct parameter *q)
 {
     return p->config.packed &&
@@ -43,15 +43,25 @@ static bool is_packed(const struct plan *p, const struct parameter *q)
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
-static unroll_status add_copy(struct plan *p, int master)
+static bool is_narrow(const struct plan *p)
 {
+    return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
+}
+
+static unroll_status add_copy(struct plan *p, int master, enum layout layout)
+{
+    enum { MOST_INT8_PRODUCTS = 131064 };               /* of at most 127 * 127, in an int32 */
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_COPY, b->rank, b->axis, b->size);
+    enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
+    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > MOST_INT8_PRODUCTS)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
+                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], MOST_INT8_PRODUCTS);
+    int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
-    p->buffer[copy].layout = LAYOUT_PANELS;
+    p->buffer[copy].layout = layout;
     p->buffer[copy].copy_of = master;
     return UNROLL_OK;
 }
@@ -110,7 +120,7 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (is_packed(p, q))
-            TRY(add_copy(p, master));
+            TRY(add_copy(p, master, q->role == PARAM_W_HH ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -201,6 +211,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    uint32_t gathered = keeps && c->lengths ? 2 * (uint32_t)cell->inputs : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g  = optional(p, true, NAMED("g"), SEG_STEP,
@@ -214,9 +225,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
-                          SHAPE3(AX_G, (keeps ? 4 : 1) * (uint32_t)cell->states + links + 2, AX_B, B, AX_K,
-                                 K > U ? K : U), &ok);
+                          SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
@@ -236,6 +247,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_IH, layer, direction)), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_IH, layer, direction), READ);
     op.view[GEMM_Y] = view_of(p, g, WRITE);
+    op.view[GEMM_LENGTHS] = read_named(p, "lengths");
     view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->layer[layer].cell, FROM_X));
     op.direction = direction;
     return plan_push(p, &op);
@@ -283,6 +295,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     op.stream = layer;
     op.view[DROPOUT_X] = view_of(p, *y, READ);
     op.view[DROPOUT_RUN] = read_named(p, "run");
+    op.view[DROPOUT_LENGTHS] = read_named(p, "lengths");
     op.view[DROPOUT_Y] = view_of(p, dropped, WRITE);
     *y = dropped;
     return plan_push(p, &op);
@@ -345,6 +358,7 @@ static unroll_status lower_dense(struct plan *p, int layer, int x, int *y)
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_DENSE, layer, 0), READ);
     op.view[GEMM_Y] = view_of(p, sum, WRITE);
+    op.view[GEMM_LENGTHS] = read_named(p, "lengths");
     TRY(plan_push(p, &op));
     return linear ? UNROLL_OK : lower_activation(p, layer, sum, *y);
 }

@@ -14,11 +14,12 @@ static uint64_t aligned(uint64_t bytes)
 
 static uint64_t buffer_bytes(const struct buffer *b)
 {
-    uint64_t n = dtype_size(b->dtype);
+    bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
+    uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {
-        bool lanes = (b->layout == LAYOUT_PANELS && i == b->rank - 2) ||
-                     (b->layout == LAYOUT_COLUMNS && i == b->rank - 1);
-        n *= lanes ? (b->size[i] + PANEL - 1) / PANEL * PANEL : b->size[i];
+        bool unit = i == b->rank - 2, last = i == b->rank - 1;
+        uint32_t grain = (panels && unit) || (columns && last) ? PANEL : tiles && unit ? CELL_TILE : 1;
+        n *= (panels || tiles) && last ? cells_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
     }
     return n;
 }

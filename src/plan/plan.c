@@ -275,7 +275,7 @@ const char *op_label(const struct plan *p, const struct op *op, char *room, size
 struct plan_config plan_config_default(void)
 {
     return (struct plan_config){
-        .mode = MODE_TRAIN, .real = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
+        .mode = MODE_TRAIN, .real = DTYPE_F32, .weights = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
         .chunks = 1, .lanes = 1, .shards = 1,
     };
 }
@@ -289,6 +289,15 @@ static unroll_status check_config(const struct plan_config *c)
                     "shorter pieces of the sequence (--bptt)", c->T, c->B);
     if (c->real != DTYPE_F32 && c->real != DTYPE_F64)
         return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s", dtype_name(c->real));
+    if (c->weights != c->real && c->weights != DTYPE_F32) {
+        if (c->weights != DTYPE_BF16 && c->weights != DTYPE_I8)
+            return fail(UNROLL_UNSUPPORTED, "packed copies of weights are fp32, bf16 or int8, not %s",
+                        dtype_name(c->weights));
+        if (c->mode >= MODE_TRAIN || c->real != DTYPE_F32 || !c->packed)
+            return fail(UNROLL_UNSUPPORTED, "weights in %s are for outputs and losses in single precision on "
+                        "a device that packs weights, not for gradients; fix: weights in fp32",
+                        dtype_name(c->weights));
+    }
     if (c->lanes < 1 || c->lanes > LANES_MAX)
         return fail(UNROLL_USAGE, "lanes = %d is outside 1..%d", c->lanes, LANES_MAX);
     if (c->chunks < 1 || c->chunks > CHUNKS_MAX)
@@ -313,10 +322,12 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
+    TRY(pass_segment(p));
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
     TRY(pass_sum(p));
+    TRY(pass_recompute(p));
     TRY(pass_order(p));
     TRY(pass_place(p));
     return pass_check(p);

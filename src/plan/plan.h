@@ -118,13 +118,13 @@ enum op_kind {
 /* Where each kind finds its views. Slots that an operation does without are absent (NONE). */
 enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
 enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
-enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y };                      /* W dense or in panels */
-enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX };                      /* W dense or in columns */
+enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y, GEMM_LENGTHS };        /* W dense or in panels */
+enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, GEMM_DX_LENGTHS };                      /* W dense or in columns */
 enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
-enum { SUM_ROWS_DY, SUM_ROWS_SUM };
+enum { SUM_ROWS_DY, SUM_ROWS_SUM, SUM_ROWS_TWIN, SUM_ROWS_LENGTHS };      /* the same sum for two biases */
 enum {                                                           /* rnn and rnn_back share these */
     RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
-    RNN_W,              /* [G',U,K]     recurrent weights: in panels (rnn), in columns (rnn_back) */
+    RNN_W,              /* [G',U,K]     recurrent weights: gates side by side (rnn), in columns (rnn_back) */
     RNN_BIAS,           /* [G',U]       */
     RNN_VECTOR,         /* [V,U]        weights per unit (peepholes) */
     RNN_PROJ,           /* [P,U]        h = P m */
@@ -145,7 +145,7 @@ enum {                                                           /* rnn and rnn_
     RNN_DP,             /* [T,B,P]      whole gradient of h_t, for the projection's weights */
     RNN_BACK_VIEWS
 };
-enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y };
+enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
 enum { ACTIVATE_X, ACTIVATE_Y };
 enum { ACTIVATE_BACK_X, ACTIVATE_BACK_DY, ACTIVATE_BACK_DX };     /* x: what entered the activation */
 enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
@@ -160,15 +160,30 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-enum { DEPTHS = MODEL_LAYERS_MAX + 2 };
+enum { DEPTHS = MODEL_LAYERS_MAX + 2, SWEEPS_MAX = 2 * DEPTHS };
 enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
-    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [K][PANEL], zeros at the end */
-    LAYOUT_COLUMNS      /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
+    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
+    LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
+    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
 };
 enum { PANEL = 32 };
+
+/* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
+ * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
+ * float, and 128 times their sum, an int32 (device/cpu/int8.h). The cells of one k, or of 2 or 4, lie side by
+ * side: [cells][PANEL]. */
+static inline size_t cells_of(enum dtype dtype, size_t k)
+{
+    return dtype == DTYPE_I8 ? (k + 3) / 4 + 2 : dtype == DTYPE_BF16 ? (k + 1) / 2 : k;
+}
+
+static inline size_t cell_bytes(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 ? 8 : 4;
+}
 
 struct buffer {
     char         name[56];
@@ -187,6 +202,7 @@ struct buffer {
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
+    bool         shared;                        /* by segments of time: holds the steps of one (recompute) */
     uint64_t     offset, bytes;                 /* in its segment, after place */
 };
 
@@ -194,12 +210,14 @@ struct view {
     int         buffer;                         /* -1: absent */
     enum access access;
     uint32_t    first[BUFFER_AXES], count[BUFFER_AXES];
+    uint32_t    base;                           /* of a shared buffer: the step that its first one is here */
 };
 
 struct op {
     enum op_kind kind;
     enum part    part;
     int          lane, chunk;
+    int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
     int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
@@ -227,12 +245,16 @@ enum plan_mode {
     MODE_MODULE     /* forward and backward apart: the gradient of the outputs comes from outside */
 };
 
+#define CHECKPOINT_AUTO UINT32_MAX      /* about the square root of T */
+
 struct plan_config {
     enum plan_mode mode;
     enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    enum dtype     weights;         /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;
+    uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           packed;          /* the device's products read packed copies of weights */
     bool           lengths, resets; /* rows may end early; rows may start anew */
@@ -272,16 +294,20 @@ struct op_kind_info {
 unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan);
 void plan_free(struct plan *plan);
 struct plan_config plan_config_default(void);
+/* From the public number of steps: 0, UNROLL_AUTO, or so many. */
+unroll_status plan_set_checkpoint(struct plan_config *, int steps);
 
 /* ---- passes, in their order; each refuses with a sentence and then leaves the plan unusable --- */
 
 unroll_status pass_lower(struct plan *);                    /* forward list on whole tensors */
 unroll_status pass_balance(struct plan *);                  /* which stage does which depth */
 unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
+unroll_status pass_segment(struct plan *);                  /* how many chunks a checkpoint asks for */
 unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
+unroll_status pass_recompute(struct plan *);                /* segments share memory; forwards done again */
 unroll_status pass_order(struct plan *);                    /* lanes, waits, parts, prices */
 unroll_status pass_place(struct plan *);
 unroll_status pass_check(const struct plan *);

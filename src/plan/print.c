@@ -21,18 +21,19 @@ static void print_size(FILE *file, double bytes)
     fprintf(file, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
-/* "g.l0[3:6,,,]": the ranges that are not whole. */
+/* "g.l0[3:6,,,]": the ranges that are not whole; of a buffer that segments share always the steps. */
 static void print_view(FILE *file, const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
     bool whole = true;
     for (int i = 0; i < b->rank; i++)
-        whole &= v->count[i] == b->size[i];
+        whole &= v->count[i] == b->size[i] && !b->shared;
     fprintf(file, " %s%s", access_marks[v->access], b->name);
     for (int i = 0; i < b->rank && !whole; i++) {
         fputs(i ? "," : "[", file);
-        if (v->count[i] != b->size[i])
-            fprintf(file, "%u:%u", v->first[i], v->first[i] + v->count[i]);
+        uint32_t first = v->first[i] + (b->axis[i] == AX_T ? v->base : 0);
+        if (v->count[i] != b->size[i] || (b->axis[i] == AX_T && b->shared))
+            fprintf(file, "%u:%u", first, first + v->count[i]);
     }
     if (!whole)
         fputc(']', file);
@@ -81,6 +82,35 @@ void plan_print(FILE *file, const struct plan *p)
     fputc('\n', file);
 }
 
+/* ---- checkpoints ----------------------------------------------------------------------- */
+
+/* Activations that have all steps although segments share memory: other sweeps, ranks or the host read them. */
+static bool is_kept(const struct buffer *b)
+{
+    return b->segment == SEG_STEP && b->bytes && !b->shared && buffer_dim(b, AX_T) >= 0;
+}
+
+void plan_print_saving(FILE *file, const struct plan *p, const struct plan *all)
+{
+    uint64_t now = p->segment_bytes[SEG_STEP], before = all ? all->segment_bytes[SEG_STEP] : 0, kept = 0;
+    if (!all)
+        return;
+    fprintf(file, "checkpoints: %d segments; STEP takes ", p->config.chunks);
+    print_size(file, (double)now);
+    fputs(", without checkpoints ", file);
+    print_size(file, (double)before);
+    fprintf(file, " (%.1f%%)\nkept for all steps:", before ? 100 * (double)now / (double)before : 0);
+    for (int i = 0; i < p->buffers; i++)
+        if (is_kept(&p->buffer[i])) {
+            fprintf(file, "%s %s", kept ? "," : "", p->buffer[i].name);
+            kept += p->buffer[i].bytes;
+        }
+    fputs(kept ? ": " : " nothing", file);
+    if (kept)
+        print_size(file, (double)kept);
+    fputc('\n', file);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------ */
 
 static json_t *op_to_json(const struct plan *p, const struct op *op)
@@ -94,7 +124,17 @@ static json_t *op_to_json(const struct plan *p, const struct op *op)
                      op->flops, "bytes", op->bytes, "buffers", views);
 }
 
-json_t *plan_to_json(const struct plan *p)
+static json_t *saving_to_json(const struct plan *p, const struct plan *all)
+{
+    json_t *kept = json_array();
+    for (int i = 0; i < p->buffers; i++)
+        if (is_kept(&p->buffer[i]))
+            json_array_append_new(kept, json_string(p->buffer[i].name));
+    return json_pack("{s:i, s:I, s:o}", "segments", p->config.chunks, "step_bytes_without",
+                     (json_int_t)all->segment_bytes[SEG_STEP], "kept", kept);
+}
+
+json_t *plan_to_json(const struct plan *p, const struct plan *all)
 {
     json_t *ops = json_array(), *segments = json_object();
     double flops = 0;
@@ -107,7 +147,8 @@ json_t *plan_to_json(const struct plan *p)
         json_object_set_new(segments, segment_names[s], json_integer((json_int_t)p->segment_bytes[s]));
         total += p->segment_bytes[s];
     }
-    return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i}", "operations", ops, "segments", segments, "flops",
-                     flops, "peak_bytes", (json_int_t)total, "steps", (int)p->config.T, "rows", (int)p->config.B,
-                     "lanes", p->config.lanes, "chunks", p->config.chunks);
+    return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:o*}", "operations", ops, "segments", segments,
+                     "flops", flops, "peak_bytes", (json_int_t)total, "steps", (int)p->config.T, "rows",
+                     (int)p->config.B, "lanes", p->config.lanes, "chunks", p->config.chunks, "checkpoints",
+                     all ? saving_to_json(p, all) : NULL);
 }

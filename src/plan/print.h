@@ -4,7 +4,9 @@
 #include "plan/plan.h"
 #include <jansson.h>
 
-/* A new reference, or NULL when memory is out. */
-json_t *plan_to_json(const struct plan *);
+/* A new reference, or NULL when memory is out. `all` as below. */
+json_t *plan_to_json(const struct plan *, const struct plan *all);
+/* What checkpoints save: `all` is the same plan without them, or NULL, and then nothing is printed. */
+void plan_print_saving(FILE *, const struct plan *, const struct plan *all);
 
 #endif

@@ -57,6 +57,7 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_ALL_REDUCE, part, about ? about->depth : 0);
     op.chunk = about ? about->chunk : 0;
+    op.sweep = about ? about->sweep : 0;
     op.group = group;
     v.access = UPDATE;
     op.view[COMM_X] = v;

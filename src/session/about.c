@@ -34,9 +34,9 @@ unroll_plan_config unroll_plan_default(void)
                                  .optimizer = "adam" };
 }
 
-static unroll_status print_json(FILE *file, const struct plan *plan)
+static unroll_status print_json(FILE *file, const struct plan *plan, const struct plan *all)
 {
-    json_t *json = plan_to_json(plan);
+    json_t *json = plan_to_json(plan, all);
     char *text = json ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(json);
     if (!text)
@@ -46,12 +46,23 @@ static unroll_status print_json(FILE *file, const struct plan *plan)
     return written < 0 ? fail(UNROLL_RESOURCE, "the plan could not be written") : UNROLL_OK;
 }
 
+/* What the same plan would be without checkpoints; NULL: it has none. */
+static unroll_status plan_without_checkpoints(const struct unroll_model *model, struct plan_config config,
+                                              struct plan **all)
+{
+    *all = NULL;
+    if (!config.checkpoint)
+        return UNROLL_OK;
+    config.checkpoint = 0;
+    return plan_new(model, &config, all);
+}
+
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
                                             [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
     struct plan_config p = plan_config_default();
-    struct plan *plan;
+    struct plan *plan, *all;
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
     if (c->steps < 1 || c->rows < 1 || c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
@@ -65,6 +76,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.lanes = c->lanes;
     p.chunks = c->chunks;
     p.carry = c->carry;
+    TRY(plan_set_checkpoint(&p, c->checkpoint_time));
     p.packed = true;
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
@@ -72,11 +84,14 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.optimizer = optimizer;
     p.optimizer_states = optimizer_at(optimizer)->states;
     TRY(plan_new(model, &p, &plan));
-    unroll_status status = UNROLL_OK;
-    if (json)
-        status = print_json(file, plan);
-    else
+    unroll_status status = plan_without_checkpoints(model, p, &all);
+    if (status == UNROLL_OK && json) {
+        status = print_json(file, plan, all);
+    } else if (status == UNROLL_OK) {
         plan_print(file, plan);
+        plan_print_saving(file, plan, all);
+    }
+    plan_free(all);
     plan_free(plan);
     return status;
 }

@@ -66,6 +66,10 @@ void locate_in_forward(const struct device *device, void *instance, const struct
     *room = 0;
     if (locate_parameter(device, instance, p, room, size) || p->config.mode != MODE_TRAIN)
         return;                                         /* without a backward the gates' memory is used again */
+    if (p->config.checkpoint && p->config.chunks > 1) {
+        snprintf(room, size, "unknown, because earlier steps are not kept (checkpoint_time)");
+        return;
+    }
     for (int layer = 0; layer < p->model->layers; layer++)
         for (int direction = 0; direction < p->model->layer[layer].directions; direction++)
             if (locate_gate(device, instance, p, layer, direction, room, size))

@@ -57,22 +57,12 @@ static double best_rate(struct load *load, struct team *team)
     return best;
 }
 
-static unroll_status find_isa(const char *name, const struct cpu_isa **found)
-{
-    enum isa isa = isa_best();
-
-    if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", name);
-    *found = cpu_isa_find(isa, DTYPE_F32);
-    return *found ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "this machine or build has no '%s'", isa_name(isa));
-}
-
 unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
 {
     struct load load = {.rounds = FIRST_ROUNDS};
     struct team *team;
 
-    TRY(find_isa(isa, &load.isa));
+    TRY(cpu_isa_choose(isa, DTYPE_F32, &load.isa));
     if (threads < 0 || threads > TEAM_LARGEST)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..%d (0: all)", threads, (int)TEAM_LARGEST);
     TRY(team_new(threads ? threads : cpu_count(), &team));

@@ -24,8 +24,7 @@ static void say(struct report *r, bool passed, const char *what)
 
 /* ---- one small training run ------------------------------------------------------------ */
 
-static unroll_status open_small(const char *cell, const char *isa, bool in_double, unroll_model **model,
-                                unroll_session **session)
+static unroll_spec small_spec(const char *cell)
 {
     unroll_spec spec = unroll_spec_default();
     spec.cell = cell;
@@ -36,16 +35,29 @@ static unroll_status open_small(const char *cell, const char *isa, bool in_doubl
     spec.embed = 19;
     spec.dropout = 0.2f;
     spec.loss = UNROLL_LOSS_XENT;
-    TRY(unroll_model_new(&spec, 1, model));
+    return spec;
+}
+
+static unroll_session_config small_config(const char *isa)
+{
     unroll_session_config config = unroll_session_default();
-    config.mode = UNROLL_TRAIN;
     config.steps = STEPS;
     config.rows = ROWS;
     config.lengths = 1;
     config.chunks = isa && strcmp(isa, "scalar") ? 3 : 1;       /* neither may show in the bits */
     config.threads = config.lanes = config.chunks == 3 ? 2 : 1;
     config.isa = isa;
+    return config;
+}
+
+static unroll_status open_small(const char *cell, const char *isa, bool in_double, unroll_model **model,
+                                unroll_session **session)
+{
+    unroll_spec spec = small_spec(cell);
+    unroll_session_config config = small_config(isa);
+    config.mode = UNROLL_TRAIN;
     config.double_precision = in_double;
+    TRY(unroll_model_new(&spec, 1, model));
     unroll_status status = unroll_session_new(*model, &config, session);
     if (status != UNROLL_OK)
         unroll_model_free(*model);
@@ -116,6 +128,42 @@ static unroll_status check_isa(struct report *r, const char *cell, const char *i
     unroll_session_free(one);
     unroll_model_free(reference);
     return status;
+}
+
+/* ---- narrow weights -------------------------------------------------------------------- */
+
+/* What a model with such weights makes of a batch; the kernels are those of infer and eval alone. */
+static unroll_status outputs_with(const char *cell, const char *isa, const char *weights, float *z)
+{
+    struct small_batch arrays;
+    unroll_batch batch = make_batch(&arrays, 3);
+    unroll_model *model;
+    unroll_session *session;
+    unroll_spec spec = small_spec(cell);
+    unroll_session_config config = small_config(isa);
+    batch.classes = NULL;
+    config.weights = weights;
+    TRY(unroll_model_new(&spec, 1, &model));
+    unroll_status status = unroll_session_new(model, &config, &session);
+    if (status == UNROLL_OK) {
+        status = unroll_forward(session, &batch);
+        if (status == UNROLL_OK)
+            status = unroll_read(session, "z", z, STEPS * ROWS * SYMBOLS);
+        unroll_session_free(session);
+    }
+    unroll_model_free(model);
+    return status;
+}
+
+static unroll_status check_narrow(struct report *r, const char *cell, const char *isa, const char *weights)
+{
+    float reference[STEPS * ROWS * SYMBOLS], z[STEPS * ROWS * SYMBOLS];
+    char what[96];
+    TRY(outputs_with(cell, "scalar", weights, reference));
+    TRY(outputs_with(cell, isa, weights, z));
+    snprintf(what, sizeof what, "%s on %s, %s weights, 2 threads, 3 chunks: the reference's bits", cell, isa, weights);
+    say(r, !memcmp(z, reference, sizeof z), what);
+    return UNROLL_OK;
 }
 
 /* ---- gradients ------------------------------------------------------------------------- */
@@ -216,6 +264,13 @@ static unroll_status check_gradients(struct report *r, const char *cell)
     return status;
 }
 
+static unroll_status check_on_isa(struct report *r, const char *cell, const char *isa)
+{
+    TRY(check_isa(r, cell, isa));
+    TRY(check_narrow(r, cell, isa, "bf16"));
+    return check_narrow(r, cell, isa, "int8");
+}
+
 unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg)
 {
     struct report r = { report, arg, true };
@@ -226,7 +281,7 @@ unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int 
         snprintf(name, sizeof name, "%s", cell);        /* the name is good until the next call */
         for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
             if (available && strcmp(isa, "scalar"))
-                TRY(check_isa(&r, name, isa));
+                TRY(check_on_isa(&r, name, isa));
         TRY(check_gradients(&r, name));
     }
     return r.all_passed ? UNROLL_OK : fail(UNROLL_FAILURE, "some checks failed: this build or machine is not "

@@ -43,6 +43,29 @@ static unroll_status refuse_optimizer(const char *name)
     return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
 }
 
+static const struct { const char *name; enum dtype dtype; } weight_types[] = {
+    { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
+};
+enum { WEIGHT_TYPES = sizeof weight_types / sizeof *weight_types };
+
+static unroll_status find_weights(const char *name, enum dtype *weights)
+{
+    for (int i = 0; i < WEIGHT_TYPES; i++)
+        if (!strcmp(name ? name : "fp32", weight_types[i].name)) {
+            *weights = weight_types[i].dtype;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "weights = '%s': choose one of fp32, bf16, int8", name);
+}
+
+static const char *weights_name(enum dtype weights)
+{
+    int i = 0;
+    while (weight_types[i].dtype != weights)
+        i++;
+    return weight_types[i].name;
+}
+
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
@@ -57,6 +80,10 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
+    TRY(find_weights(c->weights, &p->weights));
+    if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
+        return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
+                    "fp32, and run or evaluate the model in %s", c->weights, c->weights);
     p->T = (uint32_t)c->steps;
     p->B = (uint32_t)c->rows;
     p->chunks = c->chunks;
@@ -66,6 +93,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->resets = c->resets;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
+    TRY(plan_set_checkpoint(p, c->checkpoint_time));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
@@ -117,11 +145,15 @@ static unroll_status join_store(struct unroll_session *s)
     if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(m->store_real), m->device->name);
+    if (m->store && m->store_weights != s->plan->config.weights)
+        return fail(UNROLL_UNSUPPORTED, "the model has sessions with its weights in %s: all of its sessions keep them "
+                    "alike; free those first, or load the model twice", weights_name(m->store_weights));
     if (m->store)
         return UNROLL_OK;
     TRY(s->device->store_new(s->plan, &m->store));
     m->device = s->device;
     m->store_real = s->plan->config.real;
+    m->store_weights = s->plan->config.weights;
     return UNROLL_OK;
 }
 
@@ -166,7 +198,8 @@ static unroll_status check_memory(const struct unroll_session *s)
     if (needed <= limit)
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
-                "at once (--bptt), fewer rows (--batch), a smaller network, or a higher limit (--memory)",
+                "at once (--bptt), fewer rows (--batch), --checkpoint-time auto, a smaller network, or a higher limit "
+                "(--memory)",
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
@@ -263,17 +296,39 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
     return UNROLL_OK;
 }
 
+/* An exponent of ones carries into the sign. In blocks of known size, which compilers turn into vector code. */
+static bool all_finite(const float *x, size_t n)
+{
+    enum { BLOCK = 16 };
+    uint32_t carried[BLOCK] = { 0 }, any = 0, bits[BLOCK] = { 0 };
+    for (size_t i = 0; i < n; i += BLOCK) {
+        memcpy(bits, x + i, (n - i < BLOCK ? n - i : BLOCK) * sizeof *x);
+        for (size_t j = 0; j < BLOCK; j++)
+            carried[j] |= (bits[j] & 0x7f800000u) + 0x00800000u;
+    }
+    for (size_t j = 0; j < BLOCK; j++)
+        any |= carried[j];
+    return any < 0x80000000u;
+}
+
+static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
+{
+    int i = 0;
+    while (i < width - 1 && isfinite(x[i]))
+        i++;
+    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
+}
+
 static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array,
                                   const char *name, int width)
 {
-    for (int t = 0; array && t < s->config.steps; t++)
-        for (int row = 0; row < s->config.rows; row++)
-            for (int i = 0; i < width && counts(s, b, t, row); i++) {
-                float x = array[((size_t)t * (size_t)s->config.rows + (size_t)row) * (size_t)width + (size_t)i];
-                if (!isfinite(x))
-                    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i,
-                                isnan(x) ? "NaN" : "infinite");
-            }
+    size_t all = (size_t)s->config.steps * (size_t)s->config.rows * (size_t)width;
+    if (!array || (!s->config.lengths && all_finite(array, all)))
+        return UNROLL_OK;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++, array += width)
+            if (counts(s, b, t, row) && !all_finite(array, (size_t)width))
+                return refuse_numbers(array, name, t, row, width);
     return UNROLL_OK;
 }
 
@@ -305,6 +360,10 @@ static void take_floats(unroll_session *s, const unroll_batch *b, const float *a
 {
     char *to = host(s, name);
     size_t size = width * dtype_size(s->plan->config.real);
+    if (array && !s->config.lengths) {
+        floats_to_reals(array, s->plan->config.real, to, (size_t)s->config.steps * (size_t)s->config.rows * width);
+        return;
+    }
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
             size_t i = (size_t)t * (size_t)s->config.rows + (size_t)row;
@@ -530,11 +589,7 @@ uint64_t unroll_session_bytes(const unroll_session *s)
 
 uint64_t unroll_session_forecast(const unroll_session *s)
 {
-    uint64_t bytes = 0;
-    static const enum segment own[] = { SEG_BACK, SEG_CARRY, SEG_STEP, SEG_SCRATCH, SEG_IO, SEG_VALUES };
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        bytes += s->plan->segment_bytes[own[i]];
-    return bytes;
+    return s->device->forecast(s->plan);
 }
 
 const char *unroll_session_isa(const unroll_session *s)

@@ -1,5 +1,6 @@
 #include "session/weights.h"
 #include "base/memory.h"
+#include <string.h>
 
 void reals_to_floats(const void *from, enum dtype dtype, float *to, size_t count)
 {
@@ -9,11 +10,11 @@ void reals_to_floats(const void *from, enum dtype dtype, float *to, size_t count
 
 void floats_to_reals(const float *from, enum dtype dtype, void *to, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (dtype == DTYPE_F64)
+    if (dtype == DTYPE_F32)
+        memcpy(to, from, count * sizeof *from);
+    else
+        for (size_t i = 0; i < count; i++)
             ((double *)to)[i] = (double)from[i];
-        else
-            ((float *)to)[i] = from[i];
 }
 
 /* Visits the rows of this rank's share of a parameter: where a row lies in the whole, here, and its length. */

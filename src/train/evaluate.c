@@ -45,6 +45,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.lanes = machine->lanes;
     config.chunks = machine->chunks;
     config.isa = machine->isa;
+    config.weights = machine->weights;
     config.memory = machine->memory;
     return unroll_session_new(model, &config, &evaluator->session);
 }
@@ -125,8 +126,8 @@ uint64_t evaluator_forecast(const struct evaluator *evaluator)
 
 /* ---- the public function ---- */
 
-unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, double *nats,
-                              int64_t *foretold)
+unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, const char *weights,
+                              double *nats, int64_t *foretold)
 {
     unroll_session_config machine = unroll_session_default();
     struct evaluator *evaluator;
@@ -138,6 +139,7 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int 
         return fail(UNROLL_DATA, "a text of %zu symbol has nothing to predict; fix: give at least 2",
                     count);
     machine.threads = threads;
+    machine.weights = weights;
     TRY(evaluator_new(model, tokens, count, &machine, &evaluator));
     unroll_status status = evaluator_run(evaluator, nats);
     if (status == UNROLL_OK)

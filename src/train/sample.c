@@ -200,6 +200,7 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
         return fail(UNROLL_RESOURCE, "no memory for %d candidates", spec.input);
     session.mode = UNROLL_INFER;
     session.carry = 1;
+    session.weights = config->weights;
     session.threads = 1;        /* a step of one row is too small to share */
     return unroll_session_new(model, &session, &sampler->session);
 }

@@ -116,6 +116,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.threads = trainer->config.threads;
     config.lanes = trainer->config.lanes;
     config.chunks = trainer->config.chunks;
+    config.checkpoint_time = trainer->config.checkpoint_time;
     config.isa = trainer->config.isa;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
     if (validation->count == 0)

@@ -1,5 +1,5 @@
 /* The one program over the list of cases:
- *     test      every ISA, and threads x lanes x chunks, against the reference: the same bits
+ *     test      every ISA, and threads x lanes x chunks x checkpoints, against the reference: the same bits
  *     grad      gradients of weights, inputs and initial states against finite differences, in double
  *     perf      milliseconds and GFLOP/s of a training step on the best ISA
  *     support   which ISA runs which case, or what refuses it
@@ -15,8 +15,11 @@
 
 enum { STEPS = 3 };
 
+/* How the work is divided. Checkpoints lie so many quanta of the sums (1/64 of the steps) apart; 0: none. */
+struct way { int threads, lanes, chunks, checkpoint; };
+
 /* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */
-static float *train(const struct test_case *c, const char *isa, int threads, int lanes, int chunks, size_t *count)
+static float *train(const struct test_case *c, const char *isa, struct way way, size_t *count)
 {
     unroll_model *model;
     unroll_session *session;
@@ -27,9 +30,10 @@ static float *train(const struct test_case *c, const char *isa, int threads, int
     rates.clip = 0.5;
     config.mode = UNROLL_TRAIN;
     config.isa = isa;
-    config.threads = threads;
-    config.lanes = lanes;
-    config.chunks = chunks;
+    config.threads = way.threads;
+    config.lanes = way.lanes;
+    config.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
+    config.checkpoint_time = way.checkpoint * ((c->session.steps + 63) / 64);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK) {
@@ -60,30 +64,33 @@ static float *train(const struct test_case *c, const char *isa, int threads, int
     return all;
 }
 
-static void same_bits(const struct test_case *c, const float *reference, size_t count, const char *isa, int threads,
-                      int lanes, int chunks)
+static void same_bits(const struct test_case *c, const float *reference, size_t count, const char *isa,
+                      struct way way)
 {
     size_t n = 0, different = 0;
-    float *got = train(c, isa, threads, lanes, chunks, &n);
+    float *got = train(c, isa, way, &n);
     if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa, unroll_last_error()))
         return;
     for (size_t i = 0; i < count && n == count; i++)
         different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
-    CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks: %zu of %zu numbers differ", c->line,
-          isa, threads, lanes, chunks, different, count);
+    CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks, checkpoints %d apart: %zu of %zu "
+          "numbers differ", c->line, isa, way.threads, way.lanes, way.chunks, way.checkpoint, different, count);
     free(got);
 }
 
 static void test_case_bits(const struct test_case *c)
 {
-    /* threads, lanes, chunks; the whole product of 1, 2, 3, 7 threads and 1, 3, 6 chunks for ragged cases with
-     * dropout, where most can go wrong, a choice of it for the others. */
-    static const int ways[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 3, 1, 3 }, { 7, 3, 6 }, { 2, 2, 3 },
-                                   { 1, 1, 3 }, { 1, 1, 6 }, { 2, 1, 6 }, { 3, 2, 1 }, { 3, 3, 6 }, { 7, 1, 1 },
-                                   { 7, 2, 3 } };
-    size_t all = sizeof ways / sizeof *ways, tried = c->session.lengths && c->spec.dropout > 0 ? all : 5;
+    /* The whole product of 1, 2, 3, 7 threads and 1, 3, 6 chunks for ragged cases with dropout, where most can go
+     * wrong, a choice of it for the others. */
+    static const struct way ways[] = {
+        { 1, 1, 1, 0 }, { 2, 1, 1, 0 }, { 3, 1, 3, 0 }, { 7, 3, 6, 0 }, { 2, 2, 3, 0 }, { 1, 1, 1, 2 }, { 2, 1, 1, 3 },
+        { 3, 2, 1, 2 }, { 2, 3, 6, 4 },
+        { 1, 1, 3, 0 }, { 1, 1, 6, 0 }, { 2, 1, 6, 0 }, { 3, 2, 1, 0 }, { 3, 3, 6, 0 }, { 7, 1, 1, 0 }, { 7, 2, 3, 0 },
+        { 1, 3, 1, 1 }, { 3, 1, 3, 1 },
+    };
+    size_t all = sizeof ways / sizeof *ways, tried = c->session.lengths && c->spec.dropout > 0 ? all : 9;
     size_t count = 0;
-    float *reference = train(c, "scalar", 1, 1, 1, &count);
+    float *reference = train(c, "scalar", ways[0], &count);
     if (!CHECK(reference != NULL, "%s: %s", c->line, unroll_last_error()))
         return;
     bool moved = false;
@@ -93,11 +100,9 @@ static void test_case_bits(const struct test_case *c)
     const char *isa;
     int available;
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
-        for (size_t w = 0; available && w < tried; w++) {
-            int chunks = ways[w][2] < c->session.steps ? ways[w][2] : c->session.steps;
+        for (size_t w = 0; available && w < tried; w++)
             if (strcmp(isa, "scalar") || w)
-                same_bits(c, reference, count, isa, ways[w][0], ways[w][1], chunks);
-        }
+                same_bits(c, reference, count, isa, ways[w]);
     free(reference);
 }
 
@@ -214,7 +219,7 @@ static void test_case_gradients(const struct test_case *c)
     config.double_precision = 1;
     config.input_gradient = !c->spec.tokens;
     config.threads = 1;
-    config.chunks = c->session.steps > 2 ? 2 : 1;
+    config.checkpoint_time = (c->session.steps + 1) / 2;
     if (!CHECK(unroll_model_new(&c->spec, 5, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;
     if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))

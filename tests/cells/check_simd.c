@@ -28,7 +28,7 @@ static struct fields fields_of(float *array, enum layout layout, size_t width)
 
 static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layout, size_t width)
 {
-    struct cell_arrays a;
+    struct cell_arrays a = { 0 };
     struct fields *view[6] = { &a.in, &a.state, &a.next, &a.saved, &a.link, &a.vector };
     for (int i = 0; i < 6; i++)
         *view[i] = fields_of(array[i], layout, width);
@@ -47,7 +47,7 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     *n = random_numbers;
 
     struct cell_step step = { ROWS, width, arrays_of(n->array, layout, width),
-                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f } };
+                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f }, false, NULL };
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;
@@ -81,7 +81,7 @@ static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int oth
         }
 }
 
-static void check_cell(const struct cell_kernels *scalar, const struct isa *isa, bool is_toy, int place)
+static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place)
 {
     int differ[4] = { 0 }, others = 0;
     for (int phase = 0; phase < scalar->declaration->phases; phase++) {
@@ -129,7 +129,7 @@ static void run_at_the_end(const struct cell_kernels *cell, char *const end[12],
     }
 }
 
-static void check_ends(const struct isa *isa)
+static void check_ends(const struct isa_table *isa)
 {
     char *end[12];
     for (int i = 0; i < 12; i++)
@@ -144,7 +144,7 @@ static void check_ends(const struct isa *isa)
 
 int main(void)
 {
-    struct isa isa[4];
+    struct isa_table isa[5];
     find_isas(isa);
     if (!isa[0].name)
         check_skip("this processor has no instruction set that the cells have kernels for");

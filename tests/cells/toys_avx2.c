@@ -1,6 +1,7 @@
 /* The tests' cells for AVX2. */
 #include "toys.h"
 #include "cells/v/v_avx2.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "toy_table.h"
 

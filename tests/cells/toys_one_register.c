@@ -1,6 +1,7 @@
 /* The tests' cells for AVX-512, one register at a time, and the library's cells likewise. */
 #include "toys.h"
 #include "cells/v/v_avx512.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 #include "toy_table.h"

@@ -1,6 +1,7 @@
 /* The tests' cells for one float at a time. */
 #include "toys.h"
 #include "cells/v/v_f32.h"
+#include "cells/v/v_narrow.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "toy_table.h"
 

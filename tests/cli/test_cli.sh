@@ -88,7 +88,7 @@ printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}
 
 # ---- help ----
 
-for command in train eval sample plan inspect check bench devices completion version help; do
+for command in train eval sample stream plan inspect check bench devices completion version help; do
     unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
 done
 unroll help 2>&1 | same_as_golden help.txt
@@ -155,8 +155,12 @@ refuses "size that is none" 2 train text.txt --memory much
 refuses "size below range" 2 train text.txt --memory 5k
 refuses "shape of two" 2 bench --shape 1,2
 refuses "shape of no layers" 2 bench --shape 0,1,1,1,1
-refuses "streaming bench" 4 bench --pass stream
-refuses "bench of a type that is not there" 4 bench --dtype int8
+refuses "streaming bench of many steps" 2 bench --pass stream
+refuses "streaming bench in bf16" 4 bench --pass stream --shape 1,1,1,8,8 --dtype bf16
+refuses "streaming bench of both directions" 4 bench --pass stream --shape 1,1,1,8,8 --bidirectional
+refuses "bench of training with narrow weights" 4 bench --dtype int8
+refuses "training with narrow weights" 2 train text.txt --dtype bf16
+refuses "type of weights that is none" 2 bench --dtype fp8
 refuses "no data" 2 train
 refuses "eval without text" 2 eval run
 refuses "sample without model" 2 sample
@@ -164,6 +168,8 @@ refuses "shell that we don't know" 2 completion zsh
 refuses "help of an unknown command" 2 help sampel
 refuses "split of nothing" 2 plan --split two
 refuses "split of an unknown axis" 2 plan --split width=2
+refuses "checkpoints nowhere" 2 plan --checkpoint-time often
+refuses "checkpoints too near" 4 plan --bptt 128 --checkpoint-time 1
 refuses "projection of a gru" 4 plan --cell gru --projection 8
 refuses "tied without embedding" 2 plan --tied
 
@@ -252,6 +258,18 @@ unroll inspect run > output; holds "inspect" grep -q '^rnn.weight_hh_l1 *F32 *64
 unroll inspect run --json > output; holds "inspect --json" grep -q '^{"specification":{"cell":"lstm"' output
 unroll plan --config run/config.json --json > output; holds "plan --json" grep -q '^{' output
 unroll plan --hidden 16 --split batch=2,layer=2 --chunks 2 > output; holds "plan --split" test -s output
+unroll plan --hidden 16 --checkpoint-time auto > output
+holds "plan --checkpoint-time" grep -q '^checkpoints: 8 segments; STEP takes .*, without checkpoints ' output
+holds "one direction keeps nothing" grep -q '^kept for all steps: nothing$' output
+unroll plan --hidden 16 --bidirectional --checkpoint-time 8 > output
+holds "two directions keep outputs" grep -q '^kept for all steps: .*y.l0, .*d.y.l0' output
+unroll plan --checkpoint-time auto --json > output
+holds "plan --checkpoint-time --json" grep -q '"checkpoints":{"kept":\[\],"segments":8,"step_bytes_without":' output
+unroll train text.txt $small --steps 20 --quiet --out all
+unroll train text.txt $small --steps 12 --checkpoint-time 4 --quiet --out again
+unroll train --resume again --steps 20 --checkpoint-time auto --quiet
+holds "checkpoints in time, and others after a stop, do not change a bit" cmp -s all/model.safetensors again/model.safetensors
+holds "auto is saved" grep -q '"checkpoint-time": "auto"' again/config.json
 
 # ---- words, validation files, whole pieces, speed ----
 

@@ -159,6 +159,12 @@ static inline size_t column_at(size_t n, size_t k, size_t rows)
     return (k / PANEL * rows + n) * PANEL + k % PANEL;
 }
 
+/* Where element (g, u, k) of [gates, U, width] lies with the gates side by side. */
+static inline size_t gate_at(size_t g, size_t u, size_t k, size_t gates, size_t width)
+{
+    return ((u / CELL_TILE * width + k) * gates + g) * CELL_TILE + u % CELL_TILE;
+}
+
 /* A view in panels, its numbers random, zeros where no unit is. */
 static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates,
                                uint32_t units, uint32_t width)
@@ -196,6 +202,21 @@ static inline void make_columns(struct fixture *f, int slot, enum access access,
     for (size_t row = 0; row < (size_t)gates * units; row++)
         for (size_t k = 0; k < width; k++)
             set(f, slot, column_at(row, k, (size_t)gates * units), random_real(f));
+}
+
+/* A view with its gates side by side: zeros. */
+static inline void make_gates(struct fixture *f, int slot, enum access access, uint32_t gates, uint32_t units,
+                              uint32_t width)
+{
+    struct tensor *x = &f->call.view[slot];
+    *x = (struct tensor){ .rank = 3, .count = { gates, units, width }, .dtype = f->real, .layout = LAYOUT_GATES };
+    struct memory *m = &f->memory[slot];
+    m->elements = (units + CELL_TILE - 1) / CELL_TILE * CELL_TILE * (size_t)gates * width;
+    m->data = calloc(m->elements, 8);
+    m->in_view = malloc(m->elements);
+    memset(m->in_view, 1, m->elements);
+    x->at = m->data;
+    f->op.view[slot].access = access;
 }
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct rnn_case {
     struct plan plan;
     struct group group;
     struct comm *comm;                      /* NULL: one rank */
+    enum division division;                 /* of steps over a team */
     struct work work[2];                    /* of the last forward and backward, all chunks and threads */
 };
 
@@ -88,13 +89,13 @@ static void add_slots(struct rnn_case *c)
     SLOT(RNN_DY, true, true, NONE, READ, T, B, K);
     SLOT(RNN_DHN, false, false, NONE, READ, B, own);
     SLOT(RNN_DH0, false, false, NONE, WRITE, B, own);
-    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2, B, W);
+    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2 + (c->shape.lengths ? 2 * G : 0), B, W);
     if (H) {
         SLOT(RNN_W, false, false, READ, READ, H, U, K);
         c->w_dense = c->slot[RNN_W];
         SLOT(RNN_W, false, false, READ, READ, (uint32_t)panels(K), H * U, PANEL);
         c->w_columns = c->slot[RNN_W];
-        SLOT(RNN_W, false, false, READ, READ, H, (uint32_t)panels(U) * PANEL, K);
+        SLOT(RNN_W, false, false, READ, READ, H, (U + CELL_TILE - 1) / CELL_TILE * CELL_TILE, K);
         c->slot[RNN_W].count[1] = U;
     }
     if (H && c->shape.bias)
@@ -184,9 +185,8 @@ static void pack_weights(struct rnn_case *c)
     for (uint32_t g = 0; d->rank && g < d->count[0]; g++)
         for (uint32_t u = 0; u < d->count[1]; u++)
             for (uint32_t k = 0; k < d->count[2]; k++) {
-                size_t panel = g * panels(d->count[1]) + u / PANEL;
-                set(&element, (uint32_t)((panel * d->count[2] + k) * PANEL + u % PANEL), 0, 0, 0,
-                    get(d, g, u, k, 0));
+                size_t line = (u / CELL_TILE * d->count[2] + k) * d->count[0] + g;
+                set(&element, (uint32_t)(line * CELL_TILE + u % CELL_TILE), 0, 0, 0, get(d, g, u, k, 0));
                 set(&c->w_columns, k / PANEL, g * d->count[1] + u, k % PANEL, 0, get(d, g, u, k, 0));
             }
 }
@@ -353,12 +353,17 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
     bool is_double = c->isa->real == DTYPE_F64;
     kernel *forward = is_double ? kernel_rnn_f64 : kernel_rnn;
     kernel *backward = is_double ? kernel_rnn_back_f64 : kernel_rnn_back;
+    struct barrier barrier;
+    c->plan.config.mode = keeps ? MODE_TRAIN : MODE_INFER;
     c->work[back] = (struct work){ 0, 0 };
     for (int i = 0; i < chunks; i++) {
         struct op op;
         struct call call;
         struct team_call t = { .call = &call, .kernel = back ? backward : forward, .team = 1 };
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
+        call.barrier = &barrier;
+        call.division = c->division;
+        barrier_init(&barrier, members ? team_size(members) : 1);
         memset(c->slot[RNN_SCRATCH].memory, 0xff, c->slot[RNN_SCRATCH].bytes);
         if (members) {
             t.team = team_size(members);

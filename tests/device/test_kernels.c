@@ -5,15 +5,17 @@
 
 /* ---- the product itself ---------------------------------------------------------------- */
 
-struct product_case { struct product p; float *a, *b, *c, *bias; size_t c_size; };
+struct product_case { struct product p; float *a, *b, *c, *bias; size_t c_size, end[3]; };
 
 static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
 {
+    bool strips = rng_below(rng, 3) == 0;
     size_t m = 1 + rng_below(rng, 120), n = 1 + rng_below(rng, 100);
     size_t depth = rng_below(rng, 20) ? rng_below(rng, 600) : 0;
     size_t a_row = transposed ? 1 : depth + rng_below(rng, 3), a_col = transposed ? m + rng_below(rng, 3) : 1;
     size_t b_row = packed ? PANEL : n + rng_below(rng, 3), b_panel = packed ? (depth + 1) * PANEL : PANEL;
-    size_t c_row = n + rng_below(rng, 3), a_size = m * a_row + depth * a_col + 1;
+    size_t a_strip = strips ? STRIP * a_row + depth * a_col + rng_below(rng, 3) : 0;
+    size_t c_row = n + rng_below(rng, 3), a_size = m * a_row + depth * a_col + 1 + (m / STRIP + 1) * a_strip;
     size_t b_size = packed ? panels(n) * b_panel : depth * b_row + 1;
     *k = (struct product_case){ .c_size = m * c_row };
     k->a = malloc(a_size * sizeof(float));
@@ -25,17 +27,25 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     k->bias = malloc(n * sizeof(float));
     for (size_t i = 0; i < n; i++) k->bias[i] = 2 * rng_uniform(rng) - 1;
     k->p = (struct product){
-        .m = m, .n = n, .k = depth, .a = k->a, .a_row = a_row, .a_col = a_col,
+        .m = m, .n = n, .k = depth, .a = k->a, .a_row = a_row, .a_col = a_col, .a_strip = a_strip,
         .b = k->b, .b_row = b_row, .b_panel = b_panel, .c = k->c, .c_row = c_row,
         .bias = rng_below(rng, 2) ? k->bias : NULL, .start = (enum start)rng_below(rng, 3),
         .wanted = rng_below(rng, 2) ? k->a : NULL, .wanted_bytes = a_size * sizeof(float),
+        .wanted_row = rng_below(rng, 2) * 4 * a_row,
     };
+    if (k->p.start != ZERO_THEN_ADD || rng_below(rng, 2))
+        return;
+    k->p.end = k->end;
+    k->p.chains = 3;
+    k->end[0] = rng_below(rng, (uint32_t)depth + 1);
+    k->end[1] = k->end[0] + rng_below(rng, (uint32_t)(depth - k->end[0]) + 1);
+    k->end[2] = depth;
 }
 
 static void check_products(const struct cpu_isa *isa)
 {
     struct rng rng = rng_new(7, 7);
-    for (int i = 0; i < 120 / SLOWER; i++) {
+    for (int i = 0; i < 240 / SLOWER; i++) {
         struct product_case k;
         product_new(&k, &rng, i % 2, i / 2 % 2);
         float *found = malloc(k.c_size * sizeof(float));
@@ -48,6 +58,25 @@ static void check_products(const struct cpu_isa *isa)
               p.m, p.n, p.k);
         free(k.a); free(k.b); free(k.c); free(k.bias); free(found);
     }
+}
+
+/* ---- rows that count ------------------------------------------------------------------- */
+
+static bool lasts_in(const struct fixture *f, int lengths, size_t t, size_t b)
+{
+    return !f->call.view[lengths].at || (double)t < value(f, lengths, b, 0, 0, 0);
+}
+
+/* Lengths, or none; returns how many rows count. */
+static double choose_lengths(struct fixture *f, int lengths, uint32_t T, uint32_t B)
+{
+    double rows = 0;
+    if (random_size(f, 0, 1))
+        make_integers(f, lengths, 1, SIZES(B), T + 1, false);
+    for (uint32_t t = 0; t < T; t++)
+        for (uint32_t b = 0; b < B; b++)
+            rows += lasts_in(f, lengths, t, b);
+    return rows;
 }
 
 /* ---- gemm and gemm_dx ------------------------------------------------------------------ */
@@ -64,7 +93,7 @@ static struct fixture *build_gemm(uint64_t seed, enum dtype real)
     if (random_size(f, 0, 2))
         make(f, GEMM_BIAS, real, READ, gated ? 2 : 1, gated ? SIZES(G, U) : SIZES(U));
     make(f, GEMM_Y, real, WRITE, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
-    f->flops = 2.0 * T * B * G * U * K;
+    f->flops = 2 * choose_lengths(f, GEMM_LENGTHS, T, B) * G * U * K;
     return f;
 }
 
@@ -89,6 +118,7 @@ static void plain_gemm(struct fixture *f)
                                                             : value(f, GEMM_BIAS, n, 0, 0, 0);
                 for (size_t k = 0; k < K; k++)
                     sum += value(f, GEMM_X, t, b, k, 0) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
+                sum = lasts_in(f, GEMM_LENGTHS, t, b) ? sum : 0;
                 set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), sum);
             }
 }
@@ -103,7 +133,7 @@ static struct fixture *build_gemm_dx(uint64_t seed, enum dtype real)
     make(f, GEMM_DX_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
     make_columns(f, GEMM_DX_W, READ, gated, G, U, K);
     make(f, GEMM_DX_DX, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
-    f->flops = 2.0 * T * B * G * U * K;
+    f->flops = 2 * choose_lengths(f, GEMM_DX_LENGTHS, T, B) * G * U * K;
     return f;
 }
 
@@ -116,7 +146,7 @@ static void plain_gemm_dx(struct fixture *f)
         for (size_t b = 0; b < dx->count[1]; b++)
             for (size_t k = 0; k < dx->count[2]; k++) {
                 double sum = adds ? value(f, GEMM_DX_DX, t, b, k, 0) : 0;
-                for (size_t n = 0; n < N; n++)
+                for (size_t n = 0; n < N && lasts_in(f, GEMM_DX_LENGTHS, t, b); n++)
                     sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) *
                            get(f, GEMM_DX_W, column_at(n, k, N));
                 set(f, GEMM_DX_DX, at4(f, GEMM_DX_DX, t, b, k, 0), sum);
@@ -151,7 +181,7 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
 {
     struct fixture *f = fixture_new(OP_GEMM_DW, seed, real);
     uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 3), S, B;
-    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, 100);
+    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, random_size(f, 0, 3) ? 100 : 3);
     choose_shards(f, T, &S, &B);
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
@@ -161,7 +191,7 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
     make(f, GEMM_DW_X, real, READ, 3, SIZES(T, B, K));
     make(f, GEMM_DW_DW, real, ADD, gated ? 4 : 3, gated ? SIZES(S, G, U, K) : SIZES(S, U, K));
     set_origins(f, GEMM_DW_DY, GEMM_DW_DW, S, B);
-    f->flops = 2.0 * T * B * G * U * K;
+    f->flops = 2 * choose_lengths(f, GEMM_DW_LENGTHS, T, B) * G * U * K;
     if (!f->op.shift)
         return f;
     make(f, GEMM_DW_INIT, real, READ, 2, SIZES(B, K));
@@ -169,12 +199,6 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
         make(f, GEMM_DW_RESET, DTYPE_U8, READ, 2, SIZES(T, B));
         EACH(f, GEMM_DW_RESET)
             set(f, GEMM_DW_RESET, at4(f, GEMM_DW_RESET, i, j, k, l), random_size(f, 0, 4) == 0);
-    }
-    if (random_size(f, 0, 1)) {
-        make_integers(f, GEMM_DW_LENGTHS, 1, SIZES(B), T + 1, false);
-        EACH(f, GEMM_DW_DY)                         /* rows that have ended have no gradient */
-            if ((double)i >= value(f, GEMM_DW_LENGTHS, j, 0, 0, 0))
-                set(f, GEMM_DW_DY, at4(f, GEMM_DW_DY, i, j, k, l), 0);
     }
     return f;
 }
@@ -216,7 +240,7 @@ static void plain_gemm_dw(struct fixture *f)
         double sum = value(f, GEMM_DW_DW, i, j, k, l);
         for (size_t t = 0; t < dy->count[0]; t++)
             for (size_t b = 0; b < dy->count[1]; b++)
-                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == i)
+                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == i && lasts_in(f, GEMM_DW_LENGTHS, t, b))
                     sum += get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)) * plain_x(f, t, b, column);
         set(f, GEMM_DW_DW, at4(f, GEMM_DW_DW, i, j, k, l), sum);
     }
@@ -231,16 +255,22 @@ static struct fixture *build_sum_rows(uint64_t seed, enum dtype real)
     bool gated = random_size(f, 0, 1);
     make(f, SUM_ROWS_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
     make(f, SUM_ROWS_SUM, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
+    if (random_size(f, 0, 1))
+        make(f, SUM_ROWS_TWIN, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
     set_origins(f, SUM_ROWS_DY, SUM_ROWS_SUM, S, B);
+    choose_lengths(f, SUM_ROWS_LENGTHS, T, B);
     return f;
 }
 
 static void plain_sum_rows(struct fixture *f)
 {
-    EACH(f, SUM_ROWS_DY) {
-        size_t s = shard_of(f, SUM_ROWS_DY, SUM_ROWS_SUM, j), at = at4(f, SUM_ROWS_SUM, s, k, l, 0);
-        set(f, SUM_ROWS_SUM, at, get(f, SUM_ROWS_SUM, at) + value(f, SUM_ROWS_DY, i, j, k, l));
-    }
+    EACH(f, SUM_ROWS_DY)
+        for (int slot = SUM_ROWS_SUM; slot <= SUM_ROWS_TWIN && lasts_in(f, SUM_ROWS_LENGTHS, i, j); slot++) {
+            if (!f->call.view[slot].at)
+                continue;
+            size_t at = at4(f, slot, shard_of(f, SUM_ROWS_DY, SUM_ROWS_SUM, j), k, l, 0);
+            set(f, slot, at, get(f, slot, at) + value(f, SUM_ROWS_DY, i, j, k, l));
+        }
 }
 
 /* ---- embed ----------------------------------------------------------------------------- */
@@ -306,7 +336,7 @@ static float contract_element(const struct fixture *f, float sum, size_t shard, 
         bool any = false;
         for (uint32_t t = first; t < T && t < first + q; t++)
             for (uint32_t b = 0; b < dy->count[1]; b++)
-                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == shard) {
+                if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == shard && lasts_in(f, GEMM_DW_LENGTHS, t, b)) {
                     any = true;
                     leaf = fmaf((float)get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)),
                                 (float)plain_x(f, t, b, column), leaf);

@@ -18,6 +18,8 @@ static struct fixture *build_dropout(uint64_t seed, enum dtype real)
     make(f, DROPOUT_Y, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
     for (int axis = 0; axis < 3; axis++)
         f->call.view[DROPOUT_X].origin[axis] = random_size(f, 0, 9);
+    if (seed % 3 == 0)
+        make_integers(f, DROPOUT_LENGTHS, 1, SIZES(B), 10 + T, false);
     return f;
 }
 
@@ -32,7 +34,8 @@ static void plain_dropout(struct fixture *f)
         uint32_t row = origin[1] + (uint32_t)j, step = origin[0] + (uint32_t)i;
         philox(key, (uint32_t[]){ unit / 4, row, step, (uint32_t)run[1] }, word);
         bool kept = philox_unit(word[unit % 4]) >= f->op.probability;
-        double y = kept ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
+        bool ended = f->call.view[DROPOUT_LENGTHS].at && step >= value(f, DROPOUT_LENGTHS, j, 0, 0, 0);
+        double y = kept && !ended ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
         size_t at = at4(f, DROPOUT_Y, i, j, k, l);
         set(f, DROPOUT_Y, at, f->op.view[DROPOUT_Y].access == ADD ? get(f, DROPOUT_Y, at) + y : y);
     }
@@ -136,10 +139,13 @@ static struct fixture *build_pack(uint64_t seed, enum dtype real)
     bool gated = random_size(f, 0, 1);
     uint32_t G = gated ? random_size(f, 1, 4) : 1, U = random_size(f, 1, 100), K = random_size(f, 1, 40);
     make(f, PACK_FROM, real, READ, gated ? 3 : 2, gated ? SIZES(G, U, K) : SIZES(U, K));
-    if (random_size(f, 0, 1))
+    uint32_t layout = random_size(f, 0, gated ? 2 : 1);
+    if (layout == 0)
         make_panels(f, PACK_TO, WRITE, G, U, K);
-    else
+    else if (layout == 1)
         make_columns(f, PACK_TO, WRITE, gated, G, U, K);
+    else
+        make_gates(f, PACK_TO, WRITE, G, U, K);
     for (size_t i = 0; i < f->memory[PACK_TO].elements; i++)
         set(f, PACK_TO, i, NAN);
     return f;
@@ -148,13 +154,15 @@ static struct fixture *build_pack(uint64_t seed, enum dtype real)
 static void plain_pack(struct fixture *f)
 {
     const struct tensor *from = &f->call.view[PACK_FROM];
-    bool gated = from->rank == 3, in_columns = f->call.view[PACK_TO].layout == LAYOUT_COLUMNS;
+    bool gated = from->rank == 3;
+    enum layout layout = f->call.view[PACK_TO].layout;
     size_t G = gated ? from->count[0] : 1, U = from->count[from->rank - 2], K = from->count[from->rank - 1];
     memset(f->memory[PACK_TO].data, 0, f->memory[PACK_TO].elements * sizeof(double));
     for (size_t g = 0; g < G; g++)
         for (size_t u = 0; u < U; u++)
             for (size_t k = 0; k < K; k++)
-                set(f, PACK_TO, in_columns ? column_at(g * U + u, k, G * U) : panel_at(g, u, k, U, K),
+                set(f, PACK_TO, layout == LAYOUT_COLUMNS ? column_at(g * U + u, k, G * U) :
+                                layout == LAYOUT_GATES ? gate_at(g, u, k, G, K) : panel_at(g, u, k, U, K),
                     gated ? value(f, PACK_FROM, g, u, k, 0) : value(f, PACK_FROM, u, k, 0, 0));
 }
 

@@ -1,7 +1,7 @@
 /* The passes with arithmetic: a 2-layer language model with tied embedding, ragged, with dropout, cut along
- * batch, layer and hidden in every product up to 2x2x2 with 1, 3 and 6 chunks. The gradients equal the
- * serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for layer cuts and
- * chunks, and for batch cuts whose shards are the serial run's shards too. */
+ * batch, layer and hidden in every product up to 2x2x2 with 1, 3 and 6 chunks and with checkpoints. The
+ * gradients equal the serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for
+ * layer cuts and chunks, and for batch cuts whose shards are the serial run's shards too. */
 #include "check.h"
 #include "plan/mesh.h"
 
@@ -29,8 +29,8 @@ static void check_against(const struct mesh_run *serial, const unroll_model *m, 
     struct mesh_run run;
     size_t different = 0;
     char what[128];
-    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d lanes %d shards %u %s", name, c.mesh[M_BATCH], c.mesh[M_LAYER],
-             c.mesh[M_HIDDEN], c.chunks, c.lanes, c.shards, isa->name);
+    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d lanes %d checkpoints %u shards %u %s", name, c.mesh[M_BATCH],
+             c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.lanes, c.checkpoint, c.shards, isa->name);
     unroll_status status = mesh_open(m, c, isa, threads, &run);
     if (status == UNROLL_OK)
         status = mesh_gradients(&run);
@@ -52,12 +52,13 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
         status = mesh_gradients(&serial);
     if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
         return;
-    static const int chunks[] = { 1, 3, 6 };
+    static const struct { int chunks; uint32_t checkpoint; } ways[] = { { 1, 0 }, { 3, 0 }, { 6, 0 }, { 1, 3 } };
     for (int mesh = 0; mesh < 8; mesh++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 4; i++) {
             int batch = 1 + (mesh & 1), layer = 1 + (mesh >> 1 & 1), hidden = 1 + (mesh >> 2 & 1);
             bool same_bits = batch == 1 && hidden == 1;
-            struct plan_config c = mesh_config(12, batch, layer, hidden, chunks[i], real);
+            struct plan_config c = mesh_config(12, batch, layer, hidden, ways[i].chunks, real);
+            c.checkpoint = ways[i].checkpoint;
             check_against(&serial, m, c, isa, 1, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
             c.lanes = 2;
             if (mesh == 0 || mesh == 2)

@@ -76,6 +76,7 @@ static void check_meshes(const unroll_model *m, const char *name)
                     for (int lanes = 1; lanes <= 3; lanes++) {
                         struct plan_config c = config_of(batch, layer, hidden, chunks);
                         c.lanes = lanes;
+                        c.checkpoint = chunks == 6 ? 2 : 0;
                         int ranks = lower_all(m, c, plans);
                         CHECK(ranks, "%s %dx%dx%d chunks %d: %s", name, batch, layer, hidden, chunks,
                               unroll_last_error());
@@ -147,10 +148,11 @@ static void check_lost_message(const unroll_model *m)
 }
 
 /* Removes each operation whose result another one reads: the check of reads must notice. */
-static void check_lost_operations(const unroll_model *m)
+static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
 {
     struct plan *p;
     struct plan_config c = config_of(1, 1, 1, 1);
+    c.checkpoint = checkpoint;
     CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
     int ops = p->ops, tried = 0, noticed = 0;
     plan_free(p);
@@ -213,8 +215,45 @@ static void check_refusals(const unroll_model *m)
     c.shards = 3;
     check_refused(m, c, UNROLL_UNSUPPORTED, "shards");
     unroll_model *projected = new_model("lstm", 2, 0, 0, 5);
+    c = config_of(1, 1, 1, 1);
+    c.T = 4096;
+    c.checkpoint = 63;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "--checkpoint-time 64 or more");
     check_refused(projected, config_of(1, 1, 2, 1), UNROLL_UNSUPPORTED, "projects");
     unroll_model_free(projected);
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------- */
+
+static uint64_t step_bytes(const unroll_model *m, uint32_t T, uint32_t checkpoint)
+{
+    struct plan *p;
+    struct plan_config c = config_of(1, 1, 1, 1);
+    c.T = T;
+    c.checkpoint = checkpoint;
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "T = %u: %s", T, unroll_last_error()))
+        return 0;
+    uint64_t bytes = p->segment_bytes[SEG_STEP];
+    plan_free(p);
+    return bytes;
+}
+
+/* From 64 to 4096 steps: 64 times the activations without checkpoints, 8 times with one every sqrt(T) steps. Of a
+ * bidirectional stack the outputs of layers and their gradients stay, as docs/plan.md says. */
+static void check_growth(void)
+{
+    unroll_model *one = new_model("lstm", 3, 0, 0, 0), *both = new_model("lstm", 3, 1, 0, 0);
+    for (uint32_t T = 64; T < 4096; T *= 4) {
+        double kept = (double)step_bytes(one, 4 * T, 0) / (double)step_bytes(one, T, 0);
+        double grows = (double)step_bytes(one, 4 * T, CHECKPOINT_AUTO) / (double)step_bytes(one, T, CHECKPOINT_AUTO);
+        CHECK(kept > 3.9 && grows < 2.1, "T = %u to %u: activations grow %.2f times, with checkpoints %.2f", T, 4 * T,
+              kept, grows);
+    }
+    double part = (double)step_bytes(both, 4096, CHECKPOINT_AUTO) / (double)step_bytes(both, 4096, 0);
+    CHECK(part < 0.4, "two directions keep %.2f of the activations of 4096 steps", part);
+    CHECK(step_bytes(one, 12, 12) == step_bytes(one, 12, 0), "one segment is all");
+    unroll_model_free(both);
+    unroll_model_free(one);
 }
 
 /* Parameters lie at the same offsets in every plan of a model. */
@@ -253,7 +292,9 @@ int main(void)
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
     check_lost_message(m);
-    check_lost_operations(m);
+    check_lost_operations(m, 0);
+    check_lost_operations(m, 4);
+    check_growth();
     check_races(m);
     check_refusals(m);
     check_offsets(m);

@@ -14,6 +14,37 @@ static void refuse_config(unroll_model *m, unroll_session_config c, unroll_statu
     CHECK(!s && memory_live() == live, "line %d: a refused session leaves nothing", line);
 }
 
+/* Sessions of a model share the packed copies. */
+static void check_one_type_of_weights(void)
+{
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
+    c.weights = "bf16";
+    unroll_session *s = open_with(m, c);
+    unroll_session *same = open_with(m, c);
+    c.weights = "int8";
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
+    refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
+    unroll_session_free(same);
+    unroll_session_free(s);
+    unroll_session_free(open_with(m, c));
+    unroll_model_free(m);
+}
+
+/* Sums of int8 must fit. */
+static void check_wide_int8(void)
+{
+    unroll_spec spec = vectors_spec();
+    spec.input = 131065;
+    unroll_model *m = new_model(spec);
+    unroll_session_config c = config_of(UNROLL_INFER, 1, 1);
+    c.weights = "int8";
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "may overflow", __LINE__);
+    c.weights = "bf16";
+    unroll_session_free(open_with(m, c));
+    unroll_model_free(m);
+}
+
 static void check_refused_configs(void)
 {
     unroll_model *m = new_model(vectors_spec());
@@ -38,7 +69,11 @@ static void check_refused_configs(void)
     REFUSED_WITH(chunks, 0, UNROLL_USAGE, "chunks = 0");
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
+    REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
     REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
+    REFUSED_WITH(weights, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
+    REFUSED_WITH(weights, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
+    REFUSED_WITH(weights, "int8", UNROLL_UNSUPPORTED, "fp32 weights alone");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "no optimizer 'newton'");
     REFUSED_WITH(optimizer, NULL, UNROLL_USAGE, "no optimizer ''");
 #undef REFUSED_WITH
@@ -46,10 +81,21 @@ static void check_refused_configs(void)
     c.double_precision = 1;
     c.isa = "avx2";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
+    c = config_of(UNROLL_TRAIN, 65, ROWS);
+    c.checkpoint_time = 1;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "more than 64 segments", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
     c.carry = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);
+    c.weights = "int8";
+    c.carry = 0;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "fp32 weights alone", __LINE__);
+    c.mode = UNROLL_EVAL;
+    c.double_precision = 1;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "single precision", __LINE__);
     unroll_model_free(m);
+    check_one_type_of_weights();
+    check_wide_int8();
     unroll_spec bare = vectors_spec();
     bare.loss = UNROLL_LOSS_NONE;
     m = new_model(bare);

@@ -101,7 +101,7 @@ static bool open_vector(struct vector *v, const char *path, const char *isa)
     v->config.rows = (int)number(v, "B");
     v->config.lengths = 1;
     v->config.input_gradient = !v->spec.tokens;
-    v->config.chunks = v->config.steps > 3 ? 2 : 1;
+    v->config.checkpoint_time = (v->config.steps + 1) / 2;      /* two chunks, the first done again */
     v->config.threads = 2;
     v->config.double_precision = !isa;
     v->config.isa = isa;

@@ -1,23 +1,26 @@
 /* sigmoid, tanh, exp and log for every V of 32-bit floats, written once on the basic operations, so
  * that all instruction sets give the same bits (compile with -ffp-contract=off). Besides the
- * operations of v_derived.h a V of floats gives four for this file:
+ * operations of v_derived.h a V of floats gives six for this file:
+ *     v_fnma(a, b, c)                 c - a b, rounded once
  *     v_select_less(a, b, yes, no)    yes where a < b, otherwise no
  *     v_exponent_of_low_bits(t)       the bits of t shifted left by 23: 2^(low 8 bits - 127)
  *     v_low_bits_of_exponent(a)       for a >= 0: 2^23 + the 8 bits of a's exponent
  *     v_mantissa(a)                   the fraction bits of a with exponent 0: in [1, 2)
+ *     v_bits_from(bits, a)            the number whose bits are `bits` minus those of a
  *
- * sigmoid, tanh and exp rest on e^x = s (1 + q) with s = 2^n, n = round(x / ln 2), r = x - n ln 2,
- * q = e^r - 1:
- *     q = r + r^2 P(r), P of degree 4 interpolated at Chebyshev nodes on |r| <= ln 2 / 2
- *     (tools/fit_expm1.py), relative error of q 2.5e-8.
- * Having q beside s gives e^x - 1 = s q + (s - 1) without cancellation, hence a tanh that is
- * relatively accurate near 0. log takes x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
- *     log(1 + f) = f - f^2 / 2 + f^3 P(f), P of degree 8 interpolated at Chebyshev nodes
- *     (tools/fit_log1p.py), relative error 3.4e-9.
+ * An argument x is taken apart as n ln 2 + r with s = 2^n and n = round(x / ln 2):
+ *     exp      s (1 + q), q = e^r - 1 = r + r^2 P(r), P of degree 4, relative error of q 2.5e-8
+ *     sigmoid  1 / (1 + s E(-r)), E(m) = e^-m of degree 6, relative error 1.0e-8
+ *     tanh     of n ln 2 / 2 + r with t = tanh r = r + r^3 P(r^2), P of degree 1, relative error 5.5e-8:
+ *              ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t), where nothing cancels near 0
+ *     log      x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
+ *              log(1 + f) = f - f^2 / 2 + f^3 P(f), P of degree 8, relative error 3.4e-9
+ * The polynomials are fitted by tools/fit_expm1.py, fit_gates.py and fit_log1p.py. sigmoid and tanh do
+ * not divide: a division of 16 numbers takes 10 to 16 cycles, the operations of v_quotient 3 to 4.
  *
  * Largest errors against double precision, tested in tests/cells/check_math.c (2^-40 <= |x| <= 80
  * for the first two, all x for the others):
- *     sigmoid   8.9e-8, 2.4 ulp        exp   1.1 ulp, also where the result is denormal
+ *     sigmoid   9.2e-8, 2.5 ulp        exp   1.1 ulp, also where the result is denormal
  *     tanh      1.5e-7, 2.5 ulp        log   0.8 ulp, also of denormal numbers
  * Below -87 the sigmoid stays at 1.6e-38.
  */
@@ -53,21 +56,52 @@ CELL_CODE struct v_exponential v_exponential(V x)
     return e;
 }
 
+/* a / b for b from 2^-125 to 2^126, within 0.51 ulp where nothing is denormal. The bits of b are about
+ * log2 b in units of 2^-23, so a constant minus them is about 1 / b, here within 5.05%. A step of Newton's
+ * makes that 0.13% (2.0013 and not 2: errors on both sides), and one more 1.7e-6. What the quotient from the
+ * first leaves of a is exact but for one rounding; its share by the second leaves 2.2e-9. */
+CELL_CODE V v_quotient(V a, V b)
+{
+    V r = v_bits_from(0x7ef311c2, b);
+    r = v_mul(r, v_fnma(b, r, v_const(2.0013f)));
+    V closer = v_fma(r, v_fnma(b, r, v_const(1)), r), z = v_mul(a, r);
+    return v_fma(closer, v_fnma(b, z, a), z);
+}
+
 /* 1 / (1 + e^-x) */
 CELL_CODE V v_sigmoid(V x)
 {
-    struct v_exponential e = v_exponential(v_sub(v_const(0), v_between(-87, x, 87)));
-    V one_plus = v_add(v_fma(e.scale, e.q, e.scale), v_const(1));
-    return v_div(v_const(1), one_plus);
+    const V shift = v_const(V_SHIFT);
+    V x87 = v_between(-87, x, 87);
+    V t = v_fma(x87, v_const(-1.44269502f), shift);     /* n of -x */
+    V n = v_sub(t, shift);
+    V m = v_fma(n, v_const(0.69140625f), x87);          /* -r */
+    m = v_fma(n, v_const(0.0017409306f), m);
+
+    V p = v_fma(v_const(0.00139336498f), m, v_const(-0.00836915523f));
+    p = v_fma(p, m, v_const(0.0416664667f));
+    p = v_fma(p, m, v_const(-0.166665047f));
+    p = v_fma(p, m, v_const(0.5f));
+    p = v_fma(p, m, v_const(-1));
+    p = v_fma(p, m, v_const(1));
+    V one_plus = v_fma(v_exponent_of_low_bits(t), p, v_const(1));
+    return v_quotient(v_const(1), one_plus);
 }
 
-/* (e^2x - 1) / (e^2x + 1) */
+/* tanh 10 rounds to 1, so |n| <= 29 and ln 2 / 2 is exact enough as one float. */
 CELL_CODE V v_tanh(V x)
 {
-    V x10 = v_between(-10, x, 10);                      /* tanh 10 rounds to 1 */
-    struct v_exponential e = v_exponential(v_add(x10, x10));
-    V minus_one = v_fma(e.scale, e.q, v_sub(e.scale, v_const(1)));
-    return v_div(minus_one, v_add(minus_one, v_const(2)));
+    const V shift = v_const(V_SHIFT);
+    V x10 = v_between(-10, x, 10);
+    V t = v_fma(x10, v_const(2.88539004f), shift);      /* 2 / ln 2 */
+    V r = v_fma(v_sub(t, shift), v_const(-0.34657359f), x10);
+
+    V square = v_mul(r, r);
+    V p = v_fma(v_const(0.131106287f), square, v_const(-0.33331272f));
+    V tanh_r = v_fma(v_mul(r, square), p, r);
+    V s = v_exponent_of_low_bits(t);
+    V less = v_sub(s, v_const(1)), more = v_add(s, v_const(1));
+    return v_quotient(v_fma(more, tanh_r, less), v_fma(less, tanh_r, more));
 }
 
 /* e^x from 0 to infinity. 2^n goes in two factors, because n runs from -150 to 128. */

@@ -4,21 +4,6 @@
 #include "device/device.h"
 #include <string.h>
 
-static unroll_status choose_isa(const char *name, enum dtype real, const struct cpu_isa **chosen)
-{
-    bool in_double = real == DTYPE_F64;
-    enum isa isa = in_double ? ISA_SCALAR : isa_best();
-    if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, neon", name);
-    if (in_double && isa != ISA_SCALAR)
-        return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
-    const struct cpu_isa *found = cpu_isa_find(isa, real);
-    if (!found)
-        return fail(UNROLL_UNSUPPORTED, "this machine or this build has no '%s'", isa_name(isa));
-    *chosen = found;
-    return UNROLL_OK;
-}
-
 static unroll_status cpu_store_new(const struct plan *plan, void **store)
 {
     struct store *made;
@@ -33,7 +18,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
                                       .comm = options->comm };
     struct instance *made;
-    TRY(choose_isa(options->isa, plan->config.real, &config.isa));
+    TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
     TRY(instance_new(plan, store, &config, &made));
     *instance = made;
     return UNROLL_OK;
@@ -72,6 +57,7 @@ static void cpu_store_free(void *store)                       { store_free(store
 static void cpu_instance_free(void *instance)                 { instance_free(instance); }
 static unroll_status cpu_run(void *instance, enum part part)  { return instance_run(instance, part); }
 static void *cpu_host(void *instance, const char *buffer)     { return instance_buffer(instance, buffer); }
+static uint64_t cpu_forecast(const struct plan *plan)         { return instance_forecast(plan); }
 static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
 static const char *cpu_isa_of(const void *instance)           { return instance_isa(instance)->name; }
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
@@ -82,6 +68,6 @@ const struct device device_cpu = {
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
     .run = cpu_run,                         .host = cpu_host,
     .read = cpu_read,                       .write = cpu_write,
-    .bytes = cpu_bytes,                     .isa = cpu_isa_of,
-    .threads = cpu_threads,
+    .forecast = cpu_forecast,               .bytes = cpu_bytes,
+    .isa = cpu_isa_of,                      .threads = cpu_threads,
 };

@@ -42,8 +42,14 @@ static unroll_status kernel_dropout(const struct call *call, int me, int team, s
     const bool adds = call->op->view[DROPOUT_Y].access == ADD;
     const size_t rows = tensor_rows(x), batch = x->count[1];
     const struct range row = my_share(rows, me, team, 1);
+    const struct lasting lasting = lasting_of(x, call->view[DROPOUT_LENGTHS].at);
     struct mask mask = mask_of(call);
     for (size_t r = row.first; r < row.end; r++) {
+        if (!lasts(&lasting, r / batch, r % batch)) {
+            if (!adds)
+                memset(tensor_row(y, r), 0, tensor_width(y) * sizeof(real));
+            continue;
+        }
         mask.counter[1] = x->origin[1] + (uint32_t)(r % batch);
         mask.counter[2] = x->origin[0] + (uint32_t)(r / batch);
         drop_row(&mask, tensor_row(x, r), tensor_row(y, r), tensor_width(x), x->origin[2], adds);
@@ -51,6 +57,7 @@ static unroll_status kernel_dropout(const struct call *call, int me, int team, s
     count_slices(work, call, DROPOUT_X, row, rows);
     count_slices(work, call, DROPOUT_Y, row, rows);
     count_view(work, call, DROPOUT_RUN, me);
+    count_view(work, call, DROPOUT_LENGTHS, me);
     return UNROLL_OK;
 }
 
@@ -142,23 +149,34 @@ static unroll_status kernel_norm(const struct call *call, int me, int team, stru
 
 /* ---- pack ------------------------------------------------------------------------------ */
 
+/* The cells of one unit, `distance` apart; row NULL: there is none. */
+static void pack_unit(const struct call *call, enum dtype dtype, void *to, size_t distance, const void *row,
+                      size_t width)
+{
+    bool narrow = dtype == DTYPE_BF16 || dtype == DTYPE_I8;
+    if (narrow && row)
+        call->isa->pack_narrow(dtype, to, distance, row, width);
+    else
+        for (size_t i = 0; i < cells_of(dtype, width); i++)
+            ((real *)to)[i * distance] = row ? ((const real *)row)[i] : 0;
+}
+
 /* [(G), U, K] dense to panels of units (plan.h). */
 static void pack_panels(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = panels(units);
     const size_t rows = tensor_rows(from), all = rows / units * in_gate;
+    const enum dtype dtype = call->view[PACK_TO].dtype;
     const struct range panel = my_share(all, me, team, 1);
     size_t done = 0;
     for (size_t p = panel.first; p < panel.end; p++) {
         size_t gate = p / in_gate, unit = p % in_gate * PANEL;
         size_t n = units - unit < PANEL ? units - unit : PANEL;
-        real *to = (real *)call->view[PACK_TO].at + p * width * PANEL;
-        for (size_t u = 0; u < PANEL; u++) {
-            const real *row = u < n ? tensor_row(from, gate * units + unit + u) : NULL;
-            for (size_t k = 0; k < width; k++)
-                to[k * PANEL + u] = row ? row[k] : 0;
-        }
+        char *to = (char *)call->view[PACK_TO].at + p * panel_bytes(dtype, width);
+        for (size_t u = 0; u < PANEL; u++)
+            pack_unit(call, dtype, to + u * cell_bytes(dtype), PANEL,
+                      u < n ? tensor_row(from, gate * units + unit + u) : NULL, width);
         done += n;
     }
     count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);
@@ -183,10 +201,54 @@ static void pack_columns(const struct call *call, int me, int team, struct work 
     count_slices(work, call, PACK_TO, column, width);
 }
 
+/* The row of a lane of a tile; NULL: a unit that is not there. */
+static const real *lane_row(const struct tensor *from, size_t tile, size_t lane)
+{
+    size_t units = from->count[1], gate = lane / CELL_TILE, unit = tile * CELL_TILE + lane % CELL_TILE;
+    return unit < units ? tensor_row(from, gate * units + unit) : NULL;
+}
+
+/* A tile of all gates side by side, by blocks of k that stay near while their lines fill. */
+static void pack_tile(const struct tensor *from, size_t tile, real *to)
+{
+    enum { BLOCK = 64 };
+    const size_t lanes = from->count[0] * CELL_TILE, width = from->count[2];
+    for (size_t k = 0; k < width; k += BLOCK)
+        for (size_t lane = 0; lane < lanes; lane++) {
+            const real *row = lane_row(from, tile, lane);
+            for (size_t i = k; i < width && i < k + BLOCK; i++)
+                to[i * lanes + lane] = row ? row[i] : 0;
+        }
+}
+
+/* Likewise to tiles of units. */
+static void pack_gates(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *from = &call->view[PACK_FROM];
+    const size_t units = from->count[1], width = from->count[2], lanes = from->count[0] * CELL_TILE;
+    const enum dtype dtype = call->view[PACK_TO].dtype;
+    const size_t bytes = cells_of(dtype, width) * lanes * cell_bytes(dtype);
+    const struct range tile = my_share((units + CELL_TILE - 1) / CELL_TILE, me, team, 1);
+    for (size_t n = tile.first; n < tile.end; n++) {
+        char *to = (char *)call->view[PACK_TO].at + n * bytes;
+        if (dtype == from->dtype)
+            pack_tile(from, n, (real *)(void *)to);
+        else
+            for (size_t lane = 0; lane < lanes; lane++)
+                pack_unit(call, dtype, to + lane * cell_bytes(dtype), lanes, lane_row(from, n, lane), width);
+    }
+    size_t end = tile.end * CELL_TILE < units ? tile.end * CELL_TILE : units;
+    struct range taken = { tile.first * CELL_TILE < end ? tile.first * CELL_TILE : end, end };
+    count_slices(work, call, PACK_FROM, taken, units);
+    count_slices(work, call, PACK_TO, taken, units);
+}
+
 static unroll_status kernel_pack(const struct call *call, int me, int team, struct work *work)
 {
     if (call->view[PACK_TO].layout == LAYOUT_COLUMNS)
         pack_columns(call, me, team, work);
+    else if (call->view[PACK_TO].layout == LAYOUT_GATES)
+        pack_gates(call, me, team, work);
     else
         pack_panels(call, me, team, work);
     return UNROLL_OK;

@@ -1,30 +1,6 @@
 /* gemm: y = bias + W x with W in panels, and gemm_dx: dx = dy W with W in columns, for many rows x or dy.
  * They divide and walk; the arithmetic is the ISA's product. Gradients of weights: gemm_dw.h. */
 
-/* The axes T and B of a tensor as one list of rows. */
-struct steps {
-    real  *at;
-    size_t t, b, batch;
-};
-
-static struct steps steps_of(const struct tensor *x)
-{
-    return (struct steps){ x->at, x->stride[0], x->stride[1], x->count[1] };
-}
-
-static real *steps_at(const struct steps *s, size_t row)
-{
-    return s->at + row / s->batch * s->t + row % s->batch * s->b;
-}
-
-/* How many rows from `row` on, before end, lie at equal distances in both. */
-static size_t steps_even(const struct steps *s, const struct steps *other, size_t row, size_t end)
-{
-    bool even = s->t == s->batch * s->b && other->t == other->batch * other->b;
-    size_t to_next_step = s->batch - row % s->batch;
-    return even || end - row < to_next_step ? end - row : to_next_step;
-}
-
 /* Of a tensor [.., (G), U]: gates, units, and the distance of gates. `leading` axes come before. */
 struct gates { size_t count, units, stride; };
 
@@ -39,7 +15,9 @@ static struct gates gates_of(const struct tensor *x, int leading)
 
 struct gemm {
     struct steps x, y;
-    const real *w, *bias;
+    const char *w;
+    enum dtype type;                                        /* of w */
+    const real *bias;
     size_t k, gates, units, y_gate, bias_gate, panels;      /* panels of one gate */
 };
 
@@ -52,9 +30,9 @@ static struct gemm gemm_of(const struct call *call)
     if (g.units % PANEL == 0 && g.stride == g.units && bias_gate == g.units)
         g = (struct gates){ 1, g.count * g.units, g.count * g.units };
     return (struct gemm){
-        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .bias = bias->at,
-        .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride, .bias_gate = bias_gate,
-        .panels = panels(g.units),
+        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .type = call->view[GEMM_W].dtype,
+        .bias = bias->at, .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride,
+        .bias_gate = bias_gate, .panels = panels(g.units),
     };
 }
 
@@ -66,20 +44,46 @@ static size_t columns_in(const struct gemm *g, struct range panel)
     return (panel.end - panel.first) * PANEL - gate_ends * missing;
 }
 
-/* Rows at even distances by panels of one gate. */
-static void gemm_run(const struct call *call, const struct gemm *g, size_t row, size_t rows,
-                     struct range panel)
+/* Rows of the operand at even distances. */
+struct gemm_rows { const void *at; size_t distance, first, count; };
+
+/* They by panels of one gate. */
+static void gemm_run(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
-    size_t columns = columns_in(g, panel);
-    real *y = steps_at(&g->y, row) + gate * g->y_gate + unit;
-    call->isa->product(&(struct product){
-        .m = rows, .n = columns, .k = g->k,
-        .a = steps_at(&g->x, row), .a_row = g->x.b, .a_col = 1,
-        .b = g->w + panel.first * g->k * PANEL, .b_row = PANEL, .b_panel = g->k * PANEL,
+    size_t bytes = panel_bytes(g->type, g->k);
+    real *y = steps_at(&g->y, x->first) + gate * g->y_gate + unit;
+    product_with(call->isa, g->type)(&(struct product){
+        .m = x->count, .n = columns_in(g, panel), .k = g->k,
+        .a = x->at, .a_row = x->distance, .a_col = 1,
+        .b = g->w + panel.first * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type),
         .c = y, .c_row = g->y.b, .start = ZERO,
         .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
     });
+}
+
+static void gemm_panels(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+{
+    for (size_t p = panel.first, next; p < panel.end; p = next) {
+        next = (p / g->panels + 1) * g->panels;
+        next = next < panel.end ? next : panel.end;
+        gemm_run(call, g, x, (struct range){ p, next });
+    }
+}
+
+/* With int8 weights the rows become bytes first, as many at a time as there is room for. */
+static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+{
+    uint32_t cells[OPERAND_ROOM];
+    const size_t row = operand_cells(g->k), most = OPERAND_ROOM / row;
+    struct gemm_rows bytes = { cells, row, x->first, 0 };
+    for (size_t done = 0; done < x->count; done += bytes.count) {
+        bytes.first = x->first + done;
+        bytes.count = x->count - done < most ? x->count - done : most;
+        for (size_t r = 0; r < bytes.count; r++)
+            call->isa->quantize((const real *)x->at + (done + r) * x->distance, g->k, cells + r * row);
+        gemm_panels(call, g, &bytes, panel);
+    }
 }
 
 /* So few rows at a time that they are still in the cache when the bias is in. */
@@ -89,12 +93,33 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < ROWS ? rows : ROWS;
-        for (size_t p = panel.first, next; p < panel.end; p = next) {
-            next = (p / g->panels + 1) * g->panels;
-            next = next < panel.end ? next : panel.end;
-            gemm_run(call, g, r, rows, (struct range){ p, next });
-        }
+        struct gemm_rows x = { steps_at(&g->x, r), g->x.b, r, rows };
+        if (g->type == DTYPE_I8)
+            gemm_int8(call, g, &x, panel);
+        else
+            gemm_panels(call, g, &x, panel);
     }
+}
+
+/* The rows that count of a ragged batch. */
+static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows,
+                         struct range panel)
+{
+    const real *x[GATHERED];
+    real *y[GATHERED], *to[GATHERED];
+    const size_t bytes = panel_bytes(g->type, g->k);
+    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, x, y)) > 0;)
+        for (size_t p = panel.first, next; p < panel.end; p = next) {
+            size_t gate = p / g->panels, unit = p % g->panels * PANEL;
+            next = (gate + 1) * g->panels < panel.end ? (gate + 1) * g->panels : panel.end;
+            for (size_t i = 0; i < m; i++)
+                to[i] = y[i] + gate * g->y_gate + unit;
+            product_gathered(call, &(struct product){
+                .m = m, .n = columns_in(g, (struct range){ p, next }), .k = g->k,
+                .b = g->w + p * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type), .start = ZERO,
+                .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
+            }, g->type, x, to);
+        }
 }
 
 static unroll_status kernel_gemm(const struct call *call, int me, int team, struct work *work)
@@ -102,7 +127,15 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
     const struct tensor *y = &call->view[GEMM_Y];
     const struct gemm g = gemm_of(call);
     struct portion part = my_portion((size_t)y->count[0] * y->count[1], g.gates * g.panels, 1, me, team);
-    gemm_part(call, &g, part.row, part.column);
+    struct lasting rows = lasting_of(y, call->view[GEMM_LENGTHS].at);
+    lasting_share(&rows, part.by_rows ? me : 0, part.by_rows ? team : 1);
+    const double products = (double)rows.count;
+    if (rows.lengths) {
+        gemm_lasting(call, &g, &rows, part.column);
+        clear_ended(&rows, &g.y, g.gates, g.y_gate, g.units, me, team);
+    } else {
+        gemm_part(call, &g, part.row, part.column);
+    }
 
     size_t columns = columns_in(&g, part.column);
     size_t before = columns_in(&g, (struct range){ 0, part.column.first });
@@ -113,39 +146,101 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
         count_view(work, call, GEMM_BIAS, me);
     else
         count_slices(work, call, GEMM_BIAS, part.column, part.columns);
-    work->flops += 2.0 * (double)(part.row.end - part.row.first) * (double)columns * (double)g.k;
+    count_view(work, call, GEMM_LENGTHS, me);
+    work->flops += 2 * products * (double)columns * (double)g.k;
     return UNROLL_OK;
 }
 
 /* ---- gemm_dx --------------------------------------------------------------------------- */
 
 /* Sums over the gates' units in the order of W's rows; gates side by side are one sum. */
-static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
+struct gemm_dx {
+    struct steps dy, dx;
+    struct gates g;
+    const real *w;
+    size_t sums;
+    bool adds;
+};
+
+static struct gemm_dx gemm_dx_of(const struct call *call)
 {
-    const struct tensor *w = &call->view[GEMM_DX_W], *dx_view = &call->view[GEMM_DX_DX];
-    const struct steps dy = steps_of(&call->view[GEMM_DX_DY]), dx = steps_of(dx_view);
     struct gates g = gates_of(&call->view[GEMM_DX_DY], 2);
-    const bool adds = call->op->view[GEMM_DX_DX].access == ADD;
     const size_t sums = g.count * g.units;
     if (g.stride == g.units)
         g = (struct gates){ 1, sums, sums };
+    return (struct gemm_dx){
+        .dy = steps_of(&call->view[GEMM_DX_DY]), .dx = steps_of(&call->view[GEMM_DX_DX]), .g = g,
+        .w = call->view[GEMM_DX_W].at, .sums = sums, .adds = call->op->view[GEMM_DX_DX].access == ADD,
+    };
+}
 
-    const size_t all_rows = (size_t)dx_view->count[0] * dx_view->count[1];
-    struct portion part = my_portion(all_rows, tensor_width(dx_view), PANEL, me, team);
-    size_t columns = part.column.end - part.column.first;
-    for (size_t r = part.row.first, rows; r < part.row.end && columns; r += rows) {
-        rows = steps_even(&dy, &dx, r, part.row.end);
-        for (size_t gate = 0; gate < g.count; gate++)
-            call->isa->product(&(struct product){
-                .m = rows, .n = columns, .k = g.units,
-                .a = steps_at(&dy, r) + gate * g.stride, .a_row = dy.b, .a_col = 1,
-                .b = (const real *)w->at + part.column.first * sums + gate * g.units * PANEL,
-                .b_row = PANEL, .b_panel = sums * PANEL,
-                .c = steps_at(&dx, r) + part.column.first, .c_row = dx.b,
-                .start = adds || gate ? AS_IS : ZERO,
-            });
+/* Of one gate, without its rows. */
+static struct product gemm_dx_gate(const struct gemm_dx *d, size_t gate, struct range column)
+{
+    return (struct product){
+        .n = column.end - column.first, .k = d->g.units, .a_row = d->dy.b, .a_col = 1,
+        .b = d->w + column.first * d->sums + gate * d->g.units * PANEL,
+        .b_row = PANEL, .b_panel = d->sums * PANEL,
+        .c_row = d->dx.b, .start = d->adds || gate ? AS_IS : ZERO,
+    };
+}
+
+static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row,
+                         struct range column)
+{
+    enum { ROWS = 96 };                     /* of a narrow product: they stay near over its blocks of k */
+    const bool narrow = column.end - column.first <= PANEL;
+    for (size_t r = row.first, rows; r < row.end; r += rows) {
+        rows = steps_even(&d->dy, &d->dx, r, row.end);
+        rows = narrow && rows > ROWS ? ROWS : rows;
+        for (size_t gate = 0; gate < d->g.count; gate++) {
+            struct product p = gemm_dx_gate(d, gate, column);
+            p.m = rows;
+            p.a = steps_at(&d->dy, r) + gate * d->g.stride;
+            p.c = steps_at(&d->dx, r) + column.first;
+            call->isa->product(&p);
+        }
+    }
+}
+
+/* The rows that count of a ragged batch. */
+static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, struct lasting *rows,
+                            struct range column)
+{
+    const real *dy[GATHERED];
+    real *dx[GATHERED];
+    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, dy, dx)) > 0;)
+        for (size_t gate = 0; gate < d->g.count; gate++) {
+            struct product p = gemm_dx_gate(d, gate, column);
+            p.m = m;
+            for (size_t i = 0; i < m; i++) {
+                dy[i] += gate ? d->g.stride : 0;
+                dx[i] += gate ? 0 : column.first;
+            }
+            product_gathered(call, &p, call->isa->real, dy, dx);
+        }
+}
+
+static unroll_status kernel_gemm_dx(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *dx = &call->view[GEMM_DX_DX];
+    const struct gemm_dx d = gemm_dx_of(call);
+    const size_t width = tensor_width(dx);
+    struct portion part = my_portion((size_t)dx->count[0] * dx->count[1], width, PANEL, me, team);
+    struct lasting rows = lasting_of(dx, call->view[GEMM_DX_LENGTHS].at);
+    lasting_share(&rows, part.by_rows ? me : 0, part.by_rows ? team : 1);
+    const double products = (double)rows.count * (double)(part.column.end - part.column.first);
+    if (part.column.first == part.column.end)
+        rows.count = part.row.end = 0;
+    if (rows.lengths) {
+        gemm_dx_lasting(call, &d, &rows, part.column);
+        if (!d.adds)
+            clear_ended(&rows, &d.dx, 1, 0, width, me, team);
+    } else {
+        gemm_dx_part(call, &d, part.row, part.column);
     }
     count_portion(work, call, &part, GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, me);
-    work->flops += 2.0 * (double)(part.row.end - part.row.first) * (double)columns * (double)sums;
+    count_view(work, call, GEMM_DX_LENGTHS, me);
+    work->flops += 2 * products * (double)d.sums;
     return UNROLL_OK;
 }

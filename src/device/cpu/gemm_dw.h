@@ -1,29 +1,39 @@
 /* gemm_dw: dW += dy^T x over rows of the batch and steps, in the leaves of leaves.h. x is at the step
- * or the state that enters it. Rows of a leaf are copied side by side, so the product sees plain
+ * or the state that enters it. Rows that count are copied side by side, so the product sees plain
  * matrices whatever the views, the shards, the resets and the ends of rows are. */
 
-/* A block that stays in the L2 cache: units and columns of dW, rows of a leaf. */
-enum { DW_UNITS = 96, DW_COLUMNS = 8 * PANEL, DW_ROWS = 256 };
+/* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the sums that wait there
+ * while a leaf of more rows goes by. */
+enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS * DW_COLUMNS };
 
 struct dw {
     const struct call *call;
     struct steps dy, x;
-    const int32_t *lengths;
+    struct gates gates;                     /* of dy; side by side they are one */
+    size_t dw_row, dw_gate;
+    struct lasting rows;
     const uint8_t *reset;
     const real    *init;
-    size_t reset_t, init_b, steps, origin_t;
+    size_t reset_t, init_b;
 };
 
 static struct dw dw_of(const struct call *call)
 {
-    const struct tensor *v = call->view;
+    const struct tensor *v = call->view, *dw = &v[GEMM_DW_DW];
+    const size_t row = dw->stride[dw->rank - 2], gate = dw->rank == 4 ? dw->stride[1] : 0;
+    struct gates g = gates_of(&v[GEMM_DW_DY], 2);
+    if (g.stride == g.units && (g.count == 1 || gate == g.units * row))
+        g = (struct gates){ 1, g.count * g.units, 0 };
     return (struct dw){
         .call = call, .dy = steps_of(&v[GEMM_DW_DY]), .x = steps_of(&v[GEMM_DW_X]),
-        .lengths = v[GEMM_DW_LENGTHS].at, .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
+        .gates = g, .dw_row = row, .dw_gate = gate,
+        .rows = lasting_of(&v[GEMM_DW_X], v[GEMM_DW_LENGTHS].at),
+        .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
         .reset_t = v[GEMM_DW_RESET].stride[0], .init_b = v[GEMM_DW_INIT].stride[0],
-        .steps = v[GEMM_DW_X].count[0], .origin_t = v[GEMM_DW_X].origin[0],
     };
 }
+
+/* ---- rows ------------------------------------------------------------------------------ */
 
 /* The state that enters step t of row b; NULL: zeros. */
 static const real *entering(const struct dw *d, size_t t, size_t b)
@@ -32,44 +42,51 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
         return NULL;
     bool first = t == 0;
     if (d->call->op->direction)
-        first = t == d->steps - 1 || (d->lengths && d->origin_t + t + 1 == (size_t)d->lengths[b]);
+        first = t == d->rows.steps - 1 || !lasts(&d->rows, t + 1, b);
     if (first)
         return d->init ? d->init + b * d->init_b : NULL;
     return d->x.at + (d->call->op->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
 }
 
-/* Up to DW_ROWS rows of a leaf: where they lie, and columns of their x in panels. */
+/* How many rows of a leaf count. */
+static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
+{
+    size_t n = 0;
+    if (!d->rows.lengths)
+        return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
+    for (size_t t = leaf->step.first; t < leaf->step.end; t++)
+        for (size_t b = leaf->row.first; b < leaf->row.end; b++)
+            n += lasts(&d->rows, t, b);
+    return n;
+}
+
+/* Rows that are summed together: of several whole leaves, a chain for each, or some of one leaf; and columns of
+ * their x in panels. */
 struct dw_rows {
-    size_t count;
+    size_t count, chains, end[DW_ROWS];
     const real *dy[DW_ROWS], *x[DW_ROWS];
     real panel[DW_ROWS * DW_COLUMNS];
 };
 
-static size_t leaf_size(const struct leaf *leaf)
+/* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
+static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_rows *r)
 {
-    return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
-}
-
-static void find_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct dw_rows *r)
-{
-    size_t batch = leaf->row.end - leaf->row.first, left = leaf_size(leaf) - first;
-    size_t t = leaf->step.first + first / batch, b = leaf->row.first + first % batch;
-    r->count = left < DW_ROWS ? left : DW_ROWS;
-    for (size_t i = 0; i < r->count; i++) {
-        r->dy[i] = d->dy.at + t * d->dy.t + b * d->dy.b;
-        r->x[i] = d->call->op->shift ? entering(d, t, b) : d->x.at + t * d->x.t + b * d->x.b;
-        if (++b == leaf->row.end) {
-            b = leaf->row.first;
-            t++;
+    for (; *t < leaf->step.end; ++*t, *b = leaf->row.first)
+        for (; *b < leaf->row.end; ++*b) {
+            if (!lasts(&d->rows, *t, *b))
+                continue;
+            if (r->count == DW_ROWS)
+                return true;
+            r->dy[r->count] = d->dy.at + *t * d->dy.t + *b * d->dy.b;
+            r->x[r->count++] = d->call->op->shift ? entering(d, *t, *b)
+                                                  : d->x.at + *t * d->x.t + *b * d->x.b;
         }
-    }
+    return r->count > 0;
 }
 
-static void take_rows(const struct dw *d, const struct leaf *leaf, size_t first, struct range column,
-                      struct dw_rows *r)
+static void take_columns(struct dw_rows *r, struct range column)
 {
     real *to = r->panel;
-    find_rows(d, leaf, first, r);
     for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
         size_t width = column.end - c < PANEL ? column.end - c : PANEL;
         for (size_t i = 0; i < r->count; i++)
@@ -80,52 +97,192 @@ static void take_rows(const struct dw *d, const struct leaf *leaf, size_t first,
     }
 }
 
-/* A block of dW: units that begin at number `unit` of dy's rows, and columns. A leaf that fits one block of
- * rows is summed in registers and added at once; rows of others are taken in turn, by each block anew. */
-static void dw_block(const struct dw *d, const struct leaf *leaf, struct dw_rows *r, struct range unit,
-                     struct range column, real *dw, size_t dw_row)
+/* ---- blocks of dW ---------------------------------------------------------------------- */
+
+/* The units from n on that lie side by side in dy, at most DW_UNITS. */
+static struct range next_units(const struct dw *d, size_t n, size_t end)
 {
-    real a[DW_ROWS * DW_UNITS], sum[DW_UNITS * DW_COLUMNS];
-    size_t units = unit.end - unit.first, columns = column.end - column.first, all = leaf_size(leaf);
-    bool at_once = all <= DW_ROWS;
-    for (size_t first = 0; first < all; first += DW_ROWS) {
-        if (!at_once)
-            take_rows(d, leaf, first, column, r);
-        for (size_t i = 0; i < r->count; i++)
-            copy_numbers(a + i * DW_UNITS, r->dy[i] + unit.first, units);
-        d->call->isa->product(&(struct product){
-            .m = units, .n = columns, .k = r->count, .a = a, .a_row = 1, .a_col = DW_UNITS,
-            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
-            .c = at_once ? dw : sum, .c_row = at_once ? dw_row : DW_COLUMNS,
-            .start = at_once ? ZERO_THEN_ADD : first == 0 ? ZERO : AS_IS,
-        });
-    }
-    for (size_t u = 0; u < units && !at_once; u++)
-        add_numbers(dw + u * dw_row, sum + u * DW_COLUMNS, columns);
+    size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
+    end = end < gate_end ? end : gate_end;
+    return (struct range){ n, end - n < DW_UNITS ? end : n + DW_UNITS };
 }
 
-/* This thread's part of dW [(G), U, K] of one shard, for one leaf. Gates side by side are one. */
-static void dw_leaf(const struct dw *d, const struct leaf *leaf, const struct portion *part, real *dw)
+static size_t dy_at(const struct dw *d, size_t unit)
 {
-    const struct tensor *sum = &d->call->view[GEMM_DW_DW];
-    struct gates dy = gates_of(&d->call->view[GEMM_DW_DY], 2);
-    const size_t row = sum->stride[sum->rank - 2], gate_stride = sum->rank == 4 ? sum->stride[1] : 0;
-    struct dw_rows rows;
-    if (dy.stride == dy.units && (dy.count == 1 || gate_stride == dy.units * row))
-        dy = (struct gates){ 1, dy.count * dy.units, 0 };
+    return unit / d->gates.units * d->gates.stride + unit % d->gates.units;
+}
+
+static size_t dw_at(const struct dw *d, size_t unit)
+{
+    return unit / d->gates.units * d->dw_gate + unit % d->gates.units * d->dw_row;
+}
+
+/* The rows at hand, if they fill a range of memory: which comes after them depends on the order of leaves. */
+struct dy_range { const real *low; size_t row; };
+
+static struct dy_range range_of(const struct dw_rows *r)
+{
+    const real *low = r->dy[0], *high = r->dy[0];
+    for (size_t i = 1; i < r->count; i++) {
+        low = r->dy[i] < low ? r->dy[i] : low;
+        high = r->dy[i] > high ? r->dy[i] : high;
+    }
+    size_t row = r->count > 1 ? (size_t)(high - low) / (r->count - 1) : 0;
+    return (struct dy_range){ low, (size_t)(high - low) == row * (r->count - 1) ? row : 0 };
+}
+
+/* dy's next units are asked for while these are summed; after the last ones, the first of the next rows. */
+static void ask_for_units(const struct dw *d, const struct dw_rows *r, const struct dy_range *dy,
+                          struct range unit, struct range done, bool rising, struct product *p)
+{
+    bool last = done.end >= unit.end;
+    struct range next = next_units(d, last ? unit.first : done.end, unit.end);
+    const ptrdiff_t rows = last ? rising ? (ptrdiff_t)r->count : -(ptrdiff_t)r->count : 0;
+    if (dy->row == 0)
+        return;
+    p->wanted = dy->low + rows * (ptrdiff_t)dy->row + dy_at(d, next.first);
+    p->wanted_bytes = (next.end - next.first) * sizeof(real);
+    p->wanted_row = dy->row * sizeof(real);
+}
+
+/* dy's units of the rows at hand, in strips. Where there are more units, COPIED are written, more than a strip
+ * is wide: the next row, or the room after the strip, takes what is too much. */
+enum { COPIED = 16, STRIP_NUMBERS = STRIP * DW_ROWS + COPIED };
+
+static void take_units(const struct dw_rows *r, size_t from, size_t count, real *to)
+{
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t u = 0, s = 0; u < count; u += STRIP, s += STRIP_NUMBERS)
+            if (count - u >= COPIED)
+                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, COPIED);
+            else
+                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
+}
+
+/* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
+static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
+                     enum start start, real *to, size_t to_row, bool dense)
+{
+    real a[DW_UNITS / STRIP * STRIP_NUMBERS];
+    const struct dy_range dy = range_of(r);
+    const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
+    struct range n = next_units(d, unit.first, unit.end);
+    for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
+        const size_t count = n.end - n.first, from = dy_at(d, n.first);
+        take_units(r, from, count, a);
+        struct product p = {
+            .m = count, .n = columns, .k = r->count,
+            .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP_NUMBERS,
+            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
+            .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
+            .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
+        };
+        ask_for_units(d, r, &dy, unit, n, rising, &p);
+        d->call->isa->product(&p);
+    }
+}
+
+/* A leaf of more rows than are taken at once: its sums wait beside dW until it is whole. `rows` are empty. */
+static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
+                         const struct portion *part, real *dw)
+{
+    real sum[DW_WAITING];
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
-        size_t end = part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS;
-        struct range column = { c, end };
-        if (leaf_size(leaf) <= DW_ROWS)
-            take_rows(d, leaf, 0, column, &rows);
-        for (size_t n = part->row.first, next; n < part->row.end; n = next) {
-            size_t gate = n / dy.units, unit = n % dy.units;
-            next = (gate + 1) * dy.units < part->row.end ? (gate + 1) * dy.units : part->row.end;
-            next = next - n < DW_UNITS ? next : n + DW_UNITS;
-            struct range units = { gate * dy.stride + unit, gate * dy.stride + unit + next - n };
-            dw_block(d, leaf, &rows, units, column, dw + gate * gate_stride + unit * row + c, row);
+        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        const size_t columns = column.end - column.first, row = (columns + PANEL - 1) / PANEL * PANEL;
+        const size_t units = DW_WAITING / row;
+        for (size_t n = part->row.first; n < part->row.end; n += units) {
+            struct range unit = { n, part->row.end - n < units ? part->row.end : n + units };
+            size_t t = leaf->step.first, b = leaf->row.first;
+            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, rows); start = AS_IS, rows->count = 0) {
+                take_columns(rows, column);
+                dw_units(d, rows, unit, columns, start, sum, row, true);
+            }
+            for (size_t u = unit.first; u < unit.end; u++)
+                add_numbers(dw + dw_at(d, u) + c, sum + (u - unit.first) * row, columns);
         }
     }
+}
+
+/* Whole leaves, each a chain that is added to dW at once. */
+static void dw_short_leaves(const struct dw *d, struct dw_rows *rows, const struct portion *part, real *dw)
+{
+    for (size_t c = part->column.first; c < part->column.end && rows->count; c += DW_COLUMNS) {
+        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        take_columns(rows, column);
+        dw_units(d, rows, part->row, column.end - column.first, ZERO_THEN_ADD, dw + c, d->dw_row, false);
+    }
+    rows->count = rows->chains = 0;
+}
+
+/* This thread's part of dW [(G), U, K] of one shard: leaf by leaf, short ones together. */
+static void dw_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
+{
+    struct dw_rows rows;
+    rows.count = rows.chains = 0;
+    while (leaf_next(leaves)) {
+        const struct leaf *leaf = &leaves->at;
+        size_t size = leaf_size(d, leaf), t = leaf->step.first, b = leaf->row.first;
+        if (rows.count + size > DW_ROWS)
+            dw_short_leaves(d, &rows, part, dw);
+        if (size > DW_ROWS) {
+            dw_long_leaf(d, leaf, &rows, part, dw);
+        } else if (size > 0) {
+            find_rows(d, leaf, &t, &b, &rows);
+            rows.end[rows.chains++] = rows.count;
+        }
+    }
+    dw_short_leaves(d, &rows, part, dw);
+}
+
+/* ---- few columns ----------------------------------------------------------------------- */
+
+/* With few columns of x there is nothing to gain by packing dy: dW^T = x^T dy, dy read once as it lies. */
+enum { DW_NARROW = 2, DW_NARROW_UNITS = 512 };
+
+/* The products of rows from row b of step t on, which lie at equal distances, to sum^T. */
+static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, struct range unit, size_t columns,
+                        real *sum, enum start start)
+{
+    d->call->isa->product(&(struct product){
+        .m = columns, .n = unit.end - unit.first, .k = rows,
+        .a = d->x.at + t * d->x.t + b * d->x.b, .a_row = 1, .a_col = d->x.b,
+        .b = d->dy.at + t * d->dy.t + b * d->dy.b + dy_at(d, unit.first), .b_row = d->dy.b, .b_panel = PANEL,
+        .c = sum, .c_row = DW_NARROW_UNITS, .start = start,
+    });
+}
+
+/* One leaf of some units of one gate: run by run of rows at equal distances that count. */
+static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct range unit, size_t columns,
+                        real *dw)
+{
+    real sum[DW_NARROW * DW_NARROW_UNITS];
+    const size_t rows = leaf->row.end - leaf->row.first;
+    bool even = !d->rows.lengths && d->x.t == rows * d->x.b && d->dy.t == rows * d->dy.b;
+    enum start start = ZERO;
+    for (size_t t = leaf->step.first; t < leaf->step.end; t += even ? leaf->step.end - t : 1)
+        for (size_t b = leaf->row.first, end; b < leaf->row.end; b = end) {
+            for (end = b; end < leaf->row.end && lasts(&d->rows, t, end) == lasts(&d->rows, t, b); end++) {}
+            if (!lasts(&d->rows, t, b))
+                continue;
+            narrow_rows(d, t, b, even ? rows * (leaf->step.end - t) : end - b, unit, columns, sum, start);
+            start = AS_IS;
+        }
+    for (size_t u = unit.first; u < unit.end && start == AS_IS; u++)
+        for (size_t k = 0; k < columns; k++)
+            dw[dw_at(d, u) + k] += sum[k * DW_NARROW_UNITS + u - unit.first];
+}
+
+static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct portion *part, size_t columns,
+                      real *dw)
+{
+    while (leaf_next(leaves))
+        for (size_t n = part->row.first, end; n < part->row.end; n = end) {
+            end = (n / d->gates.units + 1) * d->gates.units;
+            end = end < part->row.end ? end : part->row.end;
+            end = end - n < DW_NARROW_UNITS ? end : n + DW_NARROW_UNITS;
+            narrow_leaf(d, &leaves->at, (struct range){ n, end }, columns, dw);
+        }
 }
 
 static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, struct work *work)
@@ -133,17 +290,22 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const struct dw d = dw_of(call);
     const struct gates g = gates_of(dy, 2);
-    struct portion part = my_portion(g.count * g.units, tensor_width(dw), PANEL, me, team);
+    const size_t width = tensor_width(dw);
+    const bool narrow = width <= DW_NARROW && !call->op->shift;
+    struct portion part = my_portion(g.count * g.units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
-        while (leaf_next(&leaves))
-            dw_leaf(&d, &leaves.at, &part, (real *)dw->at + s * dw->stride[0]);
+        real *to = (real *)dw->at + s * dw->stride[0];
+        if (!narrow)
+            dw_shard(&d, &leaves, &part, to);
+        else if (part.column.first < part.column.end)
+            dw_narrow(&d, &leaves, &part, width, to);
     }
     count_portion(work, call, &part, GEMM_DW_DY, GEMM_DW_X, GEMM_DW_DW, me);
     count_view(work, call, GEMM_DW_INIT, me);
     count_view(work, call, GEMM_DW_LENGTHS, me);
     count_view(work, call, GEMM_DW_RESET, me);
     size_t units = part.row.end - part.row.first, columns = part.column.end - part.column.first;
-    work->flops += 2.0 * (double)units * (double)columns * (double)dy->count[0] * (double)dy->count[1];
+    work->flops += 2.0 * (double)units * (double)columns * (double)d.rows.count;
     return UNROLL_OK;
 }

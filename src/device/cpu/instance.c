@@ -2,6 +2,7 @@
  * Running is in run.c. */
 #include "device/cpu/instance_parts.h"
 #include "base/memory.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what outlives an instance --------------------------------------------------------- */
@@ -82,6 +83,14 @@ static unroll_status use_segment(struct store *s, int segment, uint64_t bytes, v
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
+uint64_t instance_forecast(const struct plan *plan)
+{
+    uint64_t bytes = (uint64_t)plan->ops * sizeof(struct call);
+    for (int i = 0; i < SEG_N; i++)
+        bytes += is_stored(i) ? 0 : plan->segment_bytes[i];
+    return bytes;
+}
+
 static unroll_status get_memory(struct instance *in, struct store *store)
 {
     for (int i = 0; i < SEG_N; i++) {
@@ -95,30 +104,31 @@ static unroll_status get_memory(struct instance *in, struct store *store)
             return fail(UNROLL_RESOURCE,
                         "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
                         "(--bptt)", (unsigned long long)bytes, segment_name(i));
-        in->bytes += bytes;
     }
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
     if (!in->call || !in->team || !in->work)
         return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
-    in->bytes += sizeof *in + (uint64_t)in->plan->ops * sizeof *in->call +
-                 (uint64_t)in->teams * sizeof *in->team + (uint64_t)in->threads * sizeof *in->work;
+    in->bytes = instance_forecast(in->plan) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
+                (uint64_t)in->threads * sizeof *in->work;
     return UNROLL_OK;
 }
 
 /* ---- views ----------------------------------------------------------------------------- */
 
 /* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number, in
- * columns all but the last. */
+ * columns all but the last, side by side in tiles none. */
 static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
 {
     size_t step = 1;
     for (int i = b->rank; i-- > 0;) {
         stride[i] = step;
-        bool lanes = b->layout == LAYOUT_PANELS && i == b->rank - 2;
         bool columns = b->layout == LAYOUT_COLUMNS && i == b->rank - 1;
-        step *= columns ? PANEL : lanes ? panels(b->size[i]) * PANEL : b->size[i];
+        if (b->layout == LAYOUT_PANELS && i == b->rank - 2)
+            step = panel_bytes(b->dtype, b->size[i + 1]) * panels(b->size[i]) / dtype_size(b->dtype);
+        else
+            step *= columns ? PANEL : b->size[i];
     }
 }
 
@@ -134,11 +144,12 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
     set_strides(b, x->stride);
     for (int i = 0; i < b->rank; i++) {
         bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
-        bool is_packed = b->layout == LAYOUT_COLUMNS || (b->layout == LAYOUT_PANELS && i >= b->rank - 2);
+        bool is_packed = b->layout == LAYOUT_COLUMNS || b->layout == LAYOUT_GATES ||
+                         (b->layout == LAYOUT_PANELS && i >= b->rank - 2);
         if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];
-        x->origin[i] = b->origin[i] + v->first[i];
+        x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == AX_T ? v->base : 0);
         first += v->first[i] * x->stride[i];
     }
     x->at = (char *)in->base[b->segment] + b->offset + first * dtype_size(b->dtype);
@@ -154,7 +165,7 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op,
         return UNROLL_OK;
     const char *name = in->plan->model->layer[op->depth - 1].cell->name;
     *cell = cell_find(in->isa->cells, name);
-    if (!*cell)
+    if (!*cell || !(*cell)->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;
 }
@@ -163,6 +174,7 @@ static unroll_status bind_op(struct instance *in, const struct op *op, struct ca
 {
     *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa,
                            .barrier = &in->team[op->lane % in->teams].barrier };
+    TRY(division_parse(getenv("RNN_DIVISION"), &call->division));
     if (!in->isa->kernel[op->kind])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
                     kind_info(op->kind)->name);

@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "cells/cell.h"
 #include "comm/comm.h"
+#include "device/cpu/division.h"
 #include "plan/plan.h"
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
@@ -20,11 +21,23 @@ struct tensor {
 };
 
 /* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins
- * K * PANEL * (g * panels(U) + p) elements after the first. Such views are whole in U and K. Panel p of
+ * panel_bytes * (g * panels(U) + p) after the first. Such views are whole in U and K. Panel p of
  * LAYOUT_COLUMNS [(G), U, K] begins G * U * PANEL * p elements after the first; such views are whole. */
 static inline size_t panels(size_t units)
 {
     return (units + PANEL - 1) / PANEL;
+}
+
+static inline size_t panel_bytes(enum dtype dtype, size_t k)
+{
+    return cells_of(dtype, k) * PANEL * cell_bytes(dtype);
+}
+
+/* Numbers in memory of a row of k floats as an operand of int8 weights: bytes q + 128, 128 where k ends, then the
+ * row's scale; in cells of 4 bytes. */
+static inline size_t operand_cells(size_t k)
+{
+    return (k + 3) / 4 + 1;
 }
 
 /* What a kernel has done, counted where it is done: products by the standard count, and the bytes
@@ -40,6 +53,7 @@ struct call {
     struct tensor         view[OP_VIEWS];
     struct comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+    enum division         division;     /* of steps over the team, where it is forced */
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.
@@ -52,19 +66,37 @@ enum start { AS_IS, ZERO, ZERO_THEN_ADD };
 
 /* c[m][n] = start + bias[n] + a[m][0] b[0][n] + a[m][1] b[1][n] + ..: one chain of fused multiply-adds in
  * rising k for each output, so that tiling, blocking of k and the ISA do not show in the bits.
- * bias may be NULL. a[m][k] = a[m * a_row + k * a_col];
+ * bias may be NULL. a[m][k] = a[m * a_row + k * a_col]; or, with an a_strip, rows in strips of STRIP:
+ * a[m][k] = a[m / STRIP * a_strip + m % STRIP * a_row + k * a_col], which tiles read without gaps.
  * b[k][n] = b[(n / PANEL) * b_panel + k * b_row + n % PANEL]: rows of a dense matrix have b_panel = PANEL.
  * Only panels of n that exist are read: a dense b is never read beyond column n - 1, packed panels are
- * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type. */
+ * PANEL wide with zeros at the end. c[m][n] = c[m * c_row + n]. Numbers are of the ISA's real type.
+ * ZERO_THEN_ADD may go in several chains, each from zero (the first with the bias), added to c in turn:
+ * chain i ends before k = end[i].
+ * What the caller works on next is brought nearer: wanted_bytes, or, with a wanted_row, as many in each
+ * of k rows that lie wanted_row bytes apart. */
+enum { STRIP = 12 };
+
 struct product {
     size_t m, n, k;
-    const void *a;  size_t a_row, a_col;
+    const void *a;  size_t a_row, a_col, a_strip;
     const void *b;  size_t b_row, b_panel;
     void       *c;  size_t c_row;
     const void *bias;
     enum start start;
-    const void *wanted;  size_t wanted_bytes;   /* what the caller works on next is brought nearer, or NULL */
+    const size_t *end;   size_t chains;         /* 0: one chain of all k */
+    const void *wanted;  size_t wanted_bytes, wanted_row;       /* NULL: nothing */
 };
+
+/* The product with narrow weights, for start AS_IS or ZERO: b is always in panels, b_panel counts cells, and
+ * b_row is PANEL. With bf16 it has the bits of the product with the same weights as floats. With int8 the rows of
+ * a are what `quantize` makes, a_row counts cells, and
+ *     c[m][n] = fma((float)(sum of q_a[m][k] q_b[k][n]), scale_b[n] * scale_a[m], start + bias[n])
+ * where the sum is exact. */
+typedef void product_kernel(const struct product *);
+
+/* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
+enum { OPERAND_ROOM = 32768 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.
  * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
@@ -74,12 +106,24 @@ struct cpu_isa {
     enum isa    isa;
     enum dtype  real;
     const struct cell_kernels *const *cells;
-    void (*product)(const struct product *);
+    product_kernel *product, *product_bf16, *product_int8;      /* the last two: of floats only */
+    void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
+    /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
+    void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
     uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
     kernel *kernel[OP_KIND_MAX];
 };
 
+/* By the type of the weights in panels. */
+static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype weights)
+{
+    return weights == DTYPE_I8 ? isa->product_int8 : weights == DTYPE_BF16 ? isa->product_bf16 : isa->product;
+}
+
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
+
+/* By its name, which users give; NULL: the best there is. */
+unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/cpu/vectors.h"
+#include "device/cpu/steps.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/gemm_dw.h"
 #include "device/cpu/rows.h"

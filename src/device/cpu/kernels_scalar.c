@@ -4,10 +4,13 @@
 
 typedef float real;
 #define REAL_FMA fmaf
+#include "device/cpu/narrow.h"
 #include "device/cpu/product_reference.h"
+#include "device/cpu/product_narrow_reference.h"
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_scalar = {
     .name = "scalar", .isa = ISA_SCALAR, .real = DTYPE_F32, .cells = cells_scalar, .product = product, .peak = peak,
+    NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

@@ -16,6 +16,12 @@ static void meet(const struct call *call, int team)
         barrier_wait(call->barrier);
 }
 
+/* A forward that is done again makes dz alone. */
+static bool wants_sum(const struct call *call)
+{
+    return call->view[LOSS_SUM].at != NULL;
+}
+
 static void add_loss(const struct call *call, double sum, double weight)
 {
     *(double *)call->view[LOSS_SUM].at += sum;
@@ -89,6 +95,8 @@ static void xent_sum(const struct call *call, const struct steps *z)
 {
     const struct tensor *view = &call->view[LOSS_Z];
     double sum = 0, weight = 0;
+    if (!wants_sum(call))
+        return;
     for (size_t t = 0; t < view->count[0]; t++)
         for (size_t b = 0; b < view->count[1]; b++) {
             int32_t class = class_at(call, t, b);
@@ -128,6 +136,8 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
 static void mse_sum(const struct call *call, const struct steps *z, const struct steps *y, size_t n)
 {
     double sum = 0, weight = 0;
+    if (!wants_sum(call))
+        return;
     for (size_t r = 0, rows = (size_t)call->view[LOSS_Z].count[0] * z->batch; r < rows; r++) {
         const real *zr = steps_at(z, r), *yr = steps_at(y, r);
         double squares = 0;

@@ -3,7 +3,7 @@
  * Not for V of one number. */
 
 /* A tile has at most TILE_ROWS x TILE_VECTORS sums: with the vectors of b and one of a they fill
- * the registers (32 of AVX-512 and NEON, 16 of AVX2). TILE_COLUMNS divides PANEL. */
+ * the registers (32 of AVX-512 and NEON, 16 of AVX2). TILE_COLUMNS divides PANEL, TILE_ROWS a strip. */
 #if V_WIDTH == 16
 enum { TILE_ROWS = 12, TILE_VECTORS = 2 };
 #elif V_WIDTH == 8
@@ -21,14 +21,16 @@ enum {
 /* Else the compiler would compute one pointer from another again. */
 #define HIDE_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 
-/* Memory to ask for ahead of its use: a look at each k, `step` bytes apart. */
-struct ahead { const char *at; size_t step; };
+/* Memory to ask for ahead of its use: a look at each k, `step` bytes apart. The next tile's looks begin `tile`
+ * bytes after this one's. */
+struct ahead { const char *at; size_t step, tile; };
 
 /* One tile. While it is summed, memory is asked for c's rows and for some of the next panel of b, or of what
  * the caller wants next where b is near enough. */
 struct tile {
     size_t k;
-    const real *a;  size_t a_row, a_col;
+    const size_t *end;  size_t chains;      /* the last ends before k */
+    const real *a;  size_t a_row, a_col, a_strip;
     const real *b;  size_t b_row, b_panel;
     real       *c;  size_t c_row;
     const real *bias;
@@ -143,16 +145,20 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
         a[i] = t.a + 4 * i * t.a_row;
         HIDE_ORIGIN(a[i]);
     }
-    for (size_t k = 0; k < t.k; k++, b += t.b_row, ahead += t.ahead.step) {
-        __builtin_prefetch(ahead, 0, 2);
-        tile_add(sum, a, t.a_row, b, t.b_panel, rows, vectors, last);
+    for (size_t chain = 0, k = 0; chain < t.chains; chain++) {
+        if (chain)
+            tile_clear(sum, rows, vectors);
+        for (; k < t.end[chain]; k++, b += t.b_row, ahead += t.ahead.step) {
+            __builtin_prefetch(ahead, 0, 2);
+            tile_add(sum, a, t.a_row, b, t.b_panel, rows, vectors, last);
 #pragma GCC unroll 4
-        for (size_t i = 0; i < (rows + 3) / 4; i++)
-            a[i] += t.a_col;
+            for (size_t i = 0; i < (rows + 3) / 4; i++)
+                a[i] += t.a_col;
+        }
+        if (t.start == ZERO_THEN_ADD)
+            tile_add_all(sum, t.c, t.c_row, rows, vectors, last);
+        tile_store_all(t.c, t.c_row, sum, rows, vectors, last);
     }
-    if (t.start == ZERO_THEN_ADD)
-        tile_add_all(sum, t.c, t.c_row, rows, vectors, last);
-    tile_store_all(t.c, t.c_row, sum, rows, vectors, last);
 }
 
 /* A function for each height: of whole tiles, and of one vector of columns. */
@@ -179,13 +185,22 @@ static size_t tiles_over(size_t n, size_t tile)
     return (n + tile - 1) / tile;
 }
 
-/* All rows of a block, in tiles of equal height as nearly as can be, by n columns: those of a tile, or
- * fewer than a tile has and then vector by vector. */
+/* How many rows the next tile has: as equal as can be, but of strips as many as they have. */
+static size_t next_height(const struct tile *t, size_t rows)
+{
+    if (t->a_strip)
+        return rows < TILE_ROWS ? rows : TILE_ROWS;
+    return rows / tiles_over(rows, TILE_ROWS);
+}
+
+/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. */
 static void tile_column(struct tile t, size_t rows, size_t n)
 {
-    for (size_t tiles = tiles_over(rows, TILE_ROWS); tiles > 0; tiles--) {
-        size_t height = rows / tiles;
+    const real *a = t.a;
+    for (size_t row = 0, height; row < rows; row += height) {
         struct tile part = t;
+        height = next_height(&t, rows - row);
+        part.a = t.a_strip ? a + row / STRIP * t.a_strip + row % STRIP * t.a_row : a + row * t.a_row;
         if (n == TILE_COLUMNS)
             tile_whole[height](&part);
         else
@@ -193,10 +208,8 @@ static void tile_column(struct tile t, size_t rows, size_t n)
                 tile_some[height](&part, n - j < V_WIDTH ? n - j : V_WIDTH);
                 part.bias += part.bias ? V_WIDTH : 0;
             }
-        t.ahead.at += t.k * t.ahead.step;
-        t.a += height * t.a_row;
+        t.ahead.at += t.ahead.tile;
         t.c += height * t.c_row;
-        rows -= height;
     }
 }
 
@@ -234,20 +247,32 @@ static size_t product_wide(const struct product *p, struct tile t)
 }
 
 /* What `tiles` tiles ask for of b's columns from n on, of which only panels are asked for so. */
-static struct ahead next_panel(const struct product *p, const real *b, size_t n, size_t tiles)
+static struct ahead next_panel(const struct product *p, const struct tile *t, const real *b, size_t n, size_t tiles)
 {
     bool packed = p->b_row == PANEL;
-    return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)),
-                           packed ? PANEL * sizeof(real) / tiles : 0 };
+    size_t step = packed ? PANEL * sizeof(real) / tiles : 0;
+    return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)), step, t->k * step };
 }
 
-/* What the caller wants, a part for each k of each tile; nothing if b is too large to stay near. */
-static struct ahead wanted_by_caller(const struct product *p)
+/* Where one tile is as wide as b, each row of a is read once: the tiles ask for the next one's rows. */
+static struct ahead next_rows_of_a(const struct product *p, const struct tile *t)
+{
+    size_t bytes = TILE_ROWS * t->a_row * sizeof(real);
+    return (struct ahead){ (const char *)t->a + bytes, p->a_col == 1 ? bytes / (t->k + 1) : 0, bytes };
+}
+
+/* What the caller wants, spread over all tiles: a part for each k of each of them, or a column of all rows for
+ * each; nothing if b is too large to stay near. */
+static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 {
     enum { NEAR = 1 << 20 };                /* bytes of b, as much as a small L2 cache has */
-    size_t looks = tiles_over(p->m, TILE_ROWS) * tiles_over(p->n, TILE_COLUMNS) * p->k + 1;
-    bool near = p->n * p->k * sizeof(real) <= NEAR;
-    return (struct ahead){ near ? p->wanted : NULL, tiles_over(p->wanted_bytes, looks) };
+    size_t tiles = tiles_over(p->m, TILE_ROWS) * tiles_over(p->n, TILE_COLUMNS) + 1;
+    size_t step = tiles_over(p->wanted_bytes, tiles * p->k + 1);
+    if (!p->wanted || p->n * p->k * sizeof(real) > NEAR)
+        return (struct ahead){ NULL, 0, 0 };
+    if (p->wanted_row)
+        return (struct ahead){ p->wanted, p->wanted_row, tiles_over(p->wanted_bytes, tiles) };
+    return (struct ahead){ p->wanted, step, depth * step };
 }
 
 /* All columns of a block of rows and of k. The tiles of one panel of b ask for the next. */
@@ -268,9 +293,13 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
         t.b_row = copies ? PANEL : p->b_row;
         t.c = c + n;
         t.bias = bias ? bias + n : NULL;
-        size_t looks = n / TILE_COLUMNS * tiles * t.k;      /* before this column of tiles */
-        t.ahead = wanted->at ? (struct ahead){ wanted->at + looks * wanted->step, wanted->step }
-                             : next_panel(p, b, n + TILE_COLUMNS, tiles);
+        t.ahead = *wanted;
+        if (wanted->at)
+            t.ahead.at += n / TILE_COLUMNS * tiles * wanted->tile;
+        else if (p->n <= TILE_COLUMNS)
+            t.ahead = next_rows_of_a(p, &t);
+        else
+            t.ahead = next_panel(p, &t, b, n + TILE_COLUMNS, tiles);
         tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
     }
 }
@@ -278,22 +307,25 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
 static void product(const struct product *p)
 {
     size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
-    struct ahead wanted = wanted_by_caller(p);
+    const char *wanted = p->wanted;
     do {                                            /* once at least: k may be 0, and c must be set then */
         size_t depth = p->k - k < most ? p->k - k : most;
+        struct ahead ahead = wanted_by_caller(p, depth);
         for (size_t m = 0; m < p->m; m += BLOCK_ROWS) {
             size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
             struct tile t = {
-                .k = depth,
-                .a = (const real *)p->a + m * p->a_row + k * p->a_col, .a_row = p->a_row, .a_col = p->a_col,
+                .k = depth, .end = p->chains ? p->end : &depth, .chains = p->chains ? p->chains : 1,
+                .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) + k * p->a_col,
+                .a_row = p->a_row, .a_col = p->a_col, .a_strip = p->a_strip,
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
                 .asks = k == 0 && p->start != ZERO, .ahead.at = p->b,
             };
-            product_block(p, t, rows, &wanted);
-            if (wanted.at)
-                wanted.at += tiles_over(rows, TILE_ROWS) * columns * depth * wanted.step;
+            if (ahead.at)
+                ahead.at = wanted;
+            product_block(p, t, rows, &ahead);
+            wanted += ahead.at ? tiles_over(rows, TILE_ROWS) * columns * ahead.tile : 0;
         }
         k += depth;
     } while (k < p->k);

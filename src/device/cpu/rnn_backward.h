@@ -1,40 +1,93 @@
-/* rnn_back: walks through time the other way and turns saved values into gradients of the sums. What flows
- * from step to step lies in planes of scratch. Included after rnn_parts.h, not a header of its own.
+/* rnn_back: walks through time the other way and turns saved values into gradients of the sums. A step goes
+ * block by block of units: the product that ends the step before, and the cell on what it made while that is
+ * near. Included after rnn_parts.h, not a header of its own.
  *
- * Planes: values of the states entering and leaving the step, gradients of both (own units everywhere), the
- * gradients of the links, two for the projected output or for sums over ranks. */
+ * Planes: values of the states entering and leaving a step, where views do not have them in one place;
+ * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
+ * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients
+ * of the sums, and as many for the next step. */
+
+/* The rows that take part in a step; the plane where their gradients are gathered. */
+struct rows { size_t t, first, end, count, gathered; };
 
 struct back {
     struct rnn r;
-    size_t state, next, d_state, d_next;    /* the first of their planes; pairs change places each step */
-    size_t d_link;
-    size_t d_state_h, d_next_h;             /* of the projected output */
+    size_t block;                           /* units done at once */
+    bool   reverse;                         /* blocks are walked from the last to the first */
+    bool   in_views;                        /* values of states are read where views have them */
+    struct rows rows, before;               /* of this step, and of the step done before; count 0: none */
+    size_t state, next, d_state, d_link;    /* the first of their planes */
+    size_t d_whole, spare;
 };
 
-/* Width of the gradient of the output that this rank carries. */
-static size_t output_width(const struct rnn *r)
-{
-    return r->projected ? r->width : r->units;
-}
-
-static void swap(size_t *a, size_t *b)
-{
-    size_t kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
 /* The plane of the gradient of state s that is carried: with a projection the cell's own h is not. */
-static size_t carried_plane(const struct back *k, size_t s, bool entering)
+static size_t carried_plane(const struct back *k, size_t s)
 {
-    if (s == 0 && k->r.projected)
-        return entering ? k->d_state_h : k->d_next_h;
-    return (entering ? k->d_state : k->d_next) + s;
+    return s == 0 && k->r.projected ? k->d_whole : k->d_state + s;
 }
 
-static size_t carried_width(const struct back *k, size_t s)
+static struct fields from_unit(struct fields f, size_t unit)
 {
-    return s ? k->r.units : output_width(&k->r);
+    f.at = f.at ? (real *)f.at + unit : NULL;
+    return f;
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+/* Gathers in the planes that the step done before does not use. */
+static void find_rows(struct back *k, size_t t)
+{
+    const struct rnn *r = &k->r;
+    size_t gathered = k->spare + 1, inputs = (size_t)r->cell->inputs;
+    struct rows rows = { .t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered };
+    rows.gathered += k->before.gathered == gathered ? inputs : 0;
+    for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
+        rows.first = rows.count ? rows.first : b;
+        rows.end = b + n;
+        rows.count += n;
+    }
+    k->rows = rows;
+}
+
+/* Rows that take part have others between them. */
+static bool scattered(const struct rows *rows)
+{
+    return rows->count != rows->end - rows->first;
+}
+
+/* Gathered gradients of the sums: row by row [inputs][U], in the order of the rows that take part. */
+static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t place)
+{
+    return at_plane(r, rows->gathered, 0) + (r->row + place) * (size_t)r->cell->inputs * r->units;
+}
+
+/* After a phase of the cell: what products will read of its inputs of these units. Those of the other phase may
+ * be read by other threads. */
+static void gather(const struct back *k, size_t unit, size_t units, int phase)
+{
+    const struct rnn *r = &k->r;
+    const struct tensor *g = &r->view[RNN_G];
+    size_t place = 0;
+    for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n)
+        for (size_t i = 0; i < n; i++, place++)
+            for (size_t input = 0; input < (size_t)r->cell->inputs; input++)
+                if (r->cell->input[input].phase == phase)
+                    put(at_gathered(r, &k->rows, place) + input * r->units + unit,
+                        at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
+}
+
+/* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
+static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column,
+                         size_t columns, bool back)
+{
+    const struct rnn *r = &k->r;
+    size_t place = r->row;
+    for (size_t b = rows->first; b < rows->end; b++) {
+        if (!takes_part(r, rows->t, b))
+            continue;
+        real *there = at_plane(r, plane, b) + column, *here = at_plane(r, k->spare, place++) + column;
+        put(back ? there : here, back ? here : there, columns);
+    }
 }
 
 /* ---- values ---------------------------------------------------------------------------- */
@@ -62,43 +115,128 @@ static const real *entering(const struct rnn *r, size_t s, size_t t, size_t b)
     return at && s == 0 ? at + r->first_unit : at;
 }
 
-/* Both sides of step t. Where no row ends or starts anew, one side is the other side of the step before. */
-static void load_values(struct back *k, size_t t)
+/* Both sides of a step in planes, some units. */
+static void load_values(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
-    bool both = t == step_at(r, r->steps - 1) || present(r, RNN_LENGTHS) || present(r, RNN_RESET);
-    swap(&k->state, &k->next);
-    for (size_t s = 0; s < r->states; s++)
-        for (size_t b = r->active; b < r->active_end; b++) {
-            if (!takes_part(r, t, b))
-                continue;
-            put(at_plane(r, k->state + s, b), entering(r, s, t, b), r->units);
-            if (both)
-                put(at_plane(r, k->next + s, b), leaving(r, s, t, b), r->units);
+    for (size_t b = k->rows.first; b < k->rows.end; b++)
+        for (size_t s = 0; s < r->states && takes_part(r, k->rows.t, b); s++) {
+            const real *from = entering(r, s, k->rows.t, b);
+            put(at_plane(r, k->state + s, b) + unit, from ? from + unit : NULL, units);
+            put(at_plane(r, k->next + s, b) + unit, leaving(r, s, k->rows.t, b) + unit, units);
         }
+}
+
+/* The same where views have them, all rows. */
+static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value)
+{
+    size_t before = r->call->op->direction ? t + 1 : t - 1;
+    const struct tensor *h0 = &r->view[RNN_H0], *s0 = &r->view[RNN_S0];
+    struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1], .tile = CELL_TILE };
+    value->first_next = value->first_state = h;
+    value->first_next.at = (real *)leaving(r, 0, t, r->row);        /* which are only read */
+    value->next = r->states > 1 ? step_fields(r, RNN_S, t, r->row) : h;
+    if (t != step_at(r, 0)) {
+        value->first_state.at = (real *)leaving(r, 0, before, r->row);
+        value->state = r->states > 1 ? step_fields(r, RNN_S, before, r->row) : h;
+        return;
+    }
+    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1],
+                                    CELL_TILE };
+    value->first_state = value->first_next;
+    if (!r->projected) {
+        value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit;
+        value->first_state.row = h0->stride[0];
+    }
+}
+
+/* ---- the cell -------------------------------------------------------------------------- */
+
+/* n rows of step t from row b on, some units. */
+static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit,
+                                     size_t units)
+{
+    const struct rnn *r = &k->r;
+    struct fields in = from_unit(step_fields(r, RNN_G, t, b), unit), dy = { 0 };
+    struct fields d_state = plane_fields(r, k->d_state, b, unit);
+    if (present(r, RNN_DY) && !r->projected)
+        dy = from_unit(step_fields(r, RNN_DY, t, b), r->first_unit + unit);
+    struct cell_step step = {
+        .rows = n, .width = units,
+        .value = { .saved = in, .vector = from_unit(vector_fields(r), unit) },
+        .gradient = { .in = in, .state = d_state, .next = d_state, .first_next = dy,
+                      .link = plane_fields(r, k->d_link, b, r->group ? r->first_unit : unit),
+                      .vector = from_unit(step_fields(r, RNN_DV, t, b), unit) },
+        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
+    };
+    if (!k->in_views) {
+        step.value.state = plane_fields(r, k->state, b, unit);
+        step.value.next = plane_fields(r, k->next, b, unit);
+        return step;
+    }
+    view_values(r, t, &step.value);
+    step.value.state = from_unit(step.value.state, unit);
+    step.value.next = from_unit(step.value.next, unit);
+    step.value.first_state = from_unit(step.value.first_state, unit);
+    step.value.first_next = from_unit(step.value.first_next, unit);
+    return step;
+}
+
+/* The last phase runs first and sets the gradients of the states entering; another adds to them. */
+static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase,
+                          const struct cell_step *ahead)
+{
+    const struct rnn *r = &k->r;
+    for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n) {
+        struct cell_step step = cell_step_of(k, k->rows.t, b, n, unit, units);
+        step.sets_state = phase == r->cell->phases - 1;
+        step.ahead = ahead;
+        r->call->cell->backward[phase](&step);
+    }
+    if (scattered(&k->rows))
+        gather(k, unit, units, phase);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
 
-/* Adds to a plane of K numbers a row, or sets it: the gradient of the operand that `source` multiplied. */
-static void add_operand_gradient(const struct rnn *r, size_t t, unsigned source, size_t plane,
-                                 enum start start)
+/* The weights of the block after the one that begins at a column, or NULL. */
+static const real *columns_after(const struct back *k, size_t column)
 {
+    const struct tensor *w = &k->r.view[RNN_W];
+    if (k->reverse ? column < k->r.unit + k->block : column + k->block >= k->r.unit_end)
+        return NULL;
+    column = k->reverse ? column - k->block : column + k->block;
+    return (const real *)w->at + column * w->count[0] * w->count[1];
+}
+
+/* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
+static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
+                                 size_t column, size_t columns, enum start start)
+{
+    const struct rnn *r = &k->r;
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
-    struct block k = { 0 };
-    for (; next_block(r, source, true, &k); start = AS_IS) {
+    bool gathers = scattered(rows);
+    size_t gate = gathers ? r->units : g->stride[2];
+    size_t dg_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1];
+    size_t panel = w->count[0] * w->stride[0];
+    if (gathers && start == AS_IS)
+        move_columns(k, rows, plane, column, columns, false);
+    for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
+        const real *dg = gathers ? at_gathered(r, rows, 0) : at_step(r, RNN_G, rows->t, rows->first);
+        real *sum = gathers ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = {
-            .m = r->active_end - r->active, .n = r->width, .k = k.count * r->units,
-            .a = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .a_row = g->stride[1], .a_col = 1,
-            .b = (const real *)w->at + k.weight * w->stride[0],
-            .b_row = PANEL, .b_panel = w->count[0] * w->stride[0],
-            .c = at_plane(r, plane, r->active), .c_row = r->scratch_row,
+            .m = rows->count, .n = columns, .k = of.count * r->units,
+            .a = dg + of.input * gate, .a_row = dg_row, .a_col = 1,
+            .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
+            .b_row = PANEL, .b_panel = panel,
+            .c = sum + column, .c_row = r->scratch_row,
             .start = start,
-            .wanted = wanted_after(r, t),
-            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
+            .wanted = columns_after(k, column), .wanted_bytes = panel * sizeof(real),
         };
         r->call->isa->product(&p);
     }
+    if (gathers)
+        move_columns(k, rows, plane, column, columns, true);
 }
 
 /* dm = dh P */
@@ -107,124 +245,141 @@ static void project_back(const struct back *k)
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_PROJ];
     struct product p = {
-        .m = r->active_end - r->active, .n = r->units, .k = r->width,
-        .a = at_plane(r, k->d_next_h, r->active), .a_row = r->scratch_row, .a_col = 1,
+        .m = k->rows.end - k->rows.first, .n = r->units, .k = r->width,
+        .a = at_plane(r, k->d_whole, k->rows.first), .a_row = r->scratch_row, .a_col = 1,
         .b = w->at, .b_row = w->stride[0], .b_panel = PANEL,
-        .c = at_plane(r, k->d_next, r->active), .c_row = r->scratch_row,
+        .c = at_plane(r, k->d_state, k->rows.first), .c_row = r->scratch_row,
         .start = ZERO,
     };
     r->call->isa->product(&p);
 }
 
-/* The gradient of the entering h through the weights. With a group it is a partial sum for all units, of
- * which this rank wants its own. */
-static unroll_status recur(const struct back *k, size_t t)
+/* With a projection the gradient of the output is kept, and goes on to the cell's. */
+static void receive_projected(const struct back *k)
 {
     const struct rnn *r = &k->r;
-    if (!r->group) {
-        add_operand_gradient(r, t, FROM_H, carried_plane(k, 0, true), r->projected ? ZERO : AS_IS);
-        return UNROLL_OK;
+    size_t t = k->rows.t;
+    for (size_t b = r->row; b < r->row_end; b++) {
+        bool part = takes_part(r, t, b);
+        if (part && present(r, RNN_DY))
+            add(at_plane(r, k->d_whole, b), at_step(r, RNN_DY, t, b), r->width);
+        if (present(r, RNN_DP))
+            put(at_step(r, RNN_DP, t, b), part ? at_plane(r, k->d_whole, b) : NULL, r->width);
     }
+    if (k->rows.count)
+        project_back(k);
+}
+
+/* The gradient of h of all units is a partial sum, of which this rank wants its own. */
+static unroll_status recur_over_ranks(const struct back *k, const struct rows *rows)
+{
+    const struct rnn *r = &k->r;
     struct block any = { 0 };
     if (!next_block(r, FROM_H, true, &any))
         return UNROLL_OK;
-    add_operand_gradient(r, t, FROM_H, k->d_state_h, ZERO);
-    TRY(sum_over_ranks(r, k->d_state_h));
-    for (size_t b = r->active; b < r->active_end; b++)
-        add(at_plane(r, k->d_state, b), at_plane(r, k->d_state_h, b) + r->first_unit, r->units);
+    add_operand_gradient(k, rows, FROM_H, k->d_whole, 0, r->width, ZERO);
+    TRY(sum_over_ranks(r, k->d_whole, rows->first, rows->end));
+    for (size_t b = rows->first; b < rows->end; b++)
+        if (takes_part(r, rows->t, b))
+            add(at_plane(r, k->d_state, b), at_plane(r, k->d_whole, b) + r->first_unit, r->units);
     return UNROLL_OK;
+}
+
+/* The gradient of the state that entered the step done before, some units: its way through the weights.
+ * A row that started anew there gives none to what was before. */
+static unroll_status end_step(const struct back *k, size_t unit, size_t units)
+{
+    const struct rnn *r = &k->r;
+    const struct rows *rows = &k->before;
+    if (rows->count && r->group)
+        TRY(recur_over_ranks(k, rows));
+    else if (rows->count)
+        add_operand_gradient(k, rows, FROM_H, carried_plane(k, 0), r->projected ? 0 : unit,
+                             r->projected ? r->width : units, r->projected ? ZERO : AS_IS);
+    for (size_t b = rows->first; rows->count && present(r, RNN_RESET) && b < rows->end; b++)
+        for (size_t s = 0; s < r->states && takes_part(r, rows->t, b) && starts_anew(r, rows->t, b); s++)
+            if (s == 0 && r->projected)
+                clear(at_plane(r, k->d_whole, b), r->width);
+            else
+                clear(at_plane(r, k->d_state + s, b) + unit, units);
+    return UNROLL_OK;
+}
+
+static unroll_status link_gradient(const struct back *k, size_t unit, size_t units)
+{
+    const struct rnn *r = &k->r;
+    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units,
+                         ZERO);
+    return r->group ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
 /* ---- one step -------------------------------------------------------------------------- */
 
-/* Adds the gradient of the output of step t to what came from later steps. */
-static void receive(const struct back *k, size_t t)
+/* The i-th block of units; false: there are no more. */
+static bool next_units(const struct back *k, size_t i, size_t *unit, size_t *units)
 {
-    const struct rnn *r = &k->r;
-    for (size_t b = r->active; present(r, RNN_DY) && b < r->active_end; b++)
-        if (takes_part(r, t, b))
-            add(at_plane(r, carried_plane(k, 0, false), b), at_step(r, RNN_DY, t, b) + r->first_unit,
-                output_width(r));
-    if (r->projected)
-        project_back(k);
+    size_t all = k->r.unit_end - k->r.unit, blocks = (all + k->block - 1) / k->block;
+    if (i >= blocks)
+        return false;
+    size_t first = (k->reverse ? blocks - 1 - i : i) * k->block;
+    *unit = k->r.unit + first;
+    *units = all - first < k->block ? all - first : k->block;
+    return true;
 }
 
-/* The cells add to the gradients of the states entering: these begin as zeros. */
-static void clear_entering(const struct back *k)
-{
-    for (size_t s = 0; s < k->r.states; s++)
-        for (size_t b = k->r.active; b < k->r.active_end; b++)
-            clear(at_plane(&k->r, k->d_state + s, b), k->r.units);
-}
-
-static void run_cell_back(const struct back *k, size_t t, int phase)
+/* What the cell works on after block i, of these units: the next block, or the same of the step after. */
+static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t unit, size_t units,
+                                          struct cell_step *room)
 {
     const struct rnn *r = &k->r;
-    for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
-        struct fields in = step_fields(r, RNN_G, t, b);
-        struct cell_step step = {
-            .rows = n, .width = r->units,
-            .value = { .in = in, .saved = in, .state = plane_fields(r, k->state, b, 0),
-                       .next = plane_fields(r, k->next, b, 0), .vector = vector_fields(r) },
-            .gradient = { .in = in, .state = plane_fields(r, k->d_state, b, 0),
-                          .next = plane_fields(r, k->d_next, b, 0),
-                          .link = plane_fields(r, k->d_link, b, r->first_unit),
-                          .vector = step_fields(r, RNN_DV, t, b) },
-            .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
-        };
-        r->call->cell->backward[phase](&step);
+    size_t t = k->rows.t;
+    if (!k->in_views)
+        return NULL;
+    if (!next_units(k, i + 1, &unit, &units)) {
+        if (t == step_at(r, 0))
+            return NULL;
+        t = r->call->op->direction ? t + 1 : t - 1;
     }
+    *room = cell_step_of(k, t, r->row, r->row_end - r->row, unit, units);
+    return room;
 }
 
-/* Rows that take no part hand their gradients on; those that started anew end them. */
-static void hand_on(const struct back *k, size_t t)
-{
-    const struct rnn *r = &k->r;
-    for (size_t b = r->row; b < r->row_end && (present(r, RNN_LENGTHS) || present(r, RNN_RESET)); b++) {
-        bool part = takes_part(r, t, b);
-        if (part && !starts_anew(r, t, b))
-            continue;
-        for (size_t s = 0; s < r->states; s++)
-            put(at_plane(r, carried_plane(k, s, true), b),
-                part ? NULL : at_plane(r, carried_plane(k, s, false), b), carried_width(k, s));
-    }
-}
-
-/* Gradients that are kept step by step; zeros where a row takes no part. The cell wrote the rest of DV. */
-static void keep_gradients(const struct back *k, size_t t)
+static void clear_absent(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
     const struct tensor *dv = &r->view[RNN_DV];
-    for (size_t b = r->row; b < r->row_end; b++) {
-        bool part = takes_part(r, t, b);
-        if (present(r, RNN_DP))
-            put(at_step(r, RNN_DP, t, b), part ? at_plane(r, k->d_next_h, b) : NULL, r->width);
-        for (size_t i = 0; dv->at && !part && i < dv->count[2]; i++)
-            clear(at_step(r, RNN_DV, t, b) + i * dv->stride[2], r->units);
-    }
+    for (size_t b = r->row; dv->at && k->rows.count < r->row_end - r->row && b < r->row_end; b++)
+        for (size_t i = 0; i < dv->count[2] && !takes_part(r, k->rows.t, b); i++)
+            clear(at_step(r, RNN_DV, k->rows.t, b) + i * dv->stride[2] + unit, units);
 }
 
 static unroll_status backward_step(struct back *k, size_t t)
 {
-    struct rnn *r = &k->r;
-    find_active(r, t);
-    if (r->active < r->active_end) {
-        load_values(k, t);
-        receive(k, t);
-        clear_entering(k);
-        if (r->cell->phases == 2) {
-            run_cell_back(k, t, 1);
-            add_operand_gradient(r, t, FROM_LINK, k->d_link, ZERO);
-            if (r->group)
-                TRY(sum_over_ranks(r, k->d_link));
-        }
-        run_cell_back(k, t, 0);
-        TRY(recur(k, t));
+    const struct rnn *r = &k->r;
+    const int last = r->cell->phases - 1;
+    struct cell_step ahead;
+    size_t unit, units;
+    find_rows(k, t);
+    k->r.row_steps += (double)k->rows.count;
+    for (size_t i = 0; next_units(k, i, &unit, &units); i++) {
+        TRY(end_step(k, unit, units));
+        if (r->projected)
+            receive_projected(k);
+        if (!k->in_views)
+            load_values(k, unit, units);
+        clear_absent(k, unit, units);
+        run_cell_back(k, unit, units, last, step_ahead(k, i, unit, units, &ahead));
     }
-    keep_gradients(k, t);
-    hand_on(k, t);
-    swap(&k->d_state, &k->d_next);
-    swap(&k->d_state_h, &k->d_next_h);
+    meet(&k->r);
+    for (size_t i = 0; last > 0 && next_units(k, i, &unit, &units); i++) {
+        if (k->rows.count)
+            TRY(link_gradient(k, unit, units));
+        run_cell_back(k, unit, units, 0, NULL);
+    }
+    if (last > 0)
+        meet(&k->r);
+    k->before = k->rows;
+    k->reverse = !k->reverse;
     return UNROLL_OK;
 }
 
@@ -234,9 +389,12 @@ static void begin_gradients(const struct back *k)
 {
     const struct rnn *r = &k->r;
     for (size_t s = 0; s < r->states; s++)
-        for (size_t b = r->row; b < r->row_end; b++)
-            put(at_plane(r, carried_plane(k, s, false), b), at_state(r, RNN_DHN, RNN_DSN, s, b),
-                carried_width(k, s));
+        for (size_t b = r->row; b < r->row_end; b++) {
+            bool whole = s == 0 && r->projected;
+            size_t first = whole ? 0 : r->unit, n = whole ? r->width : r->unit_end - r->unit;
+            const real *from = at_state(r, RNN_DHN, RNN_DSN, s, b);
+            put(at_plane(r, carried_plane(k, s), b) + first, from ? from + first : NULL, n);
+        }
 }
 
 /* The first contribution to a gradient writes it, the others add. */
@@ -245,30 +403,49 @@ static void end_gradients(const struct back *k)
     const struct rnn *r = &k->r;
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++) {
+            bool whole = s == 0 && r->projected;
+            size_t first = whole ? 0 : k->r.unit, n = whole ? r->width : k->r.unit_end - k->r.unit;
             real *to = at_state(r, RNN_DH0, RNN_DS0, s, b);
-            const real *from = at_plane(r, carried_plane(k, s, false), b);
+            const real *from = at_plane(r, carried_plane(k, s), b) + first;
             if (to && r->call->op->view[s ? RNN_DS0 : RNN_DH0].access == ADD)
-                add(to, from, carried_width(k, s));
+                add(to + first, from, n);
             else if (to)
-                put(to, from, carried_width(k, s));
+                put(to + first, from, n);
         }
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static void divide_back(struct back *k, int me, int team)
+{
+    struct rnn *r = &k->r;
+    divide(r, me, team, r->cell->phases);
+    k->block = r->group || r->projected ? r->units : PANEL;
+    if (!r->group && !r->projected && r->row_end - r->row <= 2)
+        k->block = 4 * PANEL;               /* one row wants many columns to have enough chains */
 }
 
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
 {
-    struct back k;
+    struct back k = { .in_views = !call->view[RNN_LENGTHS].at && !call->view[RNN_RESET].at };
     TRY(begin(&k.r, call, me, team, 4));
     size_t states = k.r.states;
     k.state = 0;
     k.next = states;
     k.d_state = 2 * states;
-    k.d_next = 3 * states;
-    k.d_link = 4 * states;
-    k.d_state_h = k.d_link + k.r.links;
-    k.d_next_h = k.d_state_h + 1;
+    k.d_link = 3 * states;
+    k.d_whole = k.d_link + k.r.links;
+    k.spare = k.d_whole + 1;
+    size_t gathered = call->view[RNN_LENGTHS].at ? 2 * (size_t)k.r.cell->inputs : 0;
+    if (call->view[RNN_SCRATCH].count[0] <= k.spare + gathered)
+        return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
+    divide_back(&k, me, team);
     begin_gradients(&k);
     for (size_t i = k.r.steps; i-- > 0;)
         TRY(backward_step(&k, step_at(&k.r, i)));
+    size_t unit, units;
+    for (size_t i = 0; next_units(&k, i, &unit, &units); i++)
+        TRY(end_step(&k, unit, units));
     end_gradients(&k);
     count_work(&k.r, me, work);
     return UNROLL_OK;

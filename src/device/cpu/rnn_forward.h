@@ -1,81 +1,173 @@
-/* rnn: walks through time and makes outputs and states. The states lie in planes of scratch, which a step
- * changes in place; views that are kept get copies. Included after rnn_parts.h, not a header of its own.
+/* rnn: walks through time and makes outputs and states, each step with the cell's fused kernel, which writes
+ * the views that are kept beside the states. Included after rnn_parts.h, not a header of its own.
  *
- * Planes: the states (the first is the whole h; of the others the own units are used), the links, two
- * for messages or for the transposes of a projection. */
+ * Planes: the states entering a step and those leaving it, which change places (the first is the whole h; of
+ * the others the own units are used), the links, two for messages or for the transposes of a projection. */
+
+struct forward {
+    struct rnn r;
+    size_t state, next;                     /* the first of their planes */
+};
 
 static size_t link_plane(const struct rnn *r)
 {
-    return r->states;
+    return 2 * r->states;
 }
 
 static size_t spare_plane(const struct rnn *r)
 {
-    return r->states + r->links;
+    return link_plane(r) + r->links;
 }
 
-static void enter(const struct rnn *r)
+/* Numbers of state s that this thread moves: its units, or all of h where whole rows of it are made. */
+static struct range own_numbers(const struct rnn *r, size_t s)
+{
+    if (s == 0 && (r->group || r->projected))
+        return (struct range){ 0, r->width };
+    return (struct range){ r->unit, r->unit_end };
+}
+
+/* They lie in a plane from here on. */
+static real *at_own(const struct rnn *r, size_t plane, size_t s, size_t b)
+{
+    return at_plane(r, plane + s, b) + (s ? r->first_unit : 0) + own_numbers(r, s).first;
+}
+
+static size_t own_count(const struct rnn *r, size_t s)
+{
+    struct range own = own_numbers(r, s);
+    return own.end - own.first;
+}
+
+static void enter(const struct rnn *r, size_t plane)
 {
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++)
-            put(at_plane(r, s, b) + (s ? r->first_unit : 0), at_state(r, RNN_H0, RNN_S0, s, b),
-                s ? r->units : r->width);
+            put(at_own(r, plane, s, b), at_state(r, RNN_H0, RNN_S0, s, b) + own_numbers(r, s).first,
+                own_count(r, s));
 }
 
-static void leave(const struct rnn *r)
+static void leave(const struct rnn *r, size_t plane)
 {
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++) {
             real *to = at_state(r, RNN_HN, RNN_SN, s, b);
             if (to)
-                put(to, at_plane(r, s, b) + (s ? r->first_unit : 0), s ? r->units : r->width);
+                put(to + own_numbers(r, s).first, at_own(r, plane, s, b), own_count(r, s));
         }
 }
 
-static void forget(const struct rnn *r, size_t t)
+/* Makes the states ready for step t: zeros where a row starts anew. */
+static void forget(const struct rnn *r, size_t plane, size_t t)
 {
     if (!present(r, RNN_RESET))
         return;
     for (size_t b = r->row; b < r->row_end; b++)
         for (size_t s = 0; s < r->states && starts_anew(r, t, b) && takes_part(r, t, b); s++)
-            clear(at_plane(r, s, b), r->scratch_row);
+            clear(at_own(r, plane, s, b), own_count(r, s));
 }
 
-/* ---- sums ------------------------------------------------------------------------------ */
+/* ---- products and cells ---------------------------------------------------------------- */
 
-/* Adds the bias and the products of the weights, which are in panels, with the operand in a plane. */
-static void add_products(const struct rnn *r, size_t t, unsigned source, size_t operand)
+static struct fused_weights recurrent_weights(const struct rnn *r)
 {
-    const struct tensor *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
-    size_t panel = r->width * PANEL, gate = panels(r->units) * panel;
-    bool join = r->units % PANEL == 0;      /* else zeros fill up the last panel of each gate */
-    struct block k = { 0 };
-    while (next_block(r, source, join, &k)) {
-        struct product p = {
-            .m = r->active_end - r->active, .n = k.count * r->units, .k = r->width,
-            .a = at_plane(r, operand, r->active), .a_row = r->scratch_row, .a_col = 1,
-            .b = (const real *)r->view[RNN_W].at + k.weight * gate, .b_row = PANEL, .b_panel = panel,
-            .c = at_step(r, RNN_G, t, r->active) + k.input * g->stride[2], .c_row = g->stride[1],
-            .bias = bias->at ? (const real *)bias->at + k.weight * bias->stride[0] : NULL,
-            .start = r->cell->input[k.input].from & FROM_X ? AS_IS : ZERO,
-            .wanted = wanted_after(r, t),
-            .wanted_bytes = (r->active_end - r->active) * g->stride[1] * sizeof(real),
-        };
-        r->call->isa->product(&p);
+    const struct tensor *w = &r->view[RNN_W], *bias = &r->view[RNN_BIAS];
+    if (!w->at)
+        return (struct fused_weights){ 0 };
+    return (struct fused_weights){ w->at, r->width, w->count[0], bias->at, bias->stride[0],
+                                   w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16
+                                                                                              : FUSED_REAL };
+}
+
+/* Saved values are wanted by a backward alone: without one they would be written in vain. */
+static bool is_trained(const struct rnn *r)
+{
+    return r->call->plan->config.mode >= MODE_TRAIN;
+}
+
+/* Step t from row `first` on, as the kernel is to see it; rows are set by the caller. */
+static struct fused_step step_of(const struct forward *f, size_t t, size_t first)
+{
+    const struct rnn *r = &f->r;
+    struct fields in = step_fields(r, RNN_G, t, first), none = { 0 };
+    const struct tensor *y = &r->view[r->projected ? RNN_M : RNN_Y], *s = &r->view[RNN_S];
+    return (struct fused_step){
+        .unit = r->unit, .unit_end = r->unit_end,
+        .h = { at_plane(r, f->state, first), r->scratch_row },
+        .link = { at_plane(r, link_plane(r), first), r->scratch_row },
+        .of_h = recurrent_weights(r),
+        .value = { .in = in, .saved = is_trained(r) ? in : none,
+                   .state = plane_fields(r, f->state, first, r->first_unit),
+                   .next = plane_fields(r, f->next, first, r->first_unit),
+                   .link = plane_fields(r, link_plane(r), first, r->first_unit),
+                   .vector = vector_fields(r) },
+        .output = y->at && !r->group ? (struct fields){ at_step(r, r->projected ? RNN_M : RNN_Y, t, first), 0,
+                                                        y->stride[1], CELL_TILE } : none,
+        .others = s->at ? step_fields(r, RNN_S, t, first) : none,
+        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
+    };
+}
+
+/* Rows of one operand as bytes. */
+static void quantize_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, uint32_t *cells)
+{
+    const size_t row = operand_cells(r->width);
+    for (size_t i = 0; i < step->rows; i++) {
+        size_t b = step->row ? step->row[i] : i;
+        r->call->isa->quantize((const real *)a->at + b * a->row, r->width, cells + b * row);
     }
+    *a = (struct fused_operand){ cells, row };
 }
 
-static void run_cell(const struct rnn *r, size_t t, int phase)
+static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 {
-    for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
-        struct fields in = step_fields(r, RNN_G, t, b), state = plane_fields(r, 0, b, r->first_unit);
-        struct cell_step step = {
-            .rows = n, .width = r->units,
-            .value = { .in = in, .saved = in, .state = state, .next = state, .vector = vector_fields(r),
-                       .link = plane_fields(r, link_plane(r), b, r->first_unit) },
-            .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
-        };
-        r->call->cell->forward[phase](&step);
+    for (int i = 0; i < r->cell->inputs; i++)
+        if (r->cell->input[i].phase == phase && (r->cell->input[i].from & source))
+            return true;
+    return false;
+}
+
+/* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
+static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
+{
+    uint32_t cells[2][OPERAND_ROOM / 2];
+    bool is_int8 = step->of_h.cell == FUSED_INT8;
+    if (is_int8 && phase_reads(r, phase, FROM_H))
+        quantize_rows(r, step, &step->h, cells[0]);
+    if (is_int8 && phase_reads(r, phase, FROM_LINK))
+        quantize_rows(r, step, &step->link, cells[1]);
+    r->call->cell->fused[phase](step);
+}
+
+/* Rows that one call of the kernel can have. */
+static size_t rows_together(const struct rnn *r)
+{
+    size_t rows = r->row_end - r->row, room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    return r->view[RNN_W].dtype == DTYPE_I8 && rows > room ? room : rows;
+}
+
+/* All rows at once, or those that take part by their numbers. */
+static void run_phase(const struct forward *f, size_t t, int phase, bool reverse)
+{
+    enum { LISTED = 256 };
+    const struct rnn *r = &f->r;
+    bool all = !present(r, RNN_LENGTHS);
+    size_t most = rows_together(r);
+    uint32_t list[LISTED];
+    most = all || most < LISTED ? most : LISTED;
+    for (size_t first = r->row; first < r->row_end && r->unit < r->unit_end; first += most) {
+        size_t end = r->row_end - first < most ? r->row_end : first + most;
+        struct fused_step step = step_of(f, t, first);
+        step.reverse = reverse;
+        step.row = all ? NULL : list;
+        for (size_t b = first; b < end; b++)
+            if (all || takes_part(r, t, b)) {
+                if (!all)
+                    list[step.rows] = (uint32_t)(b - first);
+                step.rows++;
+            }
+        if (step.rows > 0)
+            run_kernel(r, &step, phase);
     }
 }
 
@@ -89,9 +181,9 @@ static void transpose(real *to, size_t to_row, const real *from, size_t from_row
 }
 
 /* h = P m in place, for n <= PANEL rows: as h^T = P m^T, because P is dense by rows. */
-static void project_rows(const struct rnn *r, size_t b, size_t n)
+static void project_rows(const struct rnn *r, size_t plane, size_t b, size_t n)
 {
-    real *h = at_plane(r, 0, b);
+    real *h = at_plane(r, plane, b);
     real *m = at_plane(r, spare_plane(r), b), *made = at_plane(r, spare_plane(r) + 1, b);
     struct product p = {
         .m = r->width, .n = n, .k = r->units,
@@ -103,15 +195,13 @@ static void project_rows(const struct rnn *r, size_t b, size_t n)
     transpose(h, r->scratch_row, made, n, r->width, n);
 }
 
-static void project(const struct rnn *r, size_t t)
+static void project(const struct rnn *r, size_t plane, size_t t)
 {
     if (!r->projected)
         return;
-    for (size_t b = r->active; present(r, RNN_M) && b < r->active_end; b++)
-        put(at_step(r, RNN_M, t, b), at_plane(r, 0, b), r->units);
     for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n)
         for (size_t done = 0; done < n; done += PANEL)
-            project_rows(r, b + done, n - done < PANEL ? n - done : PANEL);
+            project_rows(r, plane, b + done, n - done < PANEL ? n - done : PANEL);
 }
 
 /* ---- ranks that share the units -------------------------------------------------------- */
@@ -149,53 +239,93 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
 
 /* ---- the loop -------------------------------------------------------------------------- */
 
-/* Outputs and what backward needs; zeros where a row takes no part. */
-static void keep(const struct rnn *r, size_t t)
+/* A row that takes no part hands its states on; its outputs and what backward would read are zeros. */
+static void pass_by(const struct forward *f, size_t t, size_t b)
 {
-    const struct tensor *g = &r->view[RNN_G], *s = &r->view[RNN_S], *link = &r->view[RNN_LINK];
+    const struct rnn *r = &f->r;
+    const struct tensor *g = &r->view[RNN_G], *s = &r->view[RNN_S];
+    size_t units = r->unit_end - r->unit;
+    for (size_t i = 0; i < r->states; i++)
+        put(at_own(r, f->next, i, b), at_own(r, f->state, i, b), own_count(r, i));
+    clear(at_step(r, RNN_Y, t, b) + own_numbers(r, 0).first, own_count(r, 0));
+    for (size_t i = 1; s->at && i < r->states; i++)
+        clear(at_step(r, RNN_S, t, b) + (i - 1) * s->stride[2] + r->unit, units);
+    if (present(r, RNN_M))
+        clear(at_step(r, RNN_M, t, b), r->units);
+    for (size_t i = 0; is_trained(r) && i < g->count[2]; i++)
+        clear(at_step(r, RNN_G, t, b) + i * g->stride[2] + r->unit, units);
+}
+
+/* What the kernel did not write itself: whole rows of h, and links. */
+static void keep(const struct forward *f, size_t t)
+{
+    const struct rnn *r = &f->r;
+    const struct tensor *link = &r->view[RNN_LINK];
+    struct range own = r->group ? (struct range){ 0, r->width } : (struct range){ r->unit, r->unit_end };
     for (size_t b = r->row; b < r->row_end; b++) {
         bool part = takes_part(r, t, b);
-        put(at_step(r, RNN_Y, t, b), part ? at_plane(r, 0, b) : NULL, r->width);
-        for (size_t i = 1; s->at && i < r->states; i++)
-            put(at_step(r, RNN_S, t, b) + (i - 1) * s->stride[2],
-                part ? at_plane(r, i, b) + r->first_unit : NULL, r->units);
+        if (!part)
+            pass_by(f, t, b);
+        else if (r->group || r->projected)
+            put(at_step(r, RNN_Y, t, b), at_plane(r, f->next, b), r->width);
         for (size_t i = 0; link->at && i < r->links; i++)
-            put(at_step(r, RNN_LINK, t, b) + i * link->stride[2],
-                part ? at_plane(r, link_plane(r) + i, b) : NULL, r->width);
-        if (present(r, RNN_M) && !part)         /* where it does, project() kept m */
-            clear(at_step(r, RNN_M, t, b), r->units);
-        for (size_t i = 0; !part && i < g->count[2]; i++)
-            clear(at_step(r, RNN_G, t, b) + i * g->stride[2], r->units);
+            put(at_step(r, RNN_LINK, t, b) + i * link->stride[2] + own.first,
+                part ? at_plane(r, link_plane(r) + i, b) + own.first : NULL, own.end - own.first);
     }
 }
 
-static unroll_status forward_step(struct rnn *r, size_t t)
+static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
 {
+    struct rnn *r = &f->r;
     find_active(r, t);
-    if (r->active < r->active_end) {
-        forget(r, t);
-        add_products(r, t, FROM_H, 0);
-        run_cell(r, t, 0);
-        if (r->cell->phases == 2) {
+    bool any = r->active < r->active_end;
+    if (any)
+        run_phase(f, t, 0, reverse);
+    if (r->cell->phases == 2) {
+        if (any)
             TRY(exchange(r, link_plane(r)));
-            add_products(r, t, FROM_LINK, link_plane(r));
-            run_cell(r, t, 1);
-        }
-        project(r, t);
-        TRY(exchange(r, 0));
+        meet(r);                            /* all of the link is there */
+        if (any)
+            run_phase(f, t, 1, reverse);
     }
-    keep(r, t);
+    if (any) {
+        project(r, f->next, t);
+        TRY(exchange(r, f->next));
+    }
+    keep(f, t);
     return UNROLL_OK;
 }
 
+/* Steps go through the units to and fro, so that each begins with the weights that the last one used. */
+static unroll_status forward_steps(struct forward *f)
+{
+    struct rnn *r = &f->r;
+    enter(r, f->state);
+    for (size_t i = 0; i < r->steps; i++) {
+        size_t t = step_at(r, i), kept = f->state;
+        if (i == 0)
+            forget(r, f->state, t);
+        meet(r);                            /* all of h is there */
+        TRY(forward_step(f, t, i % 2));
+        if (i + 1 < r->steps)
+            forget(r, f->next, step_at(r, i + 1));
+        f->state = f->next;
+        f->next = kept;
+    }
+    leave(r, f->state);
+    return UNROLL_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
 unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work *work)
 {
-    struct rnn r;
-    TRY(begin(&r, call, me, team, 1));
-    enter(&r);
-    for (size_t i = 0; i < r.steps; i++)
-        TRY(forward_step(&r, step_at(&r, i)));
-    leave(&r);
-    count_work(&r, me, work);
+    struct forward f;
+    TRY(begin(&f.r, call, me, team, 2));
+    divide(&f.r, me, team, f.r.cell->phases);
+    f.state = 0;
+    f.next = f.r.states;
+    TRY(forward_steps(&f));
+    count_work(&f.r, me, work);
     return UNROLL_OK;
 }

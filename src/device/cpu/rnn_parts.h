@@ -16,6 +16,9 @@ struct rnn {
     bool   projected;
     size_t steps, origin;                   /* of this chunk; its first step in the whole sequence */
     size_t row, row_end;                    /* of this thread */
+    size_t unit, unit_end;                  /* of this thread, of the own units */
+    bool   meets;                           /* the team divides units: its threads meet in every step */
+    bool   counts;                          /* this thread counts the work of its rows */
     size_t scratch_row, plane;              /* numbers in a row and in a plane of scratch */
     size_t active, active_end;              /* rows between which all lie that take part in this step */
     double row_steps;                       /* done so far, for the count of work */
@@ -142,15 +145,6 @@ static void find_active(struct rnn *r, size_t t)
     }
 }
 
-/* The sums or saved values of the step that is done after t; NULL: there is none. */
-static const real *wanted_after(const struct rnn *r, size_t t)
-{
-    bool rising = (r->call->op->direction == 0) == (r->call->op->kind == OP_RNN);
-    if (rising ? t + 1 == r->steps : t == 0)
-        return NULL;
-    return at_step(r, RNN_G, rising ? t + 1 : t - 1, r->active);
-}
-
 /* ---- products -------------------------------------------------------------------------- */
 
 /* Gate inputs with the same sources, side by side in g and in the recurrent weights. */
@@ -181,12 +175,11 @@ static unroll_status learn_slices(struct rnn *r)
                            sizeof own);
 }
 
-/* Sums the active rows of a plane of partial sums over the ranks. */
-static unroll_status sum_over_ranks(const struct rnn *r, size_t plane)
+/* Sums rows of a plane of partial sums over the ranks. */
+static unroll_status sum_over_ranks(const struct rnn *r, size_t plane, size_t row, size_t end)
 {
-    size_t count = (r->active_end - r->active) * r->scratch_row;
     return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->op->tag,
-                           at_plane(r, plane, r->active), count, sizeof(real) == sizeof(double));
+                           at_plane(r, plane, row), (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
 }
 
 /* ---- begin and count ------------------------------------------------------------------- */
@@ -215,6 +208,8 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         rows = 0;                           /* the exchange of each step is for one thread */
     r->row = first;
     r->row_end = first + rows;
+    r->unit_end = r->units;
+    r->counts = true;
     if (!r->group || rows == 0)
         return UNROLL_OK;
     r->first_unit = g->origin[3];
@@ -226,6 +221,37 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
     return learn_slices(r);
+}
+
+/* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
+ * for others where units are divided. */
+static void divide(struct rnn *r, int me, int team, int barriers)
+{
+    if (r->group)
+        return;
+    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
+    struct division_shape shape = {
+        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
+        .number = w->at ? dtype_size(w->dtype) : sizeof(real), .barriers = barriers, .rows_only = r->projected,
+    };
+    struct division_parts parts = division_of(&shape, team, r->call->division);
+    uint32_t first = 0, rows = 0, unit = 0, units = 0;
+    if (me < parts.rows * parts.units) {
+        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
+        share((uint32_t)r->units, parts.units, me % parts.units, PANEL, &unit, &units);
+    }
+    r->row = first;
+    r->row_end = first + rows;
+    r->unit = unit;
+    r->unit_end = unit + units;
+    r->meets = parts.units > 1;
+    r->counts = me % parts.units == 0;
+}
+
+static void meet(const struct rnn *r)
+{
+    if (r->meets)
+        barrier_wait(r->call->barrier);
 }
 
 /* Which axis of each view the team divides; -1: all threads read the view. */
@@ -247,6 +273,8 @@ static double elements(const struct rnn *r, int slot, size_t rows)
 
 static void count_work(const struct rnn *r, int me, struct work *work)
 {
+    if (!r->counts)
+        return;
     work->flops += 2 * r->row_steps * (elements(r, RNN_W, 0) + elements(r, RNN_PROJ, 0));
     for (int slot = 0; slot < RNN_BACK_VIEWS; slot++)
         if (batch_axis[slot] >= 0)

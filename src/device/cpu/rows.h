@@ -5,9 +5,12 @@
 /* Of a row as much as there are registers: memory likes long runs. */
 enum { SUM_VECTORS = V_WIDTH == 16 ? 16 : V_WIDTH == 1 ? 64 : 8, SUM_COLUMNS = SUM_VECTORS * V_WIDTH };
 
+/* Where the leaves are added: the twin, if any, gets the same. */
+struct sums { real *at, *twin; };
+
 /* Adds one leaf of n columns, which need all of `vectors`, a constant at each use. */
-CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n,
-                           real *sum, const size_t vectors)
+CELL_CODE void sum_columns(const struct steps *dy, const struct lasting *rows, const struct leaf *leaf,
+                           size_t column, size_t n, struct sums to, const size_t vectors)
 {
     V leaf_sum[SUM_VECTORS];
     const size_t last = n - (vectors - 1) * V_WIDTH;
@@ -17,6 +20,8 @@ CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size
     for (size_t t = leaf->step.first; t < leaf->step.end; t++)
         for (size_t b = leaf->row.first; b < leaf->row.end; b++) {
             const real *row = dy->at + t * dy->t + b * dy->b + column;
+            if (!lasts(rows, t, b))
+                continue;
 #pragma GCC unroll 16
             for (size_t j = 0; j < vectors; j++)
                 leaf_sum[j] = v_add(leaf_sum[j],
@@ -25,48 +30,68 @@ CELL_CODE void sum_columns(const struct steps *dy, const struct leaf *leaf, size
 #pragma GCC unroll 16
     for (size_t j = 0; j < vectors; j++) {
         size_t width = j + 1 < vectors ? V_WIDTH : last;
-        real *at = sum + j * V_WIDTH;
-        store_up_to(at, v_add(load_up_to(at, width), leaf_sum[j]), width);
+        for (real *at = to.at; at; at = at == to.at ? to.twin : NULL)
+            store_up_to(at + j * V_WIDTH, v_add(load_up_to(at + j * V_WIDTH, width), leaf_sum[j]), width);
     }
 }
 
-static void sum_leaf(const struct steps *dy, const struct leaf *leaf, size_t column, size_t n, real *sum)
+/* The next columns of the sums. */
+static struct sums sums_after(struct sums s, size_t columns)
+{
+    return (struct sums){ s.at + columns, s.twin ? s.twin + columns : NULL };
+}
+
+static void sum_leaf(const struct steps *dy, const struct lasting *rows, const struct leaf *leaf, size_t column,
+                     size_t n, struct sums to)
 {
     enum { SOME = SUM_VECTORS / 4, SOME_COLUMNS = SOME * V_WIDTH };
     size_t c = 0;
     for (; c + SUM_COLUMNS <= n; c += SUM_COLUMNS)
-        sum_columns(dy, leaf, column + c, SUM_COLUMNS, sum + c, SUM_VECTORS);
+        sum_columns(dy, rows, leaf, column + c, SUM_COLUMNS, sums_after(to, c), SUM_VECTORS);
     for (; c + SOME_COLUMNS <= n; c += SOME_COLUMNS)
-        sum_columns(dy, leaf, column + c, SOME_COLUMNS, sum + c, SOME);
+        sum_columns(dy, rows, leaf, column + c, SOME_COLUMNS, sums_after(to, c), SOME);
     for (; c < n; c += V_WIDTH)
-        sum_columns(dy, leaf, column + c, n - c < V_WIDTH ? n - c : V_WIDTH, sum + c, 1);
+        sum_columns(dy, rows, leaf, column + c, n - c < V_WIDTH ? n - c : V_WIDTH, sums_after(to, c), 1);
 }
 
 /* This thread's columns of one gate, for all leaves of a shard. */
-static void sum_gate(const struct call *call, uint32_t shard, size_t dy_gate, real *sum, struct range column)
+static void sum_gate(const struct call *call, uint32_t shard, size_t dy_gate, struct sums to, struct range column)
 {
     const struct tensor *dy = &call->view[SUM_ROWS_DY];
     const struct steps steps = steps_of(dy);
+    const struct lasting rows = lasting_of(dy, call->view[SUM_ROWS_LENGTHS].at);
     struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, &call->view[SUM_ROWS_SUM], shard));
     while (leaf_next(&leaves))
-        sum_leaf(&steps, &leaves.at, dy_gate + column.first, column.end - column.first, sum + column.first);
+        sum_leaf(&steps, &rows, &leaves.at, dy_gate + column.first, column.end - column.first,
+                 sums_after(to, column.first));
+}
+
+/* Of a gradient [S, (G), U]. */
+static real *sum_at(const struct tensor *x, size_t shard, size_t gate)
+{
+    return x->at ? (real *)x->at + shard * x->stride[0] + (x->rank == 3 ? gate * x->stride[1] : 0) : NULL;
+}
+
+static bool gates_touch(const struct tensor *x, size_t units)
+{
+    return !x->at || (x->rank == 3 && x->stride[1] == units);
 }
 
 static unroll_status kernel_sum_rows(const struct call *call, int me, int team, struct work *work)
 {
-    const struct tensor *sum = &call->view[SUM_ROWS_SUM];
-    const size_t gate_stride = sum->rank == 3 ? sum->stride[1] : 0;
+    const struct tensor *sum = &call->view[SUM_ROWS_SUM], *twin = &call->view[SUM_ROWS_TWIN];
     struct gates g = gates_of(&call->view[SUM_ROWS_DY], 2);
-    if (g.stride == g.units && gate_stride == g.units)          /* side by side they are one */
-        g = (struct gates){ 1, g.count * g.units, 0 };
+    if (g.stride == g.units && gates_touch(sum, g.units) && gates_touch(twin, g.units))
+        g = (struct gates){ 1, g.count * g.units, 0 };          /* side by side they are one */
     const struct range column = my_share(g.units, me, team, 16);
     for (uint32_t s = 0; s < sum->count[0]; s++)
-        for (size_t gate = 0; gate < g.count; gate++) {
-            real *to = (real *)sum->at + s * sum->stride[0] + gate * gate_stride;
-            sum_gate(call, s, gate * g.stride, to, column);
-        }
+        for (size_t gate = 0; gate < g.count; gate++)
+            sum_gate(call, s, gate * g.stride, (struct sums){ sum_at(sum, s, gate), sum_at(twin, s, gate) },
+                     column);
     count_slices(work, call, SUM_ROWS_DY, column, g.units);
     count_slices(work, call, SUM_ROWS_SUM, column, g.units);
+    count_slices(work, call, SUM_ROWS_TWIN, column, g.units);
+    count_view(work, call, SUM_ROWS_LENGTHS, me);
     return UNROLL_OK;
 }
 

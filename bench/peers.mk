@@ -1,0 +1,25 @@
+# make bench-peers: Unroll beside oneDNN, PyTorch, ONNX Runtime and OpenVINO; bench/README.md explains it.
+#   ONLY=lstm-train or ONLY=lstm-train/A,stream    a part alone; the page keeps the other results
+#   SHORT=1    two short rounds; the results and the page go to $B/peers/short, not into bench/
+#   JSON=1     prints each result as a line of JSON; they are kept in $B/peers/results
+PEERS = $B/peers
+PEER_FLAGS = -std=c11 -D_GNU_SOURCE $(WARN)
+
+bench-peers: $B/unroll
+	@bench/install.sh $(PEERS)
+	@$(MAKE) -s --no-print-directory $(PEERS)/peer_onednn2 $(PEERS)/peer_onednn3
+	@$(PEERS)/venv/bin/python bench/run.py --unroll $B/unroll --peers $(PEERS) \
+	    --build "$(shell git rev-parse --short HEAD 2>/dev/null)" --only "$(ONLY)" \
+	    $(if $(SHORT),--results short --rounds 2 --seconds 0.1) $(if $(JSON),--json)
+	@$(PEERS)/venv/bin/python bench/report.py $(PEERS)/$(if $(SHORT),short --out $(PEERS)/short,results)
+
+# The same driver against Debian's oneDNN 2 and PyPI's oneDNN 3.
+$(PEERS)/peer_onednn2: bench/peer_onednn.c bench/onednn_api.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(PEER_FLAGS) $< -ldnnl -lm -o $@
+$(PEERS)/peer_onednn3: bench/peer_onednn.c bench/onednn_api.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(PEER_FLAGS) -I$(PEERS)/venv/include $< -L$(PEERS)/venv/lib \
+	    -Wl,-rpath,$(abspath $(PEERS)/venv/lib) -ldnnl -lm -o $@
+
+.PHONY: bench-peers

@@ -1,0 +1,261 @@
+# Measures regimes: Unroll and its peers take turns, several rounds of them, in one run. Each answer is kept in
+# a file of its own in the folder of results, which bench/report.py reads: a part measured anew replaces only
+# itself. How long one turn lasts, and how many there are, is the same for all.
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+import regimes
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON_PEERS = {
+    "PyTorch": "peer_torch.py",
+    "ONNX Runtime": "peer_onnxruntime.py",
+    "OpenVINO": "peer_openvino.py",
+}
+C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3"}
+REST = 0.02  # seconds between turns: threads of the last one stop spinning
+
+
+class Peer:
+    """A process that answers the lines of bench/peer.py."""
+
+    def __init__(self, command, threads):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        return self
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"refused": "it ended without an answer"}
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Unroll:
+    """`unroll bench`, anew for each turn."""
+
+    def __init__(self, options, regime, threads):
+        self.command = [
+            options.unroll,
+            "bench",
+            "--json",
+            "--cell",
+            regime.cell,
+            "--pass",
+            regime.purpose,
+            "--dtype",
+            regime.dtype,
+            "--shape",
+            ",".join(map(str, regime.shape)),
+            "--threads",
+            str(threads),
+        ]
+        self.command += {"both": ["--bidirectional"], "ragged": ["--ragged"]}.get(regime.form, [])
+
+    def turn(self, seconds):
+        done = subprocess.run([*self.command, "--seconds", str(seconds)], capture_output=True, text=True)
+        if done.returncode:
+            return {"refused": (done.stderr.strip().splitlines() or ["it failed"])[-1]}
+        answer = json.loads(done.stdout.splitlines()[-1])
+        answer["mflop"] = answer["gflops"] * answer["ms"]  # of the valid steps
+        return answer
+
+
+class UnrollOnText:
+    """`unroll train` on random text, for some updates; the time of one is 1 / (characters a second)."""
+
+    UPDATES = 30
+
+    def __init__(self, options, regime, threads):
+        layers, steps, rows, symbols, hidden = regime.shape
+        text = os.path.join(options.peers, "random.txt")
+        random_text(text, symbols)
+        self.characters = steps * rows
+        self.folder = os.path.join(options.peers, "run")
+        self.command = [
+            options.unroll,
+            "train",
+            text,
+            "--cell",
+            regime.cell,
+            "--layers",
+            str(layers),
+            "--hidden",
+            str(hidden),
+            "--bptt",
+            str(steps),
+            "--batch",
+            str(rows),
+            "--val",
+            "0",
+            "--steps",
+            str(self.UPDATES),
+            "--threads",
+            str(threads),
+            "--out",
+            self.folder,
+            "--json",
+        ]
+
+    def turn(self, seconds):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        done = subprocess.run(self.command, capture_output=True, text=True)
+        if done.returncode:
+            return {"refused": (done.stderr.strip().splitlines() or ["it failed"])[-1]}
+        ms = 1e3 * self.characters / json.loads(done.stdout.splitlines()[-1])["items_per_second"]
+        return {"ms": ms, "ms_median": ms, "runs": 1}
+
+
+def random_text(path, symbols):
+    """As many letters as tinyshakespeare has: a network is as fast on them as on a play."""
+    letters = [chr(33 + i) for i in range(symbols)]
+    numbers = random.Random(1)
+    with open(path, "w") as file:
+        file.write("".join(letters) + "".join(numbers.choices(letters, k=1115394 - symbols)))
+
+
+def request(regime):
+    return " ".join(
+        map(
+            str,
+            (
+                "prepare",
+                regime.cell,
+                regime.purpose,
+                regime.peers,
+                *regime.shape,
+                regime.directions,
+                int(regime.form == "ragged"),
+            ),
+        )
+    )
+
+
+def start_peers(options, regime, threads):
+    """Those that can: name -> peer; and the answers of all to `prepare`."""
+    commands = {name: [os.path.join(options.peers, file)] for name, file in C_PEERS.items()}
+    commands |= {name: [options.python, os.path.join(HERE, file)] for name, file in PYTHON_PEERS.items()}
+    started = {name: Peer(command, threads) for name, command in commands.items()}
+    answers, ready = {}, {}
+    for name, peer in started.items():  # one after the other: none warms up beside another
+        answers[name] = peer.ask(request(regime)).answer()
+        if "refused" in answers[name]:
+            peer.close()
+        else:
+            ready[name] = peer
+    return ready, answers
+
+
+SMALLEST = ("ms", "ms_median", "ms_with_reorders", "p50_ns", "p99_ns", "p999_ns")
+
+
+def better(kept, turn):
+    """The best of all turns. Without reorders can't take longer than with them: where it did, it was noise."""
+    for key, value in turn.items():
+        if key in SMALLEST:
+            kept[key] = min(kept.get(key, value), value)
+        elif key in ("peak_gflops", "max_ns"):
+            kept[key] = max(kept.get(key, 0), value)
+        elif key == "runs":
+            kept[key] = kept.get(key, 0) + value
+        elif key in ("isa", "mflop", "version", "refused"):
+            kept[key] = value
+    if "ms_with_reorders" in kept:
+        kept["ms"] = min(kept["ms"], kept["ms_with_reorders"])
+    return kept
+
+
+def measure(options, regime, threads):
+    peers, answers = start_peers(options, regime, threads)
+    unroll = (UnrollOnText if regime.purpose == "text" else Unroll)(options, regime, threads)
+    ours, theirs = {}, {name: dict(answer) for name, answer in answers.items()}
+    begin = time.monotonic()
+    for round_ in range(options.rounds):
+        if round_ >= 2 and time.monotonic() - begin > options.patience:
+            break
+        time.sleep(REST)
+        if "refused" not in ours:
+            better(ours, unroll.turn(options.seconds))
+        for name, peer in peers.items():
+            time.sleep(REST)
+            better(theirs[name], peer.ask(f"run {options.seconds}").answer())
+    for peer in peers.values():
+        peer.close()
+    return {
+        "key": regime.key,
+        "threads": threads,
+        "date": time.strftime("%Y-%m-%d"),
+        "build": options.build,
+        "ours": ours,
+        "peers": theirs,
+    }
+
+
+def describe(result):
+    times = {"unroll": result["ours"], **result["peers"]}
+    words = [f"{name} {answer['ms']:.4g}" for name, answer in times.items() if "ms" in answer]
+    return f"{result['key']} {result['threads']}T ms: " + ", ".join(words)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Measures Unroll beside its peers.")
+    parser.add_argument("--unroll", default="build/unroll", help="the command")
+    parser.add_argument(
+        "--peers", default="build/peers", help="folder of the peers' drivers"
+    )
+    parser.add_argument("--python", default=sys.executable, help="of the environment that holds the peers")
+    parser.add_argument("--results", default="results", help="folder of results, below that of --peers")
+    parser.add_argument("--build", default="", help="what the build is called: a commit")
+    parser.add_argument("--only", default="", help="parts or regimes, by name")
+    parser.add_argument("--threads", type=int, help="measure this number of threads alone")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of a turn")
+    parser.add_argument("--rounds", type=int, default=4, help="turns that each takes; 2 if they take long")
+    parser.add_argument(
+        "--patience", type=float, default=8, help="seconds after which a regime has no third round"
+    )
+    parser.add_argument("--json", action="store_true", help="print results as lines of JSON")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    results = os.path.join(options.peers, options.results)
+    os.makedirs(results, exist_ok=True)
+    try:
+        todo = regimes.chosen(regimes.read(), options.only)
+    except ValueError as error:
+        sys.exit(f"bench-peers: {error}")
+    for regime in todo:
+        for threads in regime.threads:
+            if options.threads not in (None, threads):
+                continue
+            result = measure(options, regime, threads)
+            print(json.dumps(result) if options.json else describe(result), flush=True)
+            with open(os.path.join(results, f"{regime.part}-{regime.name}-{threads}.json"), "w") as file:
+                json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

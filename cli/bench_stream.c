@@ -1,0 +1,151 @@
+/* How long a step of a stream takes: in long rows of steps for the mean, one by one for the tail. */
+#include "bench_stream.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "console.h"
+
+enum { MOST_BLOCKS = 20000, MOST_STEPS = 1 << 20, LEAST = 3 };
+
+static const double block_seconds = 50e-6, warm_seconds = 0.02;
+
+struct runner {
+    unroll_stream *stream;
+    const float *inputs;            /* [frames][width] */
+    float *outputs;
+    size_t width;
+    int frames, frame;
+    double *seconds;                /* [MOST_STEPS] */
+};
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static void sort(double *seconds, int count)
+{
+    qsort(seconds, (size_t)count, sizeof *seconds, compare);
+}
+
+static unroll_status step(struct runner *r)
+{
+    const float *inputs = r->inputs + (size_t)r->frame * r->width;
+
+    r->frame = r->frame + 1 < r->frames ? r->frame + 1 : 0;
+    return unroll_stream_step(r->stream, inputs, r->outputs);
+}
+
+/* Seconds of so many steps; negative: one was refused. */
+static double steps_take(struct runner *r, int count)
+{
+    double begin = now();
+
+    for (int i = 0; i < count; i++)
+        if (step(r) != UNROLL_OK)
+            return -1;
+    return now() - begin;
+}
+
+static double clock_takes(struct runner *r)
+{
+    enum { LOOKS = 1001 };
+
+    for (int i = 0; i < LOOKS; i++) {
+        double begin = now();
+        r->seconds[i] = now() - begin;
+    }
+    sort(r->seconds, LOOKS);
+    return r->seconds[LOOKS / 2];
+}
+
+/* Blocks of as many steps as take block_seconds. */
+static bool measure_blocks(struct runner *r, double seconds, struct step_times *times)
+{
+    int count = 1, blocks = 0;
+    double begin = now();
+
+    while (now() - begin < warm_seconds)
+        if (steps_take(r, count) < block_seconds)
+            count *= 2;
+    for (begin = now(); blocks < MOST_BLOCKS && (blocks < LEAST || now() - begin < seconds); blocks++) {
+        r->seconds[blocks] = steps_take(r, count) / count;
+        if (r->seconds[blocks] < 0)
+            return false;
+    }
+    sort(r->seconds, blocks);
+    times->best = r->seconds[0];
+    times->median = r->seconds[blocks / 2];
+    return true;
+}
+
+static bool measure_steps(struct runner *r, double seconds, struct step_times *times)
+{
+    double begin = now();
+    int n = 0;
+
+    for (; n < MOST_STEPS && (n < LEAST || now() - begin < seconds); n++) {
+        r->seconds[n] = steps_take(r, 1);
+        if (r->seconds[n] < 0)
+            return false;
+    }
+    sort(r->seconds, n);
+    times->steps = n;
+    times->p50 = r->seconds[n / 2];
+    times->p99 = r->seconds[(int64_t)n * 99 / 100];
+    times->p999 = r->seconds[(int64_t)n * 999 / 1000];
+    times->most = r->seconds[n - 1];
+    return true;
+}
+
+static unroll_status measure(struct runner *r, double seconds, struct step_times *times)
+{
+    if (steps_take(r, 1) < 0 || !measure_blocks(r, seconds / 2, times)
+        || !measure_steps(r, seconds / 2, times))
+        return complain_library(UNROLL_DATA);
+    times->clock = clock_takes(r);
+    snprintf(times->isa, sizeof times->isa, "%s", unroll_stream_isa(r->stream));
+    return UNROLL_OK;
+}
+
+unroll_status bench_stream(const unroll_model *model, const unroll_stream_config *config, const float *inputs,
+                           int frames, double seconds, struct step_times *times)
+{
+    struct runner r = {.inputs = inputs, .frames = frames};
+    size_t bytes = unroll_stream_bytes(model, config);
+    void *memory = bytes ? aligned_alloc(64, bytes) : NULL;
+    unroll_status status = UNROLL_RESOURCE;
+
+    r.seconds = malloc(MOST_STEPS * sizeof *r.seconds);
+    if (bytes == 0)
+        status = complain_library(UNROLL_UNSUPPORTED);
+    else if (memory == NULL || r.seconds == NULL)
+        complain(status, "no memory for a stream; fix: a smaller --shape");
+    else if ((status = unroll_stream_init(memory, bytes, model, config, &r.stream)) != UNROLL_OK)
+        complain_library(status);
+    if (status == UNROLL_OK) {
+        size_t rows = (size_t)config->rows;
+        r.width = rows * (size_t)unroll_stream_inputs(r.stream);
+        r.outputs = malloc(rows * (size_t)unroll_stream_outputs(r.stream) * sizeof *r.outputs);
+        status = r.outputs ? measure(&r, seconds, times)
+                           : complain(UNROLL_RESOURCE, "no memory for the outputs");
+    }
+    free(r.outputs);
+    free(r.seconds);
+    free(memory);
+    return status;
+}

@@ -1,0 +1,289 @@
+/* unroll stream: a model that reads frames or text as they come and answers each at once. One step of a
+ * stream per frame; output is flushed with every answer. Not the reading of frames: that is frames.c's. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "frames.h"
+#include "network.h"
+#include "options.h"
+
+struct streamer {
+    const struct settings *settings;
+    unroll_model *model;
+    unroll_spec spec;
+    void *memory;
+    unroll_stream *stream;
+    int width;                      /* of the outputs */
+    float *frame, *outputs;
+    bool raw;                       /* outputs as floats, not as lines */
+    bool foretold;                  /* text: outputs hold what the next symbol may be */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    stopped = number;
+}
+
+/* Without SA_RESTART: a signal ends a read that waits. SIGPIPE ends the process as it does any filter. */
+static void listen_to_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- answers ---- */
+
+/* Of cross-entropy the outputs are logits: into probabilities. */
+static void softmax(float *z, int count)
+{
+    double sum = 0, largest = -INFINITY;
+
+    for (int i = 0; i < count; i++)
+        largest = fmax(largest, z[i]);
+    for (int i = 0; i < count; i++)
+        sum += exp(z[i] - largest);
+    for (int i = 0; i < count; i++)
+        z[i] = (float)(exp(z[i] - largest) / sum);
+}
+
+static unroll_status flush_answer(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return UNROLL_OK;
+    return stopped ? UNROLL_OK : UNROLL_RESOURCE;       /* main says what is wrong with the output */
+}
+
+static unroll_status write_outputs(const struct streamer *s)
+{
+    if (s->raw)
+        fwrite(s->outputs, sizeof *s->outputs, (size_t)s->width, stdout);
+    for (int i = 0; i < s->width && !s->raw; i++)
+        printf("%.9g%c", (double)s->outputs[i], i + 1 < s->width ? ',' : '\n');
+    return flush_answer();
+}
+
+static unroll_status answer_token(struct streamer *s, int32_t token)
+{
+    unroll_status status = unroll_stream_step_tokens(s->stream, &token, s->outputs);
+
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (s->spec.loss == UNROLL_LOSS_XENT)
+        softmax(s->outputs, s->width);
+    return UNROLL_OK;
+}
+
+/* ---- frames ---- */
+
+static unroll_status answer_frame(struct streamer *s)
+{
+    if (s->spec.tokens) {
+        float token = s->frame[0];
+        if (token != floorf(token) || token < 0 || token >= (float)s->spec.input)
+            return complain(UNROLL_DATA, "%g is no symbol's number; fix: give whole numbers in 0..%d",
+                            (double)token, s->spec.input - 1);
+        unroll_status status = answer_token(s, (int32_t)token);
+        return status == UNROLL_OK ? write_outputs(s) : status;
+    }
+    unroll_status status = unroll_stream_step(s->stream, s->frame, s->outputs);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (s->spec.loss == UNROLL_LOSS_XENT)
+        softmax(s->outputs, s->width);
+    return write_outputs(s);
+}
+
+static unroll_status stream_frames(struct streamer *s, enum frame_format format)
+{
+    struct frames frames;
+    int width = s->spec.tokens ? 1 : s->spec.input;
+    bool more = true;
+
+    if (s->spec.tokens && format != FRAMES_CSV)
+        return complain(UNROLL_USAGE, "the model reads symbols; fix: --format text or csv");
+    unroll_status status = frames_open(&frames, stdin, format, width);
+    if (status != UNROLL_OK && !stopped)
+        complain(status, "%s", frames.error);
+    while (status == UNROLL_OK && !stopped) {
+        status = frames_next(&frames, s->frame, &more);
+        if (status != UNROLL_OK)
+            complain(status, "%s", frames.error);
+        if (status != UNROLL_OK || !more)
+            break;
+        status = answer_frame(s);
+    }
+    frames_close(&frames);
+    return stopped ? UNROLL_OK : status;
+}
+
+/* ---- text ---- */
+
+enum { LONGEST_SYMBOL = 4 };
+
+/* One UTF-8 character of standard input; its length, 0 at the end. Wrong bytes are found when no symbol is
+ * like them. */
+static int read_character(char *to)
+{
+    int first = getchar(), bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+
+    if (first == EOF)
+        return 0;
+    to[0] = (char)first;
+    for (int i = 1; i < bytes; i++) {
+        int next = getchar();
+        if (next == EOF)
+            bytes = i;
+        else
+            to[i] = (char)next;
+    }
+    to[bytes] = '\0';
+    return bytes;
+}
+
+static int32_t find_symbol(const struct streamer *s, const char *symbol)
+{
+    const char *const *symbols = unroll_model_symbols(s->model);
+
+    for (int i = 0; i < s->spec.input; i++)
+        if (strcmp(symbols[i], symbol) == 0)
+            return i;
+    return -1;
+}
+
+/* As a field of a line: in quotes, and line ends as \n. */
+static void print_symbol(const char *symbol)
+{
+    putchar('"');
+    for (; *symbol; symbol++)
+        if (*symbol == '\n')
+            fputs("\\n", stdout);
+        else if (*symbol == '"')
+            fputs("\"\"", stdout);
+        else
+            putchar(*symbol);
+    putchar('"');
+}
+
+/* "e",1.072,"n",0.4310: what came, how many nats it cost, what is likeliest next and its probability. */
+static unroll_status write_symbol(struct streamer *s, int32_t token, double nats)
+{
+    const char *const *symbols = unroll_model_symbols(s->model);
+    int likeliest = 0;
+
+    if (s->raw)
+        return write_outputs(s);
+    for (int i = 1; i < s->width; i++)
+        if (s->outputs[i] > s->outputs[likeliest])
+            likeliest = i;
+    print_symbol(symbols[token]);
+    if (s->foretold)
+        printf(",%.4f,", nats);
+    else
+        fputs(",,", stdout);
+    print_symbol(symbols[likeliest]);
+    printf(",%.4f\n", (double)s->outputs[likeliest]);
+    return flush_answer();
+}
+
+static unroll_status answer_character(struct streamer *s, const char *character, int64_t number)
+{
+    int32_t token = find_symbol(s, character);
+
+    if (token < 0)
+        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's symbols",
+                        (long long)number, character);
+    double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
+    unroll_status status = answer_token(s, token);
+    if (status == UNROLL_OK)
+        status = write_symbol(s, token, nats);
+    s->foretold = true;
+    return status;
+}
+
+static unroll_status stream_text(struct streamer *s)
+{
+    unroll_status status = UNROLL_OK;
+    char character[LONGEST_SYMBOL + 1];
+
+    if (unroll_model_symbols(s->model) == NULL || s->spec.output != s->spec.input)
+        return complain(UNROLL_USAGE, "the model has no symbols of a text; fix: --format csv or f32");
+    if (unroll_model_symbol_kind(s->model) != UNROLL_CHARACTERS)
+        return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
+                        "come; fix: --format csv with the words' numbers");
+    for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
+        if (read_character(character) == 0)
+            break;
+        status = answer_character(s, character, number);
+    }
+    if (status == UNROLL_OK && ferror(stdin) && !stopped)
+        return complain(UNROLL_DATA, "cannot read the text: %s", strerror(errno));
+    return stopped ? UNROLL_OK : status;
+}
+
+/* ---- the command ---- */
+
+static unroll_status open_stream(struct streamer *s)
+{
+    unroll_stream_config config = unroll_stream_default();
+
+    config.isa = text_of(s->settings, OPTION_ISA);
+    unroll_model_spec(s->model, &s->spec);
+    size_t bytes = unroll_stream_bytes(s->model, &config);
+    if (bytes == 0)
+        return complain_library(UNROLL_UNSUPPORTED);
+    s->memory = aligned_alloc(64, bytes);
+    if (s->memory == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for a stream of the model");
+    unroll_status status = unroll_stream_init(s->memory, bytes, s->model, &config, &s->stream);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    s->width = unroll_stream_outputs(s->stream);
+    s->frame = malloc((size_t)s->spec.input * sizeof *s->frame);
+    s->outputs = malloc((size_t)s->width * sizeof *s->outputs);
+    if (s->frame && s->outputs)
+        return UNROLL_OK;
+    return complain(UNROLL_RESOURCE, "no memory for the frames of the model");
+}
+
+static unroll_status run(struct streamer *s)
+{
+    const char *format = text_of(s->settings, OPTION_FORMAT);
+    bool of_text = unroll_model_symbols(s->model) && unroll_model_symbol_kind(s->model) == UNROLL_CHARACTERS;
+
+    s->raw = strcmp(text_of(s->settings, OPTION_WRITE), "f32") == 0;
+    if (format == NULL)
+        format = of_text ? "text" : "csv";
+    listen_to_signals();
+    if (strcmp(format, "text") == 0)
+        return stream_text(s);
+    return stream_frames(s, strcmp(format, "csv") == 0 ? FRAMES_CSV : strcmp(format, "wav") == 0 ? FRAMES_WAV
+                                                                                               : FRAMES_F32);
+}
+
+unroll_status cmd_stream(struct settings *settings)
+{
+    struct streamer s = {.settings = settings};
+    unroll_status status = settings_need(settings, OPTION_MODEL);
+
+    if (status == UNROLL_OK)
+        status = network_open(text_of(settings, OPTION_MODEL), &s.model);
+    if (status != UNROLL_OK)
+        return status;
+    status = open_stream(&s);
+    if (status == UNROLL_OK)
+        status = run(&s);
+    free(s.outputs);
+    free(s.frame);
+    free(s.memory);
+    unroll_model_free(s.model);
+    return status;
+}

@@ -1,0 +1,261 @@
+/* Frames from a file as they come: raw floats, lines of numbers, or the samples of a sound. */
+#include "frames.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NUMBER = 64 };      /* bytes of it in a line, with what is around it */
+
+__attribute__((format(printf, 2, 3)))
+static unroll_status refuse(struct frames *f, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(f->error, sizeof f->error, format, arguments);
+    va_end(arguments);
+    return UNROLL_DATA;
+}
+
+/* Fewer than `count` bytes are read only at the end of the file or when a signal comes. */
+static unroll_status read_bytes(struct frames *f, void *to, size_t count, size_t *got)
+{
+    errno = 0;
+    *got = fread(to, 1, count, f->file);
+    if (*got < count && ferror(f->file) && errno != EINTR)
+        return refuse(f, "cannot read the frames: %s", strerror(errno));
+    return UNROLL_OK;
+}
+
+static unroll_status check_frame(struct frames *f, const float *frame)
+{
+    for (int i = 0; i < f->width; i++)
+        if (!isfinite(frame[i]))
+            return refuse(f, "frame %lld: number %d is %s", (long long)f->frame, i + 1,
+                          isnan(frame[i]) ? "NaN" : "infinite");
+    return UNROLL_OK;
+}
+
+/* ---- lines of numbers ---- */
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* One number and what follows it: a comma, or the end after the last. */
+static unroll_status read_number(struct frames *f, char **at, int index, float *number)
+{
+    char *end;
+
+    *at += strspn(*at, " \t");
+    if (**at == '\r' || **at == '\n' || **at == '\0')
+        return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas between them",
+                      (long long)f->line, index, f->width);
+    *number = strtof(*at, &end);
+    if (end == *at || !isfinite(*number))
+        return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
+                      (int)strcspn(*at, ", \t\r\n") > 40 ? 40 : (int)strcspn(*at, ", \t\r\n"), *at);
+    end += strspn(end, " \t");
+    bool is_last = index + 1 == f->width;
+    if (*end == ',' && !is_last)
+        end++;
+    else if (*end == ',')
+        return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
+                      f->width > 1 ? "s" : "");
+    else if (*end != '\r' && *end != '\n' && *end != '\0')
+        return refuse(f, "line %lld, number %d: '%.40s' follows it", (long long)f->line, index + 1, end);
+    *at = end;
+    return UNROLL_OK;
+}
+
+static unroll_status next_line(struct frames *f, float *frame, bool *more)
+{
+    do {
+        errno = 0;
+        if (!fgets(f->text, (int)f->text_size, f->file)) {
+            *more = false;
+            if (ferror(f->file) && errno != EINTR)
+                return refuse(f, "cannot read the frames: %s", strerror(errno));
+            return UNROLL_OK;
+        }
+        f->line++;
+        if (strlen(f->text) + 1 == f->text_size && !strchr(f->text, '\n'))
+            return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
+    } while (is_blank(f->text) || *f->text == '#');
+    char *at = f->text;
+    for (int i = 0; i < f->width; i++) {
+        unroll_status status = read_number(f, &at, i, &frame[i]);
+        if (status != UNROLL_OK)
+            return status;
+    }
+    return UNROLL_OK;
+}
+
+/* ---- bytes ---- */
+
+/* `count` bytes of a frame; *more is false where none is left. */
+static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *more)
+{
+    size_t got;
+    unroll_status status = read_bytes(f, to, count, &got);
+
+    *more = got == count;
+    if (status != UNROLL_OK || got == count || got == 0 || ferror(f->file))
+        return status;
+    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got,
+                  count);
+}
+
+static unroll_status next_raw(struct frames *f, float *frame, bool *more)
+{
+    return read_frame(f, frame, (size_t)f->width * sizeof *frame, more);
+}
+
+static unsigned little_endian(const unsigned char *at, int bytes)
+{
+    unsigned number = 0;
+
+    for (int i = bytes; i-- > 0;)
+        number = number << 8 | at[i];
+    return number;
+}
+
+static unroll_status next_samples(struct frames *f, float *frame, bool *more)
+{
+    const unsigned char *at = (unsigned char *)f->text;
+    size_t count = (size_t)f->width * (size_t)f->sample_bytes;
+
+    *more = f->left != 0;
+    if (!*more)
+        return UNROLL_OK;
+    unroll_status status = read_frame(f, f->text, count, more);
+    if (status != UNROLL_OK)
+        return status;
+    if (!*more && f->left > 0 && !ferror(f->file))
+        return refuse(f, "the sound ends %lld bytes before the end that its header tells",
+                      (long long)f->left);
+    f->left -= f->left > 0 ? (int64_t)count : 0;
+    for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
+        uint32_t bits = little_endian(at, f->sample_bytes);
+        if (f->sample_bytes == 2)
+            frame[i] = (float)(int16_t)bits * 0x1p-15f;
+        else
+            memcpy(&frame[i], &bits, sizeof bits);
+    }
+    return UNROLL_OK;
+}
+
+/* ---- the header of a wav ---- */
+
+enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
+
+static unroll_status need_bytes(struct frames *f, unsigned char *to, size_t count, const char *what)
+{
+    size_t got;
+    unroll_status status = read_bytes(f, to, count, &got);
+
+    if (status == UNROLL_OK && got < count)
+        return refuse(f, "the sound ends in its %s", what);
+    return status;
+}
+
+static unroll_status skip_bytes(struct frames *f, uint64_t bytes)
+{
+    unsigned char dropped[256];
+    unroll_status status = UNROLL_OK;
+
+    while (bytes > 0 && status == UNROLL_OK) {
+        size_t count = bytes < sizeof dropped ? (size_t)bytes : sizeof dropped;
+        status = need_bytes(f, dropped, count, "header");
+        bytes -= count;
+    }
+    return status;
+}
+
+static unroll_status read_format(struct frames *f, unsigned bytes)
+{
+    unsigned char at[40] = {0};
+    unsigned known = bytes < sizeof at ? bytes : sizeof at;
+
+    if (bytes < 16)
+        return refuse(f, "the format chunk of the sound has %u bytes, not 16 or more", bytes);
+    unroll_status status = need_bytes(f, at, known, "header");
+    if (status == UNROLL_OK)
+        status = skip_bytes(f, (uint64_t)bytes - known + bytes % 2);
+    if (status != UNROLL_OK)
+        return status;
+    unsigned kind = little_endian(at, 2), channels = little_endian(at + 2, 2);
+    unsigned bits = little_endian(at + 14, 2);
+    if (kind == EXTENSIBLE && known >= 26)
+        kind = little_endian(at + 24, 2);
+    if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
+        return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
+                      "floats", kind, bits);
+    if (channels != (unsigned)f->width)
+        return refuse(f, "the sound has %u channels, the model takes %d numbers a frame", channels, f->width);
+    f->sample_bytes = (int)bits / 8;
+    return UNROLL_OK;
+}
+
+/* Up to the first sample. Writers that do not know the length yet leave 0 or all ones for it. */
+static unroll_status read_header(struct frames *f)
+{
+    unsigned char at[12];
+    unroll_status status = need_bytes(f, at, sizeof at, "header");
+
+    if (status == UNROLL_OK && (memcmp(at, "RIFF", 4) != 0 || memcmp(at + 8, "WAVE", 4) != 0))
+        return refuse(f, "the input is no wav: it does not begin with RIFF .. WAVE");
+    while (status == UNROLL_OK) {
+        status = need_bytes(f, at, 8, "header");
+        if (status != UNROLL_OK)
+            break;
+        unsigned bytes = little_endian(at + 4, 4);
+        if (memcmp(at, "data", 4) == 0) {
+            if (f->sample_bytes == 0)
+                return refuse(f, "the samples of the sound come before its format");
+            f->left = bytes == 0 || bytes == 0xffffffff ? -1 : (int64_t)bytes;
+            return UNROLL_OK;
+        }
+        bool is_format = memcmp(at, "fmt ", 4) == 0;            /* chunks begin at even places */
+        status = is_format ? read_format(f, bytes) : skip_bytes(f, (uint64_t)bytes + bytes % 2);
+    }
+    return status;
+}
+
+/* ---- all formats ---- */
+
+unroll_status frames_open(struct frames *f, FILE *file, enum frame_format format, int width)
+{
+    *f = (struct frames){.file = file, .format = format, .width = width};
+    f->text_size = (size_t)width * LONGEST_NUMBER + LONGEST_NUMBER;
+    f->text = malloc(f->text_size);
+    if (f->text == NULL) {
+        refuse(f, "no memory for a frame");
+        return UNROLL_RESOURCE;
+    }
+    return format == FRAMES_WAV ? read_header(f) : UNROLL_OK;
+}
+
+void frames_close(struct frames *f)
+{
+    free(f->text);
+    f->text = NULL;
+}
+
+unroll_status frames_next(struct frames *f, float *frame, bool *more)
+{
+    static unroll_status (*const next[])(struct frames *, float *, bool *) = {
+        [FRAMES_CSV] = next_line, [FRAMES_F32] = next_raw, [FRAMES_WAV] = next_samples,
+    };
+
+    *more = true;
+    unroll_status status = next[f->format](f, frame, more);
+    if (status != UNROLL_OK || !*more)
+        return status;
+    f->frame++;
+    return check_frame(f, frame);
+}

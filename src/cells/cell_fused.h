@@ -1,0 +1,194 @@
+/* A part of a CELL_USER: the fused forward step, the matrix products of some rows and units and then the
+ * cell's own arithmetic on the sums, which stay in registers or near them (struct fused_step in cell.h).
+ * Each sum is one chain in rising k whatever the tiles and blocks are, so all V of floats give the same
+ * bits. It knows no time, no layer and no threads. Included after cell_at.h. */
+#ifndef CELLS_CELL_FUSED_H
+#define CELLS_CELL_FUSED_H
+
+/* A tile is FUSED_ROWS rows by as many vectors of units as give FUSED_SUMS sums a row: with a vector of each
+ * weight and one number of the operand they fill the registers (32 of AVX-512 and NEON, 16 of AVX2). A lone
+ * row takes more vectors, up to FUSED_LONE sums: a multiply-add waits 4 to 5 cycles for the one before it in
+ * its chain, and two begin in a cycle. */
+#if V_WIDTH == 16 || V_WIDTH == 4
+enum { FUSED_ROWS = 6, FUSED_SUMS = 4, FUSED_LONE = 12 };
+#define FUSED_HEIGHTS(H) H(2) H(3) H(4) H(5) H(6)
+#elif V_WIDTH == 8
+enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 12 };
+#define FUSED_HEIGHTS(H) H(2) H(3)
+#else
+enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
+#define FUSED_HEIGHTS(H)
+#endif
+enum {
+    FUSED_BLOCK = 24 << 10,     /* bytes of weights that all tiles of rows use one after the other: in L1 */
+    RECURRENT = FROM_H | FROM_LINK
+};
+
+/* The first row, as a place in the list of rows, the first unit, and the range of k of the recurrent
+ * products: sums come from `in` where it does not begin, and go there where it does not end. */
+struct fused_tile {
+    size_t row, unit, k, k_end;
+    bool   ends;
+    const char *ahead;          /* this tile's share of the weights of the next block: asked for meanwhile, .. */
+    size_t ahead_step;          /* .. so many bytes at each k; 0: none */
+};
+
+/* The inputs of the tile's units: input i of row r, vector j at row[r] + i * field + j * vector. */
+struct fused_place {
+    v_element *row[FUSED_ROWS];
+    size_t field, vector;
+};
+
+/* Of a product: one number of each row, a vector of cells of each vector of units. */
+struct fused_walk {
+    const v_element *operand[FUSED_ROWS];
+    const v_element *weight[FUSED_LONE];
+    size_t k, step;             /* numbers of weights from one cell to the next */
+    enum fused_cell cell;
+};
+
+/* Which weight of a cell. */
+enum fused_part { PART_ALL, PART_FIRST, PART_SECOND };
+
+CELL_CODE V fused_weight(const v_element *cell, const enum fused_part part)
+{
+#ifdef V_NARROW
+    if (part == PART_FIRST)
+        return vc_first_bf16(vc_load(cell));
+    if (part == PART_SECOND)
+        return vc_second_bf16(vc_load(cell));
+#endif
+    (void)part;
+    return v_load(cell);
+}
+
+CELL_CODE size_t fused_row(const struct fused_step *s, size_t place)
+{
+    return s->row ? s->row[place] : place;
+}
+
+/* Units of vector j of the tile. */
+CELL_CODE size_t fused_units(const struct fused_step *s, const struct fused_tile *t, size_t j)
+{
+    size_t left = s->unit_end - (t->unit + j * V_WIDTH);
+    return left < V_WIDTH ? left : V_WIDTH;
+}
+
+/* In value.in, which is dense. */
+CELL_CODE struct fused_place fused_place(const struct fused_step *s, const struct fused_tile *t, size_t input,
+                                         const size_t rows)
+{
+    struct fused_place place = { .field = s->value.in.field, .vector = V_WIDTH };
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        place.row[r] = cell_address(&s->value.in, input, fused_row(s, t->row + r), t->unit);
+    return place;
+}
+
+/* In a buffer [rows][vectors][count][V_WIDTH]. */
+CELL_CODE struct fused_place fused_dense(v_element *at, size_t count, const size_t rows, const size_t vectors)
+{
+    struct fused_place place = { .field = V_WIDTH, .vector = count * V_WIDTH };
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        place.row[r] = at + r * vectors * place.vector;
+    return place;
+}
+
+/* Asks for the sums of the tile after this one: of the rows that follow, or of the first rows of the next
+ * strip. Memory does not guess rows that lie far apart. */
+CELL_CODE void fused_ask(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors,
+                         size_t next_unit, size_t input, size_t input_end)
+{
+    bool is_last = t->row + rows >= s->rows;
+    size_t place = is_last ? 0 : t->row + rows, unit = is_last ? next_unit : t->unit;
+    size_t end = place + rows < s->rows ? place + rows : s->rows;
+    if (!s->value.in.at || unit < s->unit || unit >= s->unit_end)
+        return;
+    for (; place < end; place++)
+        for (size_t i = input; i < input_end; i++)
+            for (size_t j = 0; j < vectors; j++)
+                __builtin_prefetch(cell_address(&s->value.in, i, fused_row(s, place), unit + j * V_WIDTH), 1);
+}
+
+/* Gives tile number `tile` of `tiles` its share of the weights from `unit` and k on. */
+CELL_CODE void fused_ask_weights(const struct fused_step *s, struct fused_tile *t, size_t tile, size_t tiles,
+                                 size_t unit, size_t k)
+{
+    const size_t line = s->of_h.gates * CELL_TILE * sizeof(v_element);
+    if (!s->of_h.at || unit < s->unit || unit >= s->unit_end) {
+        t->ahead_step = 0;
+        return;
+    }
+    t->ahead_step = (line + tiles - 1) / tiles;
+    t->ahead = (const char *)s->of_h.at + (unit / CELL_TILE * s->of_h.k + k) * line +
+               tile * (t->k_end - t->k) * t->ahead_step;
+}
+
+CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct fused_tile *t,
+                                       const struct fused_operand *a, const struct fused_weights *w,
+                                       size_t k, size_t k_end, const size_t rows, const size_t vectors)
+{
+    struct fused_walk walk = { .k = k_end - k, .step = w->gates * CELL_TILE, .cell = w->cell };
+    size_t first = w->cell == FUSED_BF16 ? k / 2 : k;
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        walk.operand[r] = (const v_element *)a->at + fused_row(s, t->row + r) * a->row + k;
+#pragma GCC unroll 12
+    for (size_t j = 0; j < vectors; j++) {
+        size_t unit = t->unit + j * V_WIDTH;
+        walk.weight[j] = (const v_element *)w->at + (unit / CELL_TILE * fused_cells(w) + first) * walk.step + unit % CELL_TILE;
+    }
+    return walk;
+}
+
+#define INPUT_SOURCES(name, from)   from,
+#define INPUT_OR(name, from)        | (from)
+#define INPUT_RECURS(name, from)    + (((from) & RECURRENT) != 0)
+#define INPUT_WEIGHT(name, from)                                                                        \
+    CELL_(weight_##name), CELL_(weight_after_##name) = (int)CELL_(weight_##name) - (((from) & RECURRENT) == 0),
+#define INPUT_WEIGHT_OF(name, from) CELL_(weight_##name),
+
+#define TAKE_SUM(name, from)        v.in.name = sum[CELL_(in_##name) - PHASE_FIRST];
+#define STORE_KEPT(name)                                                                                \
+    if (CELL_(state_##name) == 0 && s->output.at)                                                       \
+        v_store_tiles(cell_address(&s->output, 0, row, unit), s->output.tile, v.next.name, n);          \
+    else if (CELL_(state_##name) > 0 && s->others.at)                                                   \
+        v_store_tiles(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit),              \
+                      s->others.tile, v.next.name, n);
+#endif
+
+/* By input: where its sum comes from; which of the recurrent weights is its own. */
+enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
+static const unsigned char CELL_(sources)[] = { GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES) };
+static const unsigned char CELL_(weight_of)[] = { GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF) };
+
+#define PHASE_(name)            CELL_PASTE(CELL_(name), 1)
+#define PHASE_FIRST             0
+#define PHASE_END               (int)CELL_(inputs_1)
+#define PHASE_INPUTS            GATE_INPUTS
+#define PHASE_SAVED             SAVED
+#define PHASE_VECTORS           VECTORS
+#define PHASE_FORWARD           CELL_(forward)
+#if CELL_PHASES == 1
+#define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
+#else
+#define PHASE_STORE             LINKS(STORE_LINK)
+#endif
+#include "cells/cell_fused_phase.h"
+
+#undef CELL_FUSED
+#if CELL_PHASES == 1
+#define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), NULL }
+#else
+#define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), CELL_PASTE(CELL_(fused), 2) }
+#define PHASE_(name)            CELL_PASTE(CELL_(name), 2)
+#define PHASE_FIRST             (int)CELL_(inputs_1)
+#define PHASE_END               (int)CELL_(inputs)
+#define PHASE_INPUTS            GATE_INPUTS_2
+#define PHASE_SAVED             SAVED_2
+#define PHASE_VECTORS(LOAD)
+#define PHASE_FORWARD           CELL_(forward_2)
+#define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
+#include "cells/cell_fused_phase.h"
+#endif

@@ -1,0 +1,406 @@
+/* One phase of a cell's fused step; cell_fused.h includes it once or twice, with the lists of the phase. */
+
+enum {
+    PHASE_(count) = PHASE_END - PHASE_FIRST,
+    PHASE_(vectors) = PHASE_(count) >= FUSED_SUMS ? 1 : FUSED_SUMS / PHASE_(count),
+    PHASE_(lone) = PHASE_(count) >= FUSED_LONE / 2 ? 2 : PHASE_(count) == 1 ? 8 : FUSED_LONE / PHASE_(count),
+    PHASE_(sums) = PHASE_(lone) * PHASE_(count),
+    PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),        /* all sources */
+    PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS)  /* how many of the recurrent weights */
+};
+
+/* Everywhere sum[row][vector * count + input]; rows and vectors are constants at each use. */
+
+/* Does the sum of input i begin with what is in `in`? */
+CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *t, size_t i)
+{
+    return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at);
+}
+
+/* Sums that `in` has, where units of the last vector are missing, as whole vectors; or the other way. */
+static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,
+                              size_t vectors, bool fetches)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < vectors; j++)
+            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) {
+                v_element *in = cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, t->row + r),
+                                             t->unit + j * V_WIDTH);
+                if (!fetches)
+                    v_store_some(in, v_load(made), fused_units(s, t, j));
+                else if (PHASE_(was)(s, t, i))
+                    v_store(made, v_load_some(in, fused_units(s, t, j)));
+            }
+}
+
+/* Sums as they were left in `in`, by the product with x or by the block of k before; else zero. */
+CELL_CODE void PHASE_(begin)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+                             const size_t rows, const size_t vectors)
+{
+    v_element some[FUSED_ROWS * PHASE_(sums) * V_WIDTH];
+    struct fused_place in = fused_place(s, t, PHASE_FIRST, rows);
+    if (fused_units(s, t, vectors - 1) < V_WIDTH && (t->k > 0 || s->value.in.at)) {
+        PHASE_(copy_some)(s, t, some, rows, vectors, true);
+        in = fused_dense(some, PHASE_(count), rows, vectors);
+    }
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++)
+        if (PHASE_(was)(s, t, i)) {
+#pragma GCC unroll 12
+            for (size_t j = 0; j < vectors; j++)
+#pragma GCC unroll 8
+                for (size_t r = 0; r < rows; r++)
+                    sum[r][j * PHASE_(count) + i] = v_load(in.row[r] + i * in.field + j * in.vector);
+        } else {
+#pragma GCC unroll 12
+            for (size_t j = 0; j < vectors; j++)
+#pragma GCC unroll 8
+                for (size_t r = 0; r < rows; r++)
+                    sum[r][j * PHASE_(count) + i] = v_const(0);
+        }
+}
+
+CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+                                const struct fused_weights *w, const unsigned from, const size_t rows,
+                                const size_t vectors)
+{
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+        const v_element *bias = (const v_element *)w->bias + gate * w->bias_gate + t->unit;
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            V b = v_load_tiles(bias + j * V_WIDTH, CELL_TILE, fused_units(s, t, j));
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++)
+                sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
+        }
+    }
+}
+
+/* The sums of one k. */
+CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk, size_t k, size_t at,
+                           const enum fused_part part, const unsigned from, const size_t rows, const size_t vectors)
+{
+    V row[FUSED_ROWS];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        row[r] = v_const(walk->operand[r][k]);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            V weight = fused_weight(walk->weight[j] + at + gate * CELL_TILE, part);
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++)
+                sum[r][j * PHASE_(count) + i] = v_fma(row[r], weight, sum[r][j * PHASE_(count) + i]);
+        }
+    }
+}
+
+#ifdef V_NARROW
+CELL_CODE void PHASE_(multiply_bf16)(V sum[][PHASE_(sums)], const struct fused_walk *walk, const unsigned from,
+                                     const size_t rows, const size_t vectors)
+{
+    size_t k = 0, at = 0;
+    for (; k + 2 <= walk->k; k += 2, at += walk->step) {
+        PHASE_(add)(sum, walk, k, at, PART_FIRST, from, rows, vectors);
+        PHASE_(add)(sum, walk, k + 1, at, PART_SECOND, from, rows, vectors);
+    }
+    if (k < walk->k)
+        PHASE_(add)(sum, walk, k, at, PART_FIRST, from, rows, vectors);
+}
+
+/* The sums of one cell of int8. */
+CELL_CODE void PHASE_(dot)(VC dot[][PHASE_(sums)], const struct fused_walk *walk, size_t cell, size_t at,
+                           const unsigned from, const size_t rows, const size_t vectors)
+{
+    VC row[FUSED_ROWS];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+        row[r] = vc_bits(v_const(walk->operand[r][cell]));
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            VC weight = vc_load(walk->weight[j] + at + gate * CELL_TILE);
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++)
+                dot[r][j * PHASE_(count) + i] = vc_dot(dot[r][j * PHASE_(count) + i], row[r], weight);
+        }
+    }
+}
+
+CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_walk *walk, const unsigned from,
+                                     const size_t rows, const size_t vectors)
+{
+    const size_t cells = (walk->k + 3) / 4, end = cells * walk->step;
+    VC dot[FUSED_ROWS][PHASE_(sums)];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 24
+        for (size_t i = 0; i < vectors * PHASE_(count); i++)
+            dot[r][i] = vc_const(0);
+    for (size_t cell = 0; cell < cells; cell++)
+        PHASE_(dot)(dot, walk, cell, cell * walk->step, from, rows, vectors);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        if (!(CELL_(sources)[PHASE_FIRST + i] & from))
+            continue;
+        size_t gate = from & FROM_X ? PHASE_FIRST + i : CELL_(weight_of)[PHASE_FIRST + i];
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++) {
+            const v_element *scale = walk->weight[j] + end + gate * CELL_TILE, *zero = scale + walk->step;
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++) {
+                V *s = &sum[r][j * PHASE_(count) + i];
+                V by = v_mul(v_load(scale), v_const(walk->operand[r][cells]));
+                *s = v_fma(vc_to_float(vc_sub(dot[r][j * PHASE_(count) + i], vc_load(zero))), by, *s);
+            }
+        }
+    }
+}
+#endif
+
+CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const unsigned from,
+                                const size_t rows, const size_t vectors)
+{
+#ifdef V_NARROW
+    if (walk.cell == FUSED_BF16) {
+        PHASE_(multiply_bf16)(sum, &walk, from, rows, vectors);
+        return;
+    }
+    if (walk.cell == FUSED_INT8) {
+        PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
+        return;
+    }
+#endif
+    for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step)
+        PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
+}
+
+/* The same, and asks for the weights that come next: of a lone row memory guesses them itself. */
+CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk,
+                                        const struct fused_tile *t, const unsigned from, const size_t rows,
+                                        const size_t vectors)
+{
+    enum { LINE = 64 };
+    const char *ahead = t->ahead;
+    const size_t step = t->ahead_step;
+    for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step, ahead += step) {
+        for (size_t i = 0; i < step; i += LINE) {
+#pragma GCC unroll 12
+            for (size_t j = 0; j < vectors; j++)
+                __builtin_prefetch((const v_element *)(ahead + i) + (walk.weight[j] - walk.weight[0]), 0, 2);
+        }
+        PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
+    }
+}
+
+/* The cell on n units of a row, from their sums. States are stored first, as in cell_at.h. */
+CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t unit, size_t n, const V *sum)
+{
+    struct CELL_(unit) v;
+    OPTIONS(SET_OPTION)
+    PHASE_INPUTS(TAKE_SUM)
+    STATES(LOAD_STATE)
+    PHASE_VECTORS(LOAD_VECTOR)
+    PHASE_FORWARD(&v);
+    PHASE_STORE
+    if (s->value.saved.at) {
+        PHASE_SAVED(STORE_SAVED)
+    }
+}
+
+/* The sums of a tile as numbers in memory: to the cell, row by row. */
+static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_tile *t, const v_element *made,
+                                size_t rows, size_t vectors)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < vectors; j++) {
+            size_t n = fused_units(s, t, j), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
+            V sum[PHASE_(count)];
+#pragma GCC unroll 8
+            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH)
+                sum[i] = v_load(made);
+            if (n == V_WIDTH)
+                PHASE_(finish)(s, row, unit, V_WIDTH, sum);
+            else
+                PHASE_(finish)(s, row, unit, n, sum);
+        }
+}
+
+/* A lone row with whole vectors stays in registers to the end. */
+CELL_CODE void PHASE_(end)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+                           const size_t rows, const size_t vectors)
+{
+    if (rows == 1 && fused_units(s, t, vectors - 1) == V_WIDTH) {
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++)
+            PHASE_(finish)(s, fused_row(s, t->row), t->unit + j * V_WIDTH, V_WIDTH, sum[0] + j * PHASE_(count));
+        return;
+    }
+    v_element made[FUSED_ROWS * PHASE_(sums) * V_WIDTH], *to = made;
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 48
+        for (size_t i = 0; i < vectors * PHASE_(count); i++, to += V_WIDTH)
+            v_store(to, sum[r][i]);
+    PHASE_(finish_rows)(s, t, made, rows, vectors);
+}
+
+/* Between two blocks of k. */
+CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+                               const size_t rows, const size_t vectors)
+{
+    v_element some[FUSED_ROWS * PHASE_(sums) * V_WIDTH];
+    bool whole = fused_units(s, t, vectors - 1) == V_WIDTH;
+    struct fused_place in = whole ? fused_place(s, t, PHASE_FIRST, rows)
+                                  : fused_dense(some, PHASE_(count), rows, vectors);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++)
+#pragma GCC unroll 12
+        for (size_t j = 0; j < vectors; j++)
+#pragma GCC unroll 8
+            for (size_t r = 0; r < rows; r++)
+                v_store(in.row[r] + i * in.field + j * in.vector, sum[r][j * PHASE_(count) + i]);
+    if (!whole)
+        PHASE_(copy_some)(s, t, some, rows, vectors, false);
+}
+
+CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile *t, const size_t rows,
+                            const size_t vectors)
+{
+    V sum[FUSED_ROWS][PHASE_(sums)];
+    PHASE_(begin)(sum, s, t, rows, vectors);
+    if (t->k == 0) {
+        if (s->of_x.bias)
+            PHASE_(add_bias)(sum, s, t, &s->of_x, FROM_X, rows, vectors);
+        if (s->of_x.at)
+            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, 0, s->of_x.k, rows, vectors), FROM_X, rows,
+                             vectors);
+        if (s->of_h.bias)
+            PHASE_(add_bias)(sum, s, t, &s->of_h, RECURRENT, rows, vectors);
+    }
+    if (PHASE_(from) & FROM_H) {
+        struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors);
+        if (rows > 1 && walk.cell == FUSED_REAL)
+            PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
+        else
+            PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
+    }
+    if (PHASE_(from) & FROM_LINK)
+        PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, t->k, t->k_end, rows, vectors), FROM_LINK,
+                         rows, vectors);
+    if (t->ends)
+        PHASE_(end)(sum, s, t, rows, vectors);
+    else
+        PHASE_(put_off)(sum, s, t, rows, vectors);
+}
+
+/* A function for each size of a tile. */
+static void PHASE_(lone_1)(const struct fused_step *s, const struct fused_tile *t)   { PHASE_(tile)(s, t, 1, 1); }
+static void PHASE_(lone_2)(const struct fused_step *s, const struct fused_tile *t)   { PHASE_(tile)(s, t, 1, 2); }
+static void PHASE_(lone_all)(const struct fused_step *s, const struct fused_tile *t)
+{
+    PHASE_(tile)(s, t, 1, PHASE_(lone));
+}
+#define PHASE_HEIGHT(rows)                                                                              \
+    static void PHASE_(rows_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
+    {                                                                                                   \
+        PHASE_(tile)(s, t, rows, PHASE_(vectors));                                                      \
+    }                                                                                                   \
+    static void PHASE_(some_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
+    {                                                                                                   \
+        PHASE_(tile)(s, t, rows, 1);                                                                    \
+    }
+FUSED_HEIGHTS(PHASE_HEIGHT)
+
+#define PHASE_ROWS(rows) PHASE_(rows_##rows),
+#define PHASE_SOME(rows) PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
+static void (*const PHASE_(lone_tile)[])(const struct fused_step *, const struct fused_tile *) = {
+    NULL, PHASE_(lone_1), PHASE_(lone_2),
+};
+static void (*const PHASE_(whole_tile)[])(const struct fused_step *, const struct fused_tile *) = {
+    NULL, NULL, FUSED_HEIGHTS(PHASE_ROWS)
+};
+static void (*const PHASE_(some_tile)[])(const struct fused_step *, const struct fused_tile *) = {
+    NULL, NULL, FUSED_HEIGHTS(PHASE_SOME)
+};
+
+static void PHASE_(run_tile)(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors)
+{
+    if (rows == 1)
+        (vectors > 2 ? PHASE_(lone_all) : PHASE_(lone_tile)[vectors])(s, t);
+    else
+        (vectors == 1 ? PHASE_(some_tile) : PHASE_(whole_tile))[rows](s, t);
+}
+
+/* Vectors of the next strip of units, of those that are left. Of a lone row never one after many. */
+static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left)
+{
+    bool is_lone = s->rows == 1 || FUSED_ROWS == 1;
+    size_t most = is_lone ? PHASE_(lone) : PHASE_(vectors);
+    if (left >= most && !(is_lone && left == most + 1))
+        return most;
+    return is_lone && left >= 2 ? 2 : 1;
+}
+
+/* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay near:
+ * where tiles are many and the sums have a place to wait; those of int8 have none. */
+static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
+{
+    enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
+    size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
+    bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at && s->of_h.cell != FUSED_INT8;
+    size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
+    struct fused_tile t = { .unit = unit };
+    count = count ? count : 1;
+    for (; count > 0; count--, t.k = t.k_end) {
+        t.k_end = t.k + (width - t.k) / count;
+        t.ends = count == 1;
+        t.k_end -= t.ends ? 0 : t.k_end % 2;            /* cells stay whole */
+        t.row = 0;
+        for (size_t left = tiles; left > 0; left--) {
+            size_t rows = (s->rows - t.row) / left;
+            fused_ask_weights(s, &t, tiles - left, tiles, t.ends ? next_unit : unit, t.ends ? 0 : t.k_end);
+            if (t.k == 0 && rows > 1)
+                fused_ask(s, &t, rows, vectors, next_unit, PHASE_FIRST, PHASE_END);
+            PHASE_(run_tile)(s, &t, rows, vectors);
+            t.row += rows;
+        }
+    }
+}
+
+static void PHASE_(fused)(const struct fused_step *step)
+{
+    const struct fused_step s = *step;      /* a copy: the compiler knows that no store changes it */
+    size_t left = (s.unit_end - s.unit + V_WIDTH - 1) / V_WIDTH, unit = s.reverse ? s.unit + left * V_WIDTH : s.unit;
+    while (left > 0) {
+        size_t vectors = PHASE_(strip_vectors)(&s, left), width = vectors * V_WIDTH;
+        unit -= s.reverse ? width : 0;
+        PHASE_(strip)(&s, unit, vectors, s.reverse ? unit - width : unit + width);
+        unit += s.reverse ? 0 : width;
+        left -= vectors;
+    }
+}
+
+#undef PHASE_ROWS
+#undef PHASE_SOME
+#undef PHASE_HEIGHT
+#undef PHASE_
+#undef PHASE_FIRST
+#undef PHASE_END
+#undef PHASE_INPUTS
+#undef PHASE_SAVED
+#undef PHASE_VECTORS
+#undef PHASE_FORWARD
+#undef PHASE_STORE

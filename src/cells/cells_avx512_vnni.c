@@ -1,0 +1,9 @@
+/* All cells for AVX-512 with VNNI, for int8 weights. The build gives the flags. */
+#include "cells/cell.h"
+#include "cells/v/v_avx512.h"
+#include "cells/v/v_narrow.h"
+#define CELL_USER "cells/cell_loops.h"
+#include "cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_avx512_vnni[] = { ALL_CELLS(KERNELS) NULL };

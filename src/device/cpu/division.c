@@ -1,0 +1,74 @@
+/* Chooses how a team divides a step, by a model of what the slowest thread waits for. The model knows three
+ * speeds, of which only ratios matter: multiply-adds, weights read from the cache of a core, from beyond it. */
+#include "device/cpu/division.h"
+#include "cells/cell.h"
+#include "base/cpu.h"
+#include <string.h>
+
+/* In a nanosecond, as a core of a server with 512 or 256 bits does it: less exact than they look. */
+#define MULTIPLY_ADDS    35.0
+#define BYTES_NEAR       50.0       /* weights that stay in the core's cache between two steps */
+#define BYTES_FAR        14.0
+#define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
+#define BARRIER          400.0      /* nanoseconds for two threads, more for more */
+
+unroll_status division_parse(const char *name, enum division *division)
+{
+    static const char *const names[] = { "chosen", "rows", "units", "one" };
+    *division = DIVISION_CHOSEN;
+    for (int i = 0; name && i < 4; i++)
+        if (!strcmp(name, names[i])) {
+            *division = (enum division)i;
+            return UNROLL_OK;
+        }
+    return !name ? UNROLL_OK
+                 : fail(UNROLL_USAGE, "RNN_DIVISION is '%s'; fix: chosen, rows, units or one", name);
+}
+
+static size_t part_of(size_t n, int parts)
+{
+    return (n + (size_t)parts - 1) / (size_t)parts;
+}
+
+/* Nanoseconds of a step in the largest part. */
+static double step_time(const struct division_shape *s, struct division_parts parts)
+{
+    size_t rows = part_of(s->rows, parts.rows);
+    size_t tiles = part_of(part_of(s->units, CELL_TILE), parts.units);
+    double weights = (double)(tiles * CELL_TILE * s->gates) * (double)s->width;
+    double bytes = weights * (double)s->number;
+    bool near = bytes <= 0.75 * (double)cpu_cache_bytes();
+    double product = weights * (double)rows / MULTIPLY_ADDS, reading = bytes / (near ? BYTES_NEAR : BYTES_FAR);
+    double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
+    return (product > reading ? product : reading) + (double)(rows * tiles) * GATES_OF_A_TILE + barriers;
+}
+
+static struct division_parts by_rows(const struct division_shape *s, int team)
+{
+    return (struct division_parts){ s->rows < (size_t)team ? (int)s->rows : team, 1 };
+}
+
+/* More threads have to be worth their barriers. */
+static struct division_parts best_of(const struct division_shape *s, int team)
+{
+    const double enough = 0.9;
+    struct division_parts best = by_rows(s, team);
+    double least = step_time(s, best);
+    for (int units = 2; units <= team && !s->rows_only; units++) {
+        struct division_parts parts = { team / units, units };
+        if (team % units || parts.rows > (int)s->rows || step_time(s, parts) > enough * least)
+            continue;
+        best = parts;
+        least = step_time(s, parts);
+    }
+    return best;
+}
+
+struct division_parts division_of(const struct division_shape *s, int team, enum division forced)
+{
+    if (team == 1 || s->rows == 0 || forced == DIVISION_ONE)
+        return (struct division_parts){ 1, 1 };
+    if (forced == DIVISION_UNITS && !s->rows_only)
+        return (struct division_parts){ 1, team };
+    return forced == DIVISION_CHOSEN ? best_of(s, team) : by_rows(s, team);
+}

@@ -1,0 +1,20 @@
+/* All kernels for AVX-512 with VNNI, which sums four products of bytes at once: int8 weights gain, all else is
+ * as with AVX-512. The build gives the flags. */
+#ifndef __AVX512VNNI__
+#error "kernels_avx512_vnni.c needs -mavx512vnni"
+#endif
+#include "device/cpu/isa.h"
+#include "cells/v/v_avx512.h"
+
+typedef float real;
+#include "device/cpu/narrow.h"
+#include "device/cpu/product_simd.h"
+#include "device/cpu/product_narrow.h"
+#include "device/cpu/kernels_on_v.h"
+
+const struct cpu_isa cpu_avx512_vnni = {
+    .name = "avx512_vnni", .isa = ISA_AVX512_VNNI, .real = DTYPE_F32,
+    .cells = cells_avx512_vnni, .product = product, .peak = peak,
+    NARROW,
+    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
+};

@@ -1,0 +1,159 @@
+/* The axes T and B of a tensor as one list of rows, and of a ragged batch those rows that count: the ones before
+ * their length. These lie anywhere: a product gathers them and puts its results back. */
+
+struct steps {
+    real  *at;
+    size_t t, b, batch;
+};
+
+static struct steps steps_of(const struct tensor *x)
+{
+    return (struct steps){ x->at, x->stride[0], x->stride[1], x->count[1] };
+}
+
+static real *steps_at(const struct steps *s, size_t row)
+{
+    return s->at + row / s->batch * s->t + row % s->batch * s->b;
+}
+
+/* How many rows from `row` on, before end, lie at equal distances in both. */
+static size_t steps_even(const struct steps *s, const struct steps *other, size_t row, size_t end)
+{
+    bool even = s->t == s->batch * s->b && other->t == other->batch * other->b;
+    size_t to_next_step = s->batch - row % s->batch;
+    return even || end - row < to_next_step ? end - row : to_next_step;
+}
+
+/* ---- rows that count ------------------------------------------------------------------- */
+
+/* A walk over them, steps rising, rows rising in a step. */
+struct lasting {
+    const int32_t *lengths;                 /* NULL: all rows count */
+    size_t origin, steps, batch;            /* the first step's number in the whole sequence */
+    size_t t, b, count;                     /* where the walk is, and how many rows it still has */
+};
+
+static bool lasts(const struct lasting *l, size_t t, size_t b)
+{
+    return !l->lengths || (int64_t)(l->origin + t) < l->lengths[b];
+}
+
+static struct lasting lasting_of(const struct tensor *x, const void *lengths)
+{
+    struct lasting l = { lengths, x->origin[0], x->count[0], x->count[1], 0, 0, 0 };
+    for (size_t b = 0; b < l.batch; b++) {
+        int64_t left = l.lengths ? l.lengths[b] - (int64_t)l.origin : (int64_t)l.steps;
+        left = left < 0 ? 0 : left;
+        l.count += (size_t)left < l.steps ? (size_t)left : l.steps;
+    }
+    return l;
+}
+
+/* To the next row; false: there is none. */
+static bool lasting_next(struct lasting *l, size_t *t, size_t *b)
+{
+    if (l->count == 0)
+        return false;
+    l->count--;
+    for (;; l->t++, l->b = 0)
+        for (; l->b < l->batch; l->b++)
+            if (lasts(l, l->t, l->b)) {
+                *t = l->t;
+                *b = l->b++;
+                return true;
+            }
+}
+
+/* A thread's part of the walk. */
+static void lasting_share(struct lasting *l, int me, int team)
+{
+    const struct range mine = my_share(l->count, me, team, 1);
+    l->count = mine.first;
+    for (size_t t, b; l->lengths && lasting_next(l, &t, &b);) {}
+    if (!l->lengths && l->batch) {
+        l->t = mine.first / l->batch;
+        l->b = mine.first % l->batch;
+    }
+    l->count = mine.end - mine.first;
+}
+
+/* The others become zeros: this thread's share of `gates` of them, `width` numbers each. */
+static void clear_ended(const struct lasting *l, const struct steps *y, size_t gates, size_t gate, size_t width,
+                        int me, int team)
+{
+    const struct range step = my_share(l->steps, me, team, 1);
+    for (size_t t = step.first; t < step.end && l->lengths; t++)
+        for (size_t b = 0; b < l->batch; b++)
+            for (size_t g = 0; g < gates && !lasts(l, t, b); g++)
+                memset(y->at + t * y->t + b * y->b + g * gate, 0, width * sizeof(real));
+}
+
+/* ---- products of rows that lie anywhere ------------------------------------------------- */
+
+enum { GATHERED = 96, GATHERED_K = 256, GATHERED_COLUMNS = 16 * PANEL };
+
+/* The walk's next rows in both, at most GATHERED: how many. */
+static size_t lasting_take(struct lasting *l, const struct steps *x, const struct steps *y, const real **from,
+                           real **to)
+{
+    size_t n = 0;
+    for (size_t t, b; n < GATHERED && lasting_next(l, &t, &b); n++) {
+        from[n] = x->at + t * x->t + b * x->b;
+        to[n] = y->at + t * y->t + b * y->b;
+    }
+    return n;
+}
+
+/* With int8 weights, for start ZERO: the rows become bytes first, as many at a time as there is room for. */
+static void product_gathered_int8(const struct call *call, const struct product *p, const real *const *from,
+                                  real *const *to)
+{
+    uint32_t a[OPERAND_ROOM];
+    real c[GATHERED * GATHERED_COLUMNS];
+    const size_t row = operand_cells(p->k), most = OPERAND_ROOM / row;
+    struct product q = *p;
+    q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
+    for (size_t first = 0; first < p->m; first += q.m) {
+        q.m = p->m - first < most ? p->m - first : most;
+        for (size_t m = 0; m < q.m; m++)
+            call->isa->quantize(from[first + m], p->k, a + m * row);
+        for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
+            q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
+            q.b = (const char *)p->b + n / PANEL * p->b_panel * cell_bytes(DTYPE_I8);
+            q.bias = p->bias ? (const real *)p->bias + n : NULL;
+            call->isa->product_int8(&q);
+            for (size_t m = 0; m < q.m; m++)
+                copy_numbers(to[first + m] + n, c + m * GATHERED_COLUMNS, q.n);
+        }
+    }
+}
+
+/* p with weights of this type, but rows a[m] and c[m] begin at from[m] and to[m]; p's a and c are ignored.
+ * m <= GATHERED. */
+static void product_gathered(const struct call *call, const struct product *p, enum dtype type,
+                             const real *const *from, real *const *to)
+{
+    if (type == DTYPE_I8) {
+        product_gathered_int8(call, p, from, to);
+        return;
+    }
+    real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
+    for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
+        struct product q = *p;
+        q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
+        q.a = a, q.a_row = GATHERED_K, q.a_col = 1;
+        q.c = c, q.c_row = GATHERED_COLUMNS;
+        q.bias = p->bias ? (const real *)p->bias + n : NULL;
+        for (size_t m = 0; m < p->m && p->start == AS_IS; m++)
+            copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, q.n);
+        for (size_t k = 0; k < p->k; k += GATHERED_K, q.start = AS_IS, q.bias = NULL) {
+            q.k = p->k - k < GATHERED_K ? p->k - k : GATHERED_K;
+            q.b = (const char *)p->b + (n / PANEL * p->b_panel + cells_of(type, k) * p->b_row) * cell_bytes(type);
+            for (size_t m = 0; m < p->m; m++)
+                copy_numbers(a + m * GATHERED_K, from[m] + k, q.k);
+            product_with(call->isa, type)(&q);
+        }
+        for (size_t m = 0; m < p->m; m++)
+            copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, q.n);
+    }
+}

@@ -1,0 +1,173 @@
+/* Recomputation: segments of time share the memory of their activations, and before the backward of a segment
+ * its forward is done again. A segment is a chunk of one sweep; what stays are the states between segments and
+ * what another sweep or rank reads. It gives no offsets and knows no kind but those that communicate. */
+#include "base/memory.h"
+#include "plan/plan.h"
+#include <string.h>
+
+/* ---- how long a segment is ------------------------------------------------------------- */
+
+unroll_status plan_set_checkpoint(struct plan_config *c, int steps)
+{
+    if (steps < 0 && steps != UNROLL_AUTO)
+        return fail(UNROLL_USAGE, "checkpoint_time = %d is no number of steps; fix: 0 (none), UNROLL_AUTO or 1 or more",
+                    steps);
+    c->checkpoint = steps == UNROLL_AUTO ? CHECKPOINT_AUTO : (uint32_t)steps;
+    return UNROLL_OK;
+}
+
+static uint32_t root_of(uint32_t T)
+{
+    uint32_t root = 1;
+    while ((uint64_t)root * root < T)
+        root++;
+    return root;
+}
+
+/* Segments are chunks, and so whole leaves of the sums: recomputation cannot show in the bits. */
+unroll_status pass_segment(struct plan *p)
+{
+    uint32_t T = p->config.T, quanta = (T + p->quantum - 1) / p->quantum;
+    uint32_t steps = p->config.checkpoint;
+    if (!steps)
+        return UNROLL_OK;
+    if (steps == CHECKPOINT_AUTO)
+        steps = root_of(T) > p->quantum ? root_of(T) : p->quantum;
+    if (steps < p->quantum)
+        return fail(UNROLL_UNSUPPORTED, "checkpoints every %u steps would cut %u steps into more than %d segments; "
+                    "fix: --checkpoint-time %u or more, or auto", steps, T, CHUNKS_MAX, p->quantum);
+    uint32_t each = steps / p->quantum, segments = (quanta + each - 1) / each;
+    if ((uint32_t)p->config.chunks < segments)
+        p->config.chunks = (int)segments;
+    return UNROLL_OK;
+}
+
+/* ---- which buffers segments share ------------------------------------------------------ */
+
+/* Does the operation touch the steps of its own chunk and no others? */
+static bool keeps_to_chunk(const struct plan *p, const struct op *op, const struct view *v)
+{
+    uint32_t first, count;
+    int dim = buffer_dim(&p->buffer[v->buffer], AX_T);
+    share(p->config.T, p->config.chunks, op->chunk, p->quantum, &first, &count);
+    return v->first[dim] == first && v->count[dim] == count;
+}
+
+/* All its users are of one sweep: each segment is done with it before the next begins. What came from another
+ * rank is kept: it would have to be sent again. */
+static bool can_share(const struct plan *p, int buffer)
+{
+    int sweep = -1;
+    if (p->buffer[buffer].segment != SEG_STEP || buffer_dim(&p->buffer[buffer], AX_T) < 0)
+        return false;
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        for (int k = 0; op->touches >> buffer % 64 & 1 && k < op->views; k++) {
+            if (op->view[k].buffer != buffer)
+                continue;
+            bool received = op->kind == OP_RECV && op->part == PART_FORWARD;
+            if (received || !keeps_to_chunk(p, op, &op->view[k]) || (sweep >= 0 && op->sweep != sweep))
+                return false;
+            sweep = op->sweep;
+        }
+    }
+    return sweep >= 0;
+}
+
+static bool is_shared_view(const struct plan *p, const struct view *v)
+{
+    return v->buffer >= 0 && p->buffer[v->buffer].shared;
+}
+
+static bool touches_shared(const struct plan *p, const struct op *op, bool writes)
+{
+    for (int k = 0; k < op->views; k++)
+        if (is_shared_view(p, &op->view[k]) && (!writes || access_writes(op->view[k].access)))
+            return true;
+    return false;
+}
+
+/* ---- doing a forward again ------------------------------------------------------------- */
+
+/* What the forward added to sums is in them from the first time. */
+static void leave_sums(const struct plan *p, struct op *op)
+{
+    for (int k = 0; k < op->views; k++)
+        if (op->view[k].access == ADD && p->buffer[op->view[k].buffer].segment == SEG_VALUES)
+            op->view[k] = view_none();
+}
+
+/* The forward of the segment that `reader` belongs to, as far as it makes what is shared. */
+static unroll_status push_again(struct plan *p, const struct op *list, const struct op *reader)
+{
+    for (; list->part == PART_FORWARD; list++) {
+        if (list->sweep != reader->sweep || list->chunk != reader->chunk || !touches_shared(p, list, true))
+            continue;
+        struct op op = *list;
+        op.part = PART_BACKWARD;
+        leave_sums(p, &op);
+        TRY(plan_push(p, &op));
+    }
+    return UNROLL_OK;
+}
+
+/* The memory of a sweep holds the segment that was last at work in it; a backward that wants another has it
+ * made again first. The segment that forward did last is still there. */
+static unroll_status write_list(struct plan *p, const struct op *list, int count)
+{
+    int held[SWEEPS_MAX];
+    memset(held, 0xff, sizeof held);                    /* -1: nothing */
+    for (int i = 0; i < count; i++) {
+        const struct op *op = &list[i];
+        if (touches_shared(p, op, false)) {
+            if (op->part == PART_BACKWARD && held[op->sweep] != op->chunk)
+                TRY(push_again(p, list, op));
+            held[op->sweep] = op->chunk;
+        }
+        TRY(plan_push(p, op));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- memory of one segment ------------------------------------------------------------- */
+
+static void move_views(struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            struct view *v = &p->op[i].view[k];
+            if (!is_shared_view(p, v))
+                continue;
+            int dim = buffer_dim(&p->buffer[v->buffer], AX_T);
+            v->base = v->first[dim];
+            v->first[dim] = 0;
+        }
+}
+
+static void shrink_buffers(struct plan *p)
+{
+    uint32_t longest = 0;
+    for (int chunk = 0; chunk < p->config.chunks; chunk++) {
+        uint32_t first, count;
+        share(p->config.T, p->config.chunks, chunk, p->quantum, &first, &count);
+        longest = count > longest ? count : longest;
+    }
+    for (int i = 0; i < p->buffers; i++)
+        if (p->buffer[i].shared)
+            p->buffer[i].size[buffer_dim(&p->buffer[i], AX_T)] = longest;
+}
+
+unroll_status pass_recompute(struct plan *p)
+{
+    int count;
+    if (!p->config.checkpoint || p->config.chunks == 1)
+        return UNROLL_OK;
+    for (int i = 0; i < p->buffers; i++)
+        p->buffer[i].shared = can_share(p, i);
+    struct op *list = plan_take_list(p, &count);
+    unroll_status status = write_list(p, list, count);
+    release(list);
+    move_views(p);
+    shrink_buffers(p);
+    return status;
+}

@@ -1,0 +1,254 @@
+/* What a step must not do, trapped: steps run in a child that the kernel kills at the first system call; memory
+ * requests and locks are counted by functions that stand in front of the C library's; page faults and waits are
+ * what the kernel counts. Each trap is also seen to close. What steps compute is test_stream.c's. */
+#include "check.h"
+#include "plan/allocations.h"
+#include "unroll.h"
+#include <dlfcn.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FRAMES = 200, ROWS = 3, INPUT = 5, SYMBOLS = 11 };
+
+/* ---- locks ----------------------------------------------------------------------------- */
+
+static atomic_size_t locks;
+
+#define COUNTS_LOCKS(function, type)                                                    \
+    STANDS_IN int function(type *lock)                                                  \
+    {                                                                                   \
+        static int (*own)(type *);                                                      \
+        atomic_fetch_add(&locks, 1);                                                    \
+        if (!own)                                                                       \
+            *(void **)&own = dlsym(RTLD_NEXT, #function);                               \
+        return own(lock);                                                               \
+    }
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+COUNTS_LOCKS(pthread_mutex_lock, pthread_mutex_t)
+COUNTS_LOCKS(pthread_mutex_trylock, pthread_mutex_t)
+COUNTS_LOCKS(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNTS_LOCKS(pthread_rwlock_wrlock, pthread_rwlock_t)
+COUNTS_LOCKS(pthread_spin_lock, pthread_spinlock_t)
+COUNTS_LOCKS(sem_wait, sem_t)
+#endif
+
+/* ---- streams to step ------------------------------------------------------------------- */
+
+struct work {
+    unroll_stream *stream;
+    float inputs[FRAMES * ROWS * INPUT], outputs[ROWS * 64];
+    int32_t tokens[FRAMES * ROWS];
+    bool of_tokens, refused;                /* refused: frames that a step does not take are tried, too */
+};
+
+static void step(struct work *w, int frame)
+{
+    unroll_status status = w->of_tokens
+        ? unroll_stream_step_tokens(w->stream, w->tokens + frame * ROWS, w->outputs)
+        : unroll_stream_step(w->stream, w->inputs + frame * ROWS * INPUT, w->outputs);
+    if (status != UNROLL_OK)
+        abort();
+}
+
+static void step_all(struct work *w)
+{
+    for (int frame = 0; frame < FRAMES; frame++)
+        step(w, frame);
+    if (unroll_stream_reset(w->stream, 0) != UNROLL_OK)
+        abort();
+    for (int i = 0; w->refused && i < FRAMES; i++) {
+        const float nan[ROWS * INPUT] = { NAN };
+        const int32_t beyond[ROWS] = { SYMBOLS };
+        unroll_status status = w->of_tokens ? unroll_stream_step_tokens(w->stream, beyond, w->outputs)
+                                            : unroll_stream_step(w->stream, nan, w->outputs);
+        if (status != UNROLL_DATA)
+            abort();
+    }
+}
+
+/* ---- the traps ------------------------------------------------------------------------- */
+
+/* From here on every system call but the end of the process kills it. */
+static bool enter_jail(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof *rules, rules };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+enum { NO_JAIL = 77 };
+
+static void call_system(struct work *w)
+{
+    (void)w;
+    (void)syscall(SYS_getppid);
+}
+
+/* How a child ends that does the work in jail. */
+static int in_jail(void (*does)(struct work *), struct work *w)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        if (!enter_jail())
+            _exit(NO_JAIL);
+        does(w);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        abort();
+    return status;
+}
+
+static bool killed(int status)
+{
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+}
+
+static bool can_jail(void)
+{
+    int status = in_jail(call_system, NULL);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_JAIL)
+        return false;
+    CHECK(killed(status), "a system call in jail is seen: status %#x", (unsigned)status);
+    return true;
+}
+
+/* What was asked for so far. */
+struct count { size_t requests, locks; long faults, waits; };
+
+static struct count count_now(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (struct count){ atomic_load(&requests), atomic_load(&locks), usage.ru_minflt + usage.ru_majflt,
+                           usage.ru_nvcsw };
+}
+
+/* The kernel itself may take pages away and bring them back, or have the process wait: seldom. What a step did
+ * would be there each time. */
+static void check_counts(const char *name, struct work *w)
+{
+    enum { TRIES = 5 };
+    struct count before, after;
+    step_all(w);                            /* code and stack are touched for the first time */
+    for (int i = 0; i < TRIES; i++) {
+        before = count_now();
+        step_all(w);
+        after = count_now();
+        if (after.faults == before.faults && after.waits == before.waits)
+            break;
+    }
+    CHECK(after.requests == before.requests, "%s: %zu requests of memory", name, after.requests - before.requests);
+    CHECK(after.locks == before.locks, "%s: %zu locks", name, after.locks - before.locks);
+    CHECK(after.faults == before.faults, "%s: %ld page faults", name, after.faults - before.faults);
+    CHECK(after.waits == before.waits, "%s: %ld waits", name, after.waits - before.waits);
+}
+
+/* The counters count. */
+static void check_counters(void)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    struct count before = count_now();
+    char *volatile memory = malloc(1 << 24);
+    for (size_t i = 0; i < 1 << 24; i += 4096)
+        memory[i] = 1;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    usleep(1000);
+    struct count after = count_now();
+    free(memory);
+    if (COUNTS_ALLOCATIONS)
+        CHECK(after.requests > before.requests && after.locks > before.locks, "requests and locks are counted");
+    CHECK(after.faults > before.faults && after.waits > before.waits, "page faults and waits are counted");
+}
+
+/* ---- the streams ----------------------------------------------------------------------- */
+
+static void check_stream(unroll_spec spec, int rows, const char *isa, bool jail)
+{
+    static struct work w;
+    unroll_model *model;
+    unroll_stream_config config = unroll_stream_default();
+    char name[96];
+    snprintf(name, sizeof name, "%s %d x %d%s, %d rows on %s", spec.cell, spec.layers, spec.hidden,
+             spec.tokens ? " of symbols" : "", rows, isa);
+    config.rows = rows;
+    config.isa = isa;
+    if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
+        return;
+    size_t bytes = unroll_stream_bytes(model, &config);
+    void *memory = aligned_alloc(64, bytes);
+    CHECK(unroll_stream_init(memory, bytes, model, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());
+    unroll_model_free(model);
+    w.of_tokens = spec.tokens;
+    for (w.refused = false;; w.refused = true) {
+        check_counts(name, &w);
+        if (jail) {
+            int status = in_jail(step_all, &w);
+            CHECK(status == 0, "%s: %s", name, killed(status) ? "a system call" : "the child failed");
+        }
+        if (w.refused)
+            break;
+    }
+    free(memory);
+}
+
+static void check_isa(const char *isa, bool jail)
+{
+    for (int cell = 0; unroll_cell_name(cell); cell++) {
+        unroll_spec spec = unroll_spec_default();
+        char name[32];
+        snprintf(name, sizeof name, "%s", unroll_cell_name(cell));
+        spec.cell = name;
+        spec.layers = 2;
+        spec.hidden = 40;
+        spec.input = INPUT;
+        spec.output = cell % 2 ? 33 : 0;
+        check_stream(spec, 1 + cell % ROWS, isa, jail);
+        spec.tokens = 1;
+        spec.input = spec.output = SYMBOLS;
+        spec.embed = cell % 2 ? 7 : 0;
+        check_stream(spec, 1, isa, jail);
+    }
+    unroll_spec spec = unroll_spec_default();
+    spec.hidden = 64;
+    spec.input = INPUT;
+    spec.projection = 20;
+    spec.peephole = 1;
+    spec.clip = 3;
+    check_stream(spec, ROWS, isa, jail);
+}
+
+int main(void)
+{
+    const char *isa;
+    int available;
+    bool jail = can_jail();
+    if (!jail)
+        check_skip("system calls: this machine lets no program give them up (seccomp)");
+    if (!COUNTS_ALLOCATIONS)
+        check_skip("requests of memory and locks: a sanitizer stands in front of the C library");
+    check_counters();
+    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+        if (available)
+            check_isa(isa, jail);
+    return check_finish("real time");
+}

@@ -1,0 +1,416 @@
+/* Streams against sessions: the outputs and the final states of step after step have the bits of a forward over
+ * the whole sequence, on every ISA, over the list of cases and over widths with and without tails. Then resets,
+ * copies by memcpy, saved states, shared weights, refusals. What a step must not do is test_realtime.c's.
+ * Usage: test_stream cases.txt */
+#include "cases/case.h"
+#include "session/fixture.h"
+#include <math.h>
+
+/* ---- a session's answer ---------------------------------------------------------------- */
+
+struct answer { float *outputs; size_t count; struct { char name[16]; float *value; size_t count; } state[128]; int states; };
+
+static void keep_state(unroll_session *session, struct answer *a, const char *format, int layer)
+{
+    char name[16];
+    snprintf(name, sizeof name, format, layer);
+    size_t count = unroll_count(session, name);
+    if (!count)
+        return;
+    snprintf(a->state[a->states].name, sizeof name, "%s", name);
+    a->state[a->states].count = count;
+    a->state[a->states].value = malloc(count * sizeof(float));
+    MUST(unroll_read(session, name, a->state[a->states++].value, count));
+}
+
+/* Outputs of all steps on the reference kernels, then the states in the order of a saved stream. */
+static struct answer ask_session(unroll_model *m, const struct test_case *c, const unroll_batch *batch)
+{
+    struct answer a = { 0 };
+    unroll_session_config config = config_of(UNROLL_INFER, c->session.steps, c->session.rows);
+    char name[16] = "z";
+    config.resets = c->session.resets;
+    config.isa = "scalar";
+    unroll_session *session = open_with(m, config);
+    unroll_batch inputs = { .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset };
+    MUST(unroll_forward(session, &inputs));
+    if (!c->spec.output)
+        snprintf(name, sizeof name, "y.l%d", c->spec.layers - 1);
+    a.count = unroll_count(session, name);
+    a.outputs = malloc(a.count * sizeof(float));
+    MUST(unroll_read(session, name, a.outputs, a.count));
+    for (int l = 0; l < c->spec.layers; l++) {
+        keep_state(session, &a, "hn.l%d", l);
+        keep_state(session, &a, "sn.l%d", l);
+    }
+    unroll_session_free(session);
+    return a;
+}
+
+static void free_answer(struct answer *a)
+{
+    free(a->outputs);
+    for (int i = 0; i < a->states; i++)
+        free(a->state[i].value);
+}
+
+/* ---- a stream's ------------------------------------------------------------------------ */
+
+static void *aligned(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static unroll_stream *new_stream(const unroll_model *m, const unroll_stream_config *c)
+{
+    unroll_stream *s = NULL;
+    size_t bytes = unroll_stream_bytes(m, c);
+    CHECK(bytes > 0, "%s", unroll_last_error());
+    void *memory = aligned(bytes);
+    memset(memory, 0xff, bytes);                        /* nothing may be taken for granted */
+    if (!MUST(unroll_stream_init(memory, bytes, m, c, &s)))
+        abort();
+    return s;
+}
+
+static unroll_stream_config stream_config(int rows, const char *isa)
+{
+    unroll_stream_config c = unroll_stream_default();
+    c.rows = rows;
+    c.isa = isa;
+    return c;
+}
+
+/* Step t of a batch, with the resets that come before it. */
+static unroll_status one_step(unroll_stream *s, const struct test_case *c, const unroll_batch *b, int t, float *outputs)
+{
+    const size_t rows = (size_t)c->session.rows, first = (size_t)t * rows;
+    for (size_t row = 0; b->reset && row < rows; row++)
+        if (b->reset[first + row])
+            MUST(unroll_stream_reset(s, (int)row));
+    float *to = outputs + first * (size_t)unroll_stream_outputs(s);
+    return b->tokens ? unroll_stream_step_tokens(s, b->tokens + first, to)
+                     : unroll_stream_step(s, b->inputs + first * (size_t)c->spec.input, to);
+}
+
+static size_t differences(const float *a, const float *b, size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += memcmp(&a[i], &b[i], sizeof *a) != 0;
+    return n;
+}
+
+static void *saved(const unroll_stream *s)
+{
+    size_t bytes = unroll_stream_state_bytes(s);
+    void *state = malloc(bytes);
+    MUST(unroll_stream_save(s, state, bytes));
+    return state;
+}
+
+enum { HEADER = 64 };
+
+static void same_answer(const char *what, unroll_stream *s, const struct answer *a, const float *outputs)
+{
+    size_t n = differences(outputs, a->outputs, a->count);
+    CHECK(n == 0, "%s: %zu of %zu outputs differ", what, n, a->count);
+    char *state = saved(s), *at = state + HEADER;
+    for (int i = 0; i < a->states; i++, at += a->state[i - 1].count * sizeof(float)) {
+        float *value = malloc(a->state[i].count * sizeof *value);
+        memcpy(value, at, a->state[i].count * sizeof *value);
+        n = differences(value, a->state[i].value, a->state[i].count);
+        CHECK(n == 0, "%s: %zu of %zu numbers of %s differ", what, n, a->state[i].count, a->state[i].name);
+        free(value);
+    }
+    CHECK(at == state + unroll_stream_state_bytes(s), "%s: the saved states are as many", what);
+    free(state);
+}
+
+/* Half of the way in one stream, the rest in a copy of its bytes. */
+static void compare(unroll_model *m, const struct test_case *c, const unroll_batch *b, const struct answer *a,
+                    const char *isa)
+{
+    char what[320];
+    snprintf(what, sizeof what, "%s on %s", c->line, isa);
+    unroll_stream_config config = stream_config(c->session.rows, isa);
+    unroll_stream *s = new_stream(m, &config);
+    size_t bytes = unroll_stream_bytes(m, &config);
+    unroll_stream *copy = aligned(bytes);
+    float *outputs = calloc(a->count, sizeof *outputs);
+    int half = c->session.steps / 2;
+    for (int t = 0; t < half; t++)
+        MUST(one_step(s, c, b, t, outputs));
+    memcpy(copy, s, bytes);
+    memset(s, 0xff, bytes);
+    for (int t = half; t < c->session.steps; t++)
+        MUST(one_step(copy, c, b, t, outputs));
+    same_answer(what, copy, a, outputs);
+    free(s);
+    free(copy);
+    free(outputs);
+}
+
+static void test_case(const struct test_case *c)
+{
+    unroll_model *m = new_model(c->spec);
+    struct case_batch *b = case_batch_new(c, 11);
+    struct answer a = ask_session(m, c, &b->batch);
+    const char *isa;
+    int available;
+    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
+        if (available)
+            compare(m, c, &b->batch, &a, isa);
+    free_answer(&a);
+    case_batch_free(b);
+    unroll_model_free(m);
+}
+
+/* Widths around registers, tiles and panels, few rows, of all cells; 1 or 2 layers, with and without head. */
+static void test_widths(void)
+{
+    static const int units[] = { 1, 7, 16, 20, 32, 40, 48, 64, 100 }, rows[] = { 1, 2, 5 };
+    for (int cell = 0; unroll_cell_name(cell); cell++)
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            struct test_case c = { .spec = unroll_spec_default(), .session = unroll_session_default() };
+            char name[32];
+            snprintf(name, sizeof name, "%s", unroll_cell_name(cell));
+            c.spec.cell = name;
+            c.spec.hidden = units[u];
+            c.spec.layers = 1 + (int)u % 2;
+            c.spec.input = u % 3 == 0 ? 1 : units[u];
+            c.spec.output = u % 2 ? 0 : 1 + (int)u * 9;
+            c.session.steps = 5;
+            c.session.rows = rows[(u + (size_t)cell) % 3];
+            snprintf(c.line, sizeof c.line, "%s I=%d H=%d B=%d", name, c.spec.input, units[u], c.session.rows);
+            test_case(&c);
+        }
+}
+
+/* ---- the interface --------------------------------------------------------------------- */
+
+/* A stream of the fixture's model of vectors, and frames for it. */
+struct setup { unroll_model *m; unroll_stream_config config; unroll_stream *s; struct arrays a; int out; };
+
+static struct setup set_up(unroll_spec spec, const char *isa)
+{
+    struct setup t = { .m = new_model(spec), .config = stream_config(ROWS, isa), .a = draw(5) };
+    t.s = new_stream(t.m, &t.config);
+    t.out = ROWS * unroll_stream_outputs(t.s);
+    return t;
+}
+
+static void tear_down(struct setup *t)
+{
+    free(t->s);
+    unroll_model_free(t->m);
+}
+
+static void test_run(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL);
+    float by_step[STEPS * ROWS], at_once[STEPS * ROWS];
+    for (int i = 0; i < STEPS; i++)
+        MUST(unroll_stream_step(t.s, t.a.inputs + i * ROWS * INPUT, by_step + i * t.out));
+    MUST(unroll_stream_reset(t.s, -1));
+    MUST(unroll_stream_run(t.s, STEPS, t.a.inputs, at_once));
+    CHECK(!memcmp(by_step, at_once, sizeof by_step), "run is steps, after a reset");
+    MUST(unroll_stream_run(t.s, 0, t.a.inputs, at_once));
+    CHECK(unroll_stream_inputs(t.s) == INPUT && unroll_stream_outputs(t.s) == 1, "widths");
+    tear_down(&t);
+}
+
+/* A row that is reset goes on as at the beginning, the other as if nothing had been. */
+static void test_reset(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL);
+    float first[ROWS], whole[2 * ROWS], after[ROWS];
+    MUST(unroll_stream_step(t.s, t.a.inputs, first));
+    MUST(unroll_stream_reset(t.s, -1));
+    MUST(unroll_stream_step(t.s, t.a.inputs, whole));
+    CHECK(!memcmp(first, whole, sizeof first), "a reset of all rows");
+    unroll_stream *other = new_stream(t.m, &t.config);
+    MUST(unroll_stream_step(other, t.a.inputs, after));
+    MUST(unroll_stream_step(t.s, t.a.inputs, whole + ROWS));
+    MUST(unroll_stream_reset(other, 0));
+    MUST(unroll_stream_step(other, t.a.inputs, after));
+    CHECK(after[0] == first[0] && after[1] == whole[ROWS + 1], "a reset of row 0: %g %g", after[0], after[1]);
+    REFUSED(UNROLL_USAGE, "row = 2 is outside 0..1", unroll_stream_reset(t.s, ROWS));
+    REFUSED(UNROLL_USAGE, "row = -2", unroll_stream_reset(t.s, -2));
+    free(other);
+    tear_down(&t);
+}
+
+static void test_shared(void)
+{
+    struct setup t = set_up(tokens_spec(), NULL);
+    size_t bytes = unroll_stream_weights_bytes(t.m, &t.config);
+    void *memory = aligned(bytes);
+    unroll_stream_weights *weights;
+    float own[ROWS * SYMBOLS], shared[ROWS * SYMBOLS];
+    MUST(unroll_stream_weights_init(memory, bytes, t.m, &t.config, &weights));
+    unroll_stream_config config = t.config;
+    config.weights = weights;
+    CHECK(unroll_stream_bytes(t.m, &config) + bytes <= unroll_stream_bytes(t.m, &t.config) + 128,
+          "a stream of shared weights has none of its own");
+    unroll_stream *s = new_stream(t.m, &config);
+    unroll_spec foreign = tokens_spec();
+    foreign.hidden++;
+    unroll_model *another = new_model(foreign);
+    CHECK(unroll_stream_bytes(another, &config) == 0 && strstr(unroll_last_error(), "of another model"), "%s",
+          unroll_last_error());
+    unroll_model_free(another);
+    unroll_model_free(t.m);
+    t.m = NULL;                                         /* streams need it no more */
+    for (int i = 0; i < STEPS; i++) {
+        MUST(unroll_stream_step_tokens(t.s, t.a.tokens + i * ROWS, own));
+        MUST(unroll_stream_step_tokens(s, t.a.tokens + i * ROWS, shared));
+        CHECK(!memcmp(own, shared, sizeof own), "shared weights, step %d", i);
+    }
+    free(s);
+    free(memory);
+    tear_down(&t);
+}
+
+/* ---- saved states ---------------------------------------------------------------------- */
+
+static void test_saved(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL);
+    float went_on[ROWS], loaded[ROWS];
+    const float *next = t.a.inputs + 3 * ROWS * INPUT;
+    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){ 0 }));
+    size_t bytes = unroll_stream_state_bytes(t.s);
+    void *state = saved(t.s);
+    MUST(unroll_stream_step(t.s, next, went_on));
+    t.config.isa = "scalar";
+    unroll_stream *other = new_stream(t.m, &t.config);
+    MUST(unroll_stream_load(other, state, bytes));
+    MUST(unroll_stream_step(other, next, loaded));
+    CHECK(!memcmp(went_on, loaded, sizeof loaded), "a loaded state goes on, on another ISA");
+    REFUSED(UNROLL_USAGE, "bytes, not", unroll_stream_save(t.s, state, bytes - 1));
+    free(other);
+    free(state);
+    tear_down(&t);
+}
+
+/* Any damage is refused, and the stream is as it was. */
+static void test_damaged(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL);
+    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){ 0 }));
+    size_t bytes = unroll_stream_state_bytes(t.s);
+    unsigned char *state = saved(t.s), *before = saved(t.s);
+    MUST(unroll_stream_step(t.s, t.a.inputs, (float[ROWS]){ 0 }));
+    free(before);
+    before = saved(t.s);
+    for (size_t i = 0; i < bytes; i++) {
+        state[i] ^= 0x40;
+        unroll_status status = unroll_stream_load(t.s, state, bytes);
+        CHECK(status == UNROLL_DATA, "byte %zu of %zu is damaged: %d", i, bytes, (int)status);
+        state[i] ^= 0x40;
+    }
+    for (size_t n = 0; n < bytes; n += 7)
+        CHECK(unroll_stream_load(t.s, state, n) == UNROLL_DATA, "%zu of %zu bytes", n, bytes);
+    void *after = saved(t.s);
+    CHECK(!memcmp(before, after, bytes), "a refused load changes nothing");
+    MUST(unroll_stream_load(t.s, state, bytes));
+    free(state);
+    free(before);
+    free(after);
+    tear_down(&t);
+}
+
+static void test_other_states(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL), other = set_up(tokens_spec(), NULL);
+    void *state = saved(other.s);
+    REFUSED(UNROLL_DATA, "the states are of gru 2 x 5 (h: 5), 2 rows; the stream is lstm",
+            unroll_stream_load(t.s, state, unroll_stream_state_bytes(other.s)));
+    free(state);
+    tear_down(&t);
+    tear_down(&other);
+}
+
+/* ---- refusals -------------------------------------------------------------------------- */
+
+/* A refused frame leaves the states alone. */
+static void test_bad_frames(void)
+{
+    struct setup t = set_up(vectors_spec(), NULL), words = set_up(tokens_spec(), NULL);
+    float outputs[ROWS * SYMBOLS], inputs[ROWS * INPUT];
+    MUST(unroll_stream_step(t.s, t.a.inputs, outputs));
+    void *before = saved(t.s);
+    memcpy(inputs, t.a.inputs, sizeof inputs);
+    inputs[INPUT + 1] = NAN;
+    REFUSED(UNROLL_DATA, "inputs[row=1, 1] is NaN", unroll_stream_step(t.s, inputs, outputs));
+    inputs[INPUT + 1] = -INFINITY;
+    REFUSED(UNROLL_DATA, "inputs[row=1, 1] is infinite", unroll_stream_step(t.s, inputs, outputs));
+    void *after = saved(t.s);
+    CHECK(!memcmp(before, after, unroll_stream_state_bytes(t.s)), "a refused frame changes nothing");
+    REFUSED(UNROLL_USAGE, "needs inputs", unroll_stream_step_tokens(t.s, t.a.tokens, outputs));
+    REFUSED(UNROLL_USAGE, "needs inputs", unroll_stream_step(t.s, NULL, outputs));
+    REFUSED(UNROLL_USAGE, "needs tokens", unroll_stream_step(words.s, t.a.inputs, outputs));
+    REFUSED(UNROLL_DATA, "tokens[row=1] = 7 is outside 0..6",
+            unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ 0, SYMBOLS }, outputs));
+    REFUSED(UNROLL_DATA, "tokens[row=0] = -1",
+            unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ -1, 0 }, outputs));
+    free(before);
+    free(after);
+    tear_down(&t);
+    tear_down(&words);
+}
+
+static void refused_config(const char *words, const unroll_model *m, unroll_stream_config c)
+{
+    CHECK(unroll_stream_bytes(m, &c) == 0 && strstr(unroll_last_error(), words), "'%s', not '%s'",
+          unroll_last_error(), words);
+}
+
+static void test_refusals(void)
+{
+    unroll_spec spec = vectors_spec();
+    struct setup t = set_up(spec, NULL);
+    unroll_stream_config c = t.config;
+    unroll_stream *s = NULL;
+    spec.bidirectional = 1;
+    unroll_model *both = new_model(spec);
+    refused_config("a bidirectional model can't be streamed", both, c);
+    refused_config("needs a model", NULL, c);
+    c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
+    c.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
+    c.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
+    c.size = 0, refused_config("not begun with", t.m, c), c = t.config;
+    size_t bytes = unroll_stream_bytes(t.m, &c);
+    char *memory = aligned(bytes + 64);
+    REFUSED(UNROLL_USAGE, "fix: ask unroll_stream_bytes", unroll_stream_init(memory, bytes - 1, t.m, &c, &s));
+    REFUSED(UNROLL_USAGE, "fix: ask", unroll_stream_init(NULL, bytes, t.m, &c, &s));
+    REFUSED(UNROLL_USAGE, "is not aligned", unroll_stream_init(memory + 4, bytes, t.m, &c, &s));
+    CHECK(s == NULL, "a refusal sets nothing");
+    free(memory);
+    unroll_model_free(both);
+    tear_down(&t);
+}
+
+int main(int argc, char **argv)
+{
+    static struct test_case *cases;
+    if (argc != 2) {
+        fprintf(stderr, "usage: test_stream cases.txt\n");
+        return 2;
+    }
+    int count = cases_read(argv[1], NULL, &cases);
+    for (int i = 0; i < count; i++)
+        if (!cases[i].spec.bidirectional)
+            test_case(&cases[i]);
+    test_widths();
+    test_run();
+    test_reset();
+    test_shared();
+    test_saved();
+    test_damaged();
+    test_other_states();
+    test_bad_frames();
+    test_refusals();
+    return check_finish("streams");
+}

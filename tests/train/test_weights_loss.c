@@ -1,0 +1,87 @@
+/* What narrow weights do to the loss of a trained network: a small one that read a page of English for some
+ * seconds. bench/weights.sh measures the same on a text of one's own. Usage: test_weights_loss TEXT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "unroll.h"
+
+enum { UPDATES = 500 };
+
+#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
+
+static unroll_model *make_model(const char *cell, const unroll_text *text)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model = NULL;
+    int symbols;
+
+    unroll_text_symbols(text, &symbols);
+    spec.cell = cell;
+    spec.layers = 2;
+    spec.hidden = 64;
+    spec.tokens = 1;
+    spec.input = spec.output = symbols;
+    spec.loss = UNROLL_LOSS_XENT;
+    if (!CHECK_OK(unroll_model_new(&spec, 1, &model)))
+        exit(check_finish("weights_loss"));
+    CHECK_OK(unroll_model_set_symbols_of(model, text));
+    return model;
+}
+
+static void train(unroll_model *model, const unroll_text *text)
+{
+    unroll_train_config config = unroll_train_default();
+    unroll_trainer *trainer;
+    unroll_progress progress;
+
+    config.batch = 8;
+    config.bptt = 32;
+    config.rates.learning_rate = 0.01;
+    config.schedule = "constant";
+    config.validation = 0;
+    if (!CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+        exit(check_finish("weights_loss"));
+    for (int i = 0; i < UPDATES; i++)
+        CHECK_OK(unroll_trainer_step(trainer, &progress));
+    unroll_trainer_free(trainer);
+}
+
+static double loss_with(unroll_model *model, const unroll_text *text, const char *weights)
+{
+    double nats = NAN;
+    int64_t foretold;
+
+    CHECK_OK(unroll_evaluate(model, text, 1, weights, &nats, &foretold));
+    return nats;
+}
+
+static void check_losses(const char *cell, const unroll_text *text)
+{
+    static const struct { const char *weights; double most; } limits[] = { { "bf16", 0.0005 }, { "int8", 0.005 } };
+    unroll_model *model = make_model(cell, text);
+
+    train(model, text);
+    double exact = loss_with(model, text, "fp32");
+    CHECK(exact < 2.5, "%s has learnt: %.4f nats", cell, exact);
+    for (int i = 0; i < 2; i++) {
+        double change = loss_with(model, text, limits[i].weights) / exact - 1;
+        printf("%-11s %s: %+.4f%% of %.4f nats\n", cell, limits[i].weights, 100 * change, exact);
+        CHECK(fabs(change) <= limits[i].most && change != 0, "%s, %s: the loss changes by %.4f%%", cell,
+              limits[i].weights, 100 * change);
+    }
+    unroll_model_free(model);
+}
+
+int main(int argc, char **argv)
+{
+    unroll_text *text;
+
+    if (argc < 2 || !CHECK_OK(unroll_text_open(argv[1], NULL, 0, &text)))
+        return 2;
+    check_losses("lstm", text);
+    check_losses("gru-before", text);
+    unroll_text_free(text);
+    return check_finish("weights_loss");
+}
