@@ -42,14 +42,17 @@ static bool locate_parameter(const struct device *device, void *instance, const 
 struct place { int64_t t, row, unit; int direction; const char *what, *name, *kind; };
 
 /* Of g [T, B, G, U]. Rows and steps beyond a length are zero and never bad. */
-static struct place bad_gate(const struct device *device, void *instance, const struct plan *p, int layer, int direction)
+static struct place bad_gate(const struct device *device, void *instance, const struct plan *p, int layer,
+                              int direction)
 {
     char name[32];
     snprintf(name, sizeof name, "g.l%d%s", layer, direction ? ".reverse" : "");
     int index = plan_find_buffer(p, name);
-    const struct cell_declaration *cell = p->model->declaration;
+    if (index < 0)
+        return (struct place){ .t = -1 };
+    const struct cell_declaration *cell = p->model->layer[layer].cell;
     const struct buffer *b = &p->buffer[index];
-    struct bad bad = index < 0 ? (struct bad){ -1, "" } : first_bad(device, instance, b);
+    struct bad bad = first_bad(device, instance, b);
     if (bad.index < 0)
         return (struct place){ .t = -1 };
     int64_t units = b->size[3], gate = bad.index / units % b->size[2], row = bad.index / units / b->size[2];
@@ -57,20 +60,23 @@ static struct place bad_gate(const struct device *device, void *instance, const 
                            gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name, bad.kind };
 }
 
-/* Of y [T, B, K], with both directions side by side. Sums of which a cell saves nothing are gone; what they made
- * is here. */
+/* Of y [T, B, K] of a recurrent layer, with both directions side by side: sums of which a cell saves nothing are
+ * gone, but not what they made. */
 static struct place bad_output(const struct device *device, void *instance, const struct plan *p, int layer)
 {
     char name[32];
     snprintf(name, sizeof name, "y.l%d", layer);
     int index = plan_find_buffer(p, name);
+    if (index < 0)
+        return (struct place){ .t = -1 };
+    const struct layer *l = &p->model->layer[layer];
     const struct buffer *b = &p->buffer[index];
-    struct bad bad = index < 0 ? (struct bad){ -1, "" } : first_bad(device, instance, b);
+    struct bad bad = first_bad(device, instance, b);
     if (bad.index < 0)
         return (struct place){ .t = -1 };
-    int64_t width = p->model->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
+    int64_t width = l->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
     return (struct place){ row / b->size[1], row % b->size[1], unit % width, unit >= width, "state",
-                           p->model->declaration->state[0], bad.kind };
+                           l->cell->state[0], bad.kind };
 }
 
 /* The earliest in time; of one step the gates, from which its state is made. */
@@ -78,9 +84,10 @@ static bool locate_in_layer(const struct device *device, void *instance, const s
                             size_t size)
 {
     struct place first = { .t = -1 };
-    for (int i = 0; i <= p->model->directions; i++) {
-        struct place bad = i < p->model->directions ? bad_gate(device, instance, p, layer, i)
-                                                    : bad_output(device, instance, p, layer);
+    const int directions = p->model->layer[layer].directions;
+    for (int i = 0; i <= directions; i++) {
+        struct place bad = i < directions ? bad_gate(device, instance, p, layer, i)
+                                          : bad_output(device, instance, p, layer);
         if (bad.t >= 0 && (first.t < 0 || bad.t < first.t))
             first = bad;
     }
@@ -101,8 +108,9 @@ void locate_in_forward(const struct device *device, void *instance, const struct
         snprintf(room, size, "unknown, because earlier steps are not kept (checkpoint_time)");
         return;
     }
-    for (int layer = 0; layer < p->model->spec.layers; layer++)
-        if (locate_in_layer(device, instance, p, layer, room, size))
+    for (int layer = 0; layer < p->model->layers; layer++)
+        if (p->model->layer[layer].kind == LAYER_RECURRENT &&
+            locate_in_layer(device, instance, p, layer, room, size))
             return;
 }
 

@@ -20,8 +20,8 @@ static void project(const struct unroll_stream *s, const struct unroll_stream_we
 }
 
 /* Rows of k numbers as the operand of int8 weights. */
-static void quantize(const struct unroll_stream *s, const struct unroll_stream_weights *w, enum stream_operand operand,
-                     const float *from, size_t row, size_t k)
+static void quantize(const struct unroll_stream *s, const struct unroll_stream_weights *w,
+                     enum stream_operand operand, const float *from, size_t row, size_t k)
 {
     uint32_t *to = stream_operand(s, operand);
     for (size_t b = 0; b < s->rows; b++)
@@ -123,7 +123,8 @@ static void enter(const struct unroll_stream *s, const struct unroll_stream_weig
             memcpy(x + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *x);
 }
 
-static void answer(const struct unroll_stream *s, const struct unroll_stream_weights *w, const float *h, float *outputs)
+static void answer(const struct unroll_stream *s, const struct unroll_stream_weights *w, const float *h,
+                   float *outputs)
 {
     const bool is_int8 = w->dtype == DTYPE_I8;
     if (is_int8)

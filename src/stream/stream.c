@@ -27,9 +27,9 @@ static size_t take(size_t *used, size_t bytes)
 /* Shared weights must be of a model of the same make. */
 static unroll_status check_shared(const struct unroll_stream_weights *w, const struct unroll_stream_weights *own)
 {
-    bool same = w->cell->declaration == own->cell->declaration && w->layers == own->layers &&
-                w->hidden == own->hidden && w->width == own->width && w->input == own->input &&
-                w->symbols == own->symbols && w->output == own->output;
+    bool same = !strcmp(w->cell->declaration->name, own->cell->declaration->name) &&
+                w->layers == own->layers && w->hidden == own->hidden && w->width == own->width &&
+                w->input == own->input && w->symbols == own->symbols && w->output == own->output;
     if (!same)
         return fail(UNROLL_USAGE, "the shared weights are of another model: %s %u x %u", w->cell->declaration->name,
                     (unsigned)w->layers, (unsigned)w->hidden);
@@ -42,8 +42,8 @@ static unroll_status check_shared(const struct unroll_stream_weights *w, const s
 /* Bytes of int8 for the widest of what multiplies weights. */
 static size_t operand_size(const unroll_model *m, size_t rows)
 {
-    size_t widest = m->width > model_layer_input(m, 0) ? m->width : model_layer_input(m, 0);
-    return rows * operand_cells(widest);
+    size_t width = m->layer[0].width, input = m->layer[0].input;
+    return rows * operand_cells(width > input ? width : input);
 }
 
 static unroll_status lay_out(const unroll_model *model, const unroll_stream_config *config, struct unroll_stream *s)
@@ -56,11 +56,11 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", config->rows, MOST_ROWS);
     if (config->weights)
         TRY(check_shared(config->weights, &weights));
-    const struct cell_declaration *cell = model->declaration;
+    const struct cell_declaration *cell = model->layer[0].cell;
     const size_t units = stream_padded((size_t)model->spec.hidden), layers = (size_t)model->spec.layers;
     const size_t rows = (size_t)config->rows;
     const bool one_hot = model->spec.tokens && !model->spec.embed;
-    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_layer_input(model, 0);
+    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_input(model);
     const size_t planes = model->spec.projection ? 1 : (size_t)cell->links;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
     s->row = units;                                     /* h is no wider */
@@ -130,7 +130,8 @@ static struct fused_step prepare_layer(const struct unroll_stream *s, const stru
     const float *x = l ? stream_state(s, l - 1, 0, 1) : stream_array(s, s->x), *link = stream_array(s, s->link);
     const bool summed = l == 0 && w->symbols && !w->embedding;
     const size_t units = stream_padded(w->hidden);
-    const enum fused_cell cell = w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL;
+    const enum fused_cell cell = w->dtype == DTYPE_I8 ? FUSED_INT8
+                               : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL;
     const struct fields none = { 0 };
     return (struct fused_step){
         .rows = s->rows, .unit_end = units, .reverse = s->now, .options.clip = w->clip,
