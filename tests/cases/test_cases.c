@@ -70,13 +70,14 @@ static void same_bits(const struct test_case *c, const float *reference, size_t 
 {
     size_t n = 0, different = 0;
     float *got = train(c, isa, way, &n);
-    if (!CHECK(got != NULL, "%s on %s: %s", c->line,
-               isa ? isa : "an ISA drawn", unroll_last_error()))
+    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa ? isa : "an ISA drawn",
+               unroll_last_error()))
         return;
     for (size_t i = 0; i < count && n == count; i++)
         different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
     CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks, checkpoints %d apart: %zu of %zu "
-          "numbers differ", c->line, isa ? isa : "an ISA drawn", way.threads, way.lanes, way.chunks, way.checkpoint, different, count);
+          "numbers differ", c->line, isa ? isa : "an ISA drawn", way.threads, way.lanes, way.chunks, way.checkpoint, different,
+          count);
     free(got);
 }
 

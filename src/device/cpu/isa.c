@@ -35,7 +35,8 @@ static void choose_draw_seed(void)
 {
     const char *given = getenv("RNN_ISA_SEED");
     draw_seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 65536 + (uint64_t)getpid();
-    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%llu draws the same\n", (unsigned long long)draw_seed);
+    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%llu draws the same\n",
+            (unsigned long long)draw_seed);
 }
 
 /* One of those that the machine has, so that tests run what users of lesser machines will run. */
