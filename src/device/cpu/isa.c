@@ -65,7 +65,7 @@ static enum isa isa_unless_given(void)
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen)
 {
     bool in_double = real == DTYPE_F64;
-    enum isa isa = in_double ? ISA_SCALAR : isa_unless_given();
+    enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
         return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon",
                     name);
