@@ -1,6 +1,7 @@
 # make              build/unroll and build/libunroll.a
 # make demo         installs what is needed, builds, trains a network on real text for a minute
 # make test         installs what the tests need, builds and runs them all
+# make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
@@ -33,7 +34,13 @@ SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/cpu/*.c)
 OBJECTS   := $(SOURCES:%.c=$B/%.o)
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
+# A session or a stream of a debug build that is given no ISA draws one of those that the machine has.
+DEBUG = -O1 -g -DUNROLL_DEBUG
+
 all: $B/unroll
+
+debug:
+	@$(MAKE) --no-print-directory B=$B/debug CFLAGS='$(DEBUG)' all $B/debug/tests/cases/test_cases
 
 $B/unroll: $(CLI) $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
@@ -80,6 +87,6 @@ include bench/peers.mk
 
 clean:
 	rm -rf $B
-.PHONY: all clean deps demo
+.PHONY: all clean debug deps demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/cpu/*.d $B/cli/*.d $B/tests/*/*.d)

@@ -1,6 +1,5 @@
 # The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
 # threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
-FLAGS_toys_one_register = $(ISA_avx512)
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
@@ -74,9 +73,9 @@ LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 test: deps
 	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv librsvg2-bin pkg-config cmake g++ groff-base
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
-	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='-O1 -g' \
+	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
-	@$(MAKE) --no-print-directory -j2 thread-programs B=$B/thread CFLAGS='-O1 -g' SANITIZE='-fsanitize=thread' \
+	@$(MAKE) --no-print-directory -j2 thread-programs B=$B/thread CFLAGS='$(DEBUG)' SANITIZE='-fsanitize=thread' \
 	    >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@rm -f $B.log
 	@{ $(MAKE) -s --no-print-directory lines; \
@@ -91,7 +90,7 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '120 tests/cells/check_cuda.sh'
-	@echo '120 tests/cells/check_neon.sh $T/cells/check_simd'
+	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
@@ -101,6 +100,7 @@ lines:
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
+	@echo '120 $T/cases/test_cases downgrade tests/cases/short.txt'
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS))

@@ -2,6 +2,7 @@
  *     test      every ISA, and threads x lanes x chunks x checkpoints, against the reference: the same bits
  *     grad      gradients of weights, inputs and initial states against finite differences, in double
  *     perf      milliseconds and GFLOP/s of a training step on the best ISA
+ *     downgrade of a debug build, which draws the ISA of each session: the bits of the reference
  *     support   which ISA runs which case, or what refuses it
  * Usage: test_cases MODE cases.txt [part of a line] */
 #include "cases/case.h"
@@ -69,12 +70,14 @@ static void same_bits(const struct test_case *c, const float *reference, size_t 
 {
     size_t n = 0, different = 0;
     float *got = train(c, isa, way, &n);
-    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa, unroll_last_error()))
+    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa ? isa : "an ISA drawn",
+               unroll_last_error()))
         return;
     for (size_t i = 0; i < count && n == count; i++)
         different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
     CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks, checkpoints %d apart: %zu of %zu "
-          "numbers differ", c->line, isa, way.threads, way.lanes, way.chunks, way.checkpoint, different, count);
+          "numbers differ", c->line, isa ? isa : "an ISA drawn", way.threads, way.lanes, way.chunks, way.checkpoint, different,
+          count);
     free(got);
 }
 
@@ -249,14 +252,7 @@ static void test_case_gradients(const struct test_case *c)
     unroll_model_free(model);
 }
 
-/* ---- perf and support ------------------------------------------------------------------ */
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* ---- downgrade ------------------------------------------------------------------------- */
 
 static unroll_session *open_training(const struct test_case *c, const char *isa, unroll_model **model)
 {
@@ -270,6 +266,49 @@ static unroll_session *open_training(const struct test_case *c, const char *isa,
         return session;
     unroll_model_free(*model);
     return NULL;
+}
+
+static void test_drawn_isas(const struct test_case *c)
+{
+    static const struct way ways[] = { { 1, 1, 1, 0 }, { 2, 1, 3, 0 }, { 1, 1, 1, 2 }, { 3, 2, 1, 2 }, { 2, 2, 3, 0 } };
+    size_t count = 0;
+    float *reference = train(c, "scalar", ways[0], &count);
+    if (!CHECK(reference != NULL, "%s: %s", c->line, unroll_last_error()))
+        return;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        same_bits(c, reference, count, NULL, ways[w]);
+    free(reference);
+}
+
+/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. */
+static void test_draws(const struct test_case *c)
+{
+    const char *isa, *drawn[64];
+    int available;
+    for (int i = 0; i < 64; i++) {
+        unroll_model *model;
+        unroll_session *session = open_training(c, NULL, &model);
+        if (!CHECK(session != NULL, "%s: %s", c->line, unroll_last_error()))
+            return;
+        drawn[i] = unroll_session_isa(session);
+        unroll_session_free(session);
+        unroll_model_free(model);
+    }
+    for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
+        int times = 0;
+        for (int k = 0; k < 64; k++)
+            times += !strcmp(drawn[k], isa);
+        CHECK((times > 0) == (available != 0), "%s was drawn %d times of 64: is this a debug build?", isa, times);
+    }
+}
+
+/* ---- perf and support ------------------------------------------------------------------ */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void time_case(const struct test_case *c)
@@ -316,16 +355,19 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(const struct test_case *); } modes[] = {
         { "test", test_case_bits }, { "grad", test_case_gradients }, { "perf", time_case }, { "support", say_support },
+        { "downgrade", test_drawn_isas },
     };
     struct test_case *cases;
     if (argc < 3) {
-        fprintf(stderr, "usage: test_cases test|grad|perf|support cases.txt [part of a line]\n");
+        fprintf(stderr, "usage: test_cases test|grad|downgrade|perf|support cases.txt [part of a line]\n");
         return 2;
     }
     int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &cases);
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
         for (int i = 0; i < count && !strcmp(argv[1], modes[m].name); i++)
             modes[m].run(&cases[i]);
+    if (count > 0 && !strcmp(argv[1], "downgrade"))
+        test_draws(&cases[0]);
     free(cases);
     char name[32];
     snprintf(name, sizeof name, "cases %s", argv[1]);

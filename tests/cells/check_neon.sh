@@ -1,32 +1,39 @@
 #!/bin/sh
-# check_simd, check_fused and check_nan for 64-bit ARM under an emulator: NEON gives the scalar bits, and the
-# scalar cells give the bits that they give here, whose check_simd is the argument.
-# Usage: tests/cells/check_neon.sh PATH_OF_CHECK_SIMD, from the top folder.
+# The library for 64-bit ARM under an emulator: NEON gives the scalar bits, cell by cell (check_simd, check_fused,
+# check_nan) and in training and running (test_cases, test_weights, over the short list of cases); and the scalar
+# cells give the bits that they give here, whose check_simd is an argument. Compiled with -Og, which is quick.
+# Usage: tests/cells/check_neon.sh PATH_OF_CHECK_SIMD BUILD_FOLDER, from the top folder.
 cc=aarch64-linux-gnu-gcc
-if ! command -v $cc >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
-    echo "check_neon: 0 passed, 0 failed, 1 skipped: needs $cc and qemu-aarch64 (Debian: qemu-user)"
+here=$1 build=$2
+skip() {
+    echo "check_neon: 0 passed, 0 failed, 1 skipped: needs $1"
     exit 0
+}
+if ! command -v $cc >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
+    skip "$cc and qemu-aarch64 (Debian: qemu-user)"
 fi
-objects=
-work=$(mktemp -d) || exit 1
-trap 'rm -r "$work"' EXIT
-flags="-std=c11 -O2 -Wall -Wextra -Wpedantic -ffp-contract=off -D_GNU_SOURCE -Isrc -static"
-kernels="src/cells/cell.c src/cells/cells_scalar.c src/cells/cells_neon.c
-         tests/cells/toys_scalar.c tests/cells/toys_neon.c"
-records="src/cells/record.c src/cells/record_cells.c tests/cells/toy_records.c"
-for source in $kernels $records; do
-    object="$work/$(basename "$source" .c).o"
-    $cc $flags -c "$source" -o "$object" || exit 1
-    objects="$objects $object"
-done
-for check in simd fused nan; do
-    $cc $flags tests/cells/check_$check.c $objects -lm -o "$work/check_$check" || exit 1
-done
-qemu-aarch64 "$work/check_simd" >"$work/log"; simd=$?
-qemu-aarch64 "$work/check_fused"; fused=$?
-qemu-aarch64 "$work/check_nan"; nan=$?
-cat "$work/log"
-bits=$("$1" | grep '^bits') && grep -qx "$bits" "$work/log"; same=$?
-failed=$(((simd != 0) + (fused != 0) + (nan != 0) + (same != 0)))
-echo "check_neon: $((4 - failed)) passed, $failed failed, 0 skipped"
+jansson=$build/jansson/usr
+[ -e "$jansson/include/jansson.h" ] || tests/cells/jansson_arm64.sh "$build/jansson" ||
+    skip "libjansson-dev for arm64, which apt-get could not fetch"
+
+mkdir -p "$build" && log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+programs="cells/check_simd cells/check_fused cells/check_nan cases/test_cases cases/test_weights"
+# Without the caller's make flags: its build folder and its jobs are not ours.
+env -u MAKEFLAGS -u MFLAGS make -j2 $(printf " $build/tests/%s" $programs) B="$build" ARCH=aarch64 CC=$cc \
+    CFLAGS="-Og -I$jansson/include -L$jansson/lib/aarch64-linux-gnu -static" >"$log" 2>&1 ||
+    { tail -n 40 "$log"; exit 1; }
+
+passed=0 failed=0
+run() {     # COMMAND...: its own line of counts is shown
+    if qemu-aarch64 "$@" >"$log"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    grep -E 'FAILED|skipped$' "$log"
+}
+run "$build/tests/cells/check_simd"
+bits=$("$here" | grep '^bits') && grep -qx "$bits" "$log" && passed=$((passed + 1)) || failed=$((failed + 1))
+run "$build/tests/cells/check_fused"
+run "$build/tests/cells/check_nan"
+run "$build/tests/cases/test_cases" test tests/cases/short.txt
+run "$build/tests/cases/test_weights" tests/cases/short.txt
+echo "check_neon: $passed passed, $failed failed, 0 skipped"
 test $failed = 0

@@ -224,6 +224,24 @@ case $(uname -m) in
     *) skip "the message about a foreign instruction set is that of x86_64" ;;
 esac
 
+# Every ISA of the table: forced, it trains to the same weights; where the machine has it not, it is refused.
+for isa in $(unroll devices --json | sed 's/.*"isa":{\([^}]*\)}.*/\1/' | tr -d '"' | tr ',' ' '); do
+    name=${isa%:*}
+    unroll train text.txt $small --steps 2 --quiet --isa "$name" --out "isa-$name" > output 2> message
+    case $?$isa in
+        0*:true) holds "--isa $name has the bits of scalar" \
+                     cmp -s isa-scalar/model.safetensors "isa-$name/model.safetensors" ;;
+        4*:false) holds "--isa $name is refused" grep -qx "error: this machine or this build has no '$name'" message ;;
+        *) miss "--isa $isa: $(head -n 1 message)" ;;
+    esac
+    unroll bench --shape 1,4,2,4,8 --seconds 0.01 --threads 1 --json --isa "$name" > output 2> message
+    case $?$isa in
+        0*:true) holds "bench runs on $name" grep -q "\"isa\":\"$name\"" output ;;
+        4*:false) holds "bench refuses $name" grep -q "has no '$name'" message ;;
+        *) miss "bench --isa $isa: $(head -n 1 message)" ;;
+    esac
+done
+
 # ---- a run ----
 
 unroll train text.txt $small --steps 30 --out run --json > result.json 2> message

@@ -1,6 +1,15 @@
 /* Which tables of kernels this build has, and which of them this machine can run. */
 #include "device/cpu/isa.h"
 #include "base/status.h"
+#ifdef UNROLL_DEBUG
+#include "base/philox.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#endif
 
 static const struct cpu_isa *const tables[] = {
     &cpu_scalar, &cpu_double,
@@ -19,10 +28,44 @@ const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real)
     return NULL;
 }
 
+#ifdef UNROLL_DEBUG
+static uint64_t draw_seed;
+
+static void choose_draw_seed(void)
+{
+    const char *given = getenv("RNN_ISA_SEED");
+    draw_seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 65536 + (uint64_t)getpid();
+    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%llu draws the same\n",
+            (unsigned long long)draw_seed);
+}
+
+/* One of those that the machine has, so that tests run what users of lesser machines will run. */
+static enum isa isa_unless_given(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static atomic_uint draws;
+    enum isa choice[ISA_COUNT];
+    uint32_t word[4], count = 0;
+
+    pthread_once(&once, choose_draw_seed);
+    for (int isa = 0; isa < ISA_COUNT; isa++)
+        if (cpu_isa_find((enum isa)isa, DTYPE_F32))
+            choice[count++] = (enum isa)isa;
+    philox((uint32_t[2]){ (uint32_t)draw_seed, (uint32_t)(draw_seed >> 32) },
+           (uint32_t[4]){ atomic_fetch_add(&draws, 1) }, word);
+    return choice[word[0] % count];
+}
+#else
+static enum isa isa_unless_given(void)
+{
+    return isa_best();
+}
+#endif
+
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen)
 {
     bool in_double = real == DTYPE_F64;
-    enum isa isa = in_double ? ISA_SCALAR : isa_best();
+    enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
         return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon",
                     name);
