@@ -1,0 +1,26 @@
+/* Whether a part of a plan deserves more threads than the caller's: measured, because waking and waiting depend
+ * on the machine and on who else uses it. Nothing of it shows in the bits. It starts no thread and knows no
+ * operation. */
+#ifndef DEVICE_CPU_PACE_H
+#define DEVICE_CPU_PACE_H
+#include "plan/plan.h"
+
+/* [0] is alone, [1] together. `best` is nanoseconds for each unit of work, a flop or a byte that the kernels
+ * counted, so that ragged batches compare. While `runs` < 2 PACE_RUNS both ways are looked at: the
+ * favourite first, then the other; afterwards the better one runs until `credit` is used up. */
+enum { PACE_RUNS = 3 };
+
+struct pace {
+    bool   small;               /* the caller alone, never timed */
+    bool   together;            /* the favourite */
+    int    runs;                /* of the present look */
+    double best[2];             /* of the present look */
+    double spent[2];            /* nanoseconds of the present look */
+    double credit;              /* nanoseconds until the next look */
+};
+
+void pace_init(struct pace *pace, const struct plan *plan, enum part part);
+bool pace_together(const struct pace *pace);                /* how the next run is to be done */
+void pace_ran(struct pace *pace, double nanoseconds, double work);
+
+#endif
