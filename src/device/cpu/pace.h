@@ -5,7 +5,7 @@
 #define DEVICE_CPU_PACE_H
 #include "plan/plan.h"
 
-/* [0] is alone, [1] together. `best` is nanoseconds for each unit of work, a flop or a byte that the kernels
+/* [0] is alone, [1] together. Times are nanoseconds for each unit of work, a flop or a byte that the kernels
  * counted, so that ragged batches compare. While `runs` < 2 PACE_RUNS both ways are looked at: the
  * favourite first, then the other; afterwards the better one runs until `credit` is used up. */
 enum { PACE_RUNS = 3 };
@@ -14,8 +14,9 @@ struct pace {
     bool   small;               /* the caller alone, never timed */
     bool   together;            /* the favourite */
     int    runs;                /* of the present look */
-    double best[2];             /* of the present look */
-    double spent[2];            /* nanoseconds of the present look */
+    double least[2];            /* of a look's times */
+    double median[2];           /* the second least of three, or infinite: not looked at */
+    double spent[2];            /* nanoseconds of a look */
     double credit;              /* nanoseconds until the next look */
 };
 
