@@ -1,12 +1,12 @@
-/* Whether a part of a plan deserves more threads than the caller's: measured, because waking and waiting depend
- * on the machine and on who else uses it. Nothing of it shows in the bits. It starts no thread and knows no
- * operation. */
+/* Whether a part of a plan deserves more threads than the caller's: measured, because waking and waiting
+ * depend on the machine and on who else uses it. Nothing of it shows in the bits. It starts no thread and
+ * knows no operation. */
 #ifndef DEVICE_CPU_PACE_H
 #define DEVICE_CPU_PACE_H
 #include "plan/plan.h"
 
-/* [0] is alone, [1] together. Times are nanoseconds for each unit of work, a flop or a byte that the kernels
- * counted, so that ragged batches compare. While `runs` < 2 PACE_RUNS both ways are looked at: the
+/* [0] is alone, [1] together. Times are nanoseconds for each flop and byte that the kernels counted, so that
+ * ragged batches compare. While `runs` < 2 PACE_RUNS both ways are looked at: the
  * favourite first, then the other; afterwards the better one runs until `credit` is used up. */
 enum { PACE_RUNS = 3 };
 
