@@ -80,12 +80,52 @@ UNROLL_API const char *unroll_optimizer_name(int index);
 
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
+/* One layer of a network that is no plain stack. Begin with unroll_layer_default(). */
+enum { UNROLL_SOURCES_MAX = 8 };
+
+typedef struct unroll_layer {
+    size_t      size;               /* sizeof(unroll_layer) */
+    const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
+    const char *name;               /* of its parameters, to 31 bytes: NAME.weight_ih_l0, NAME.weight */
+    int         width;              /* units of a direction; outputs of a dense layer */
+    int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
+    int         source[UNROLL_SOURCES_MAX];     /* earlier layers, put side by side; -1: the network's input */
+    int         bidirectional;
+    int         projection;         /* lstm: width of h; 0: none */
+    int         peephole;           /* lstm */
+    float       clip;               /* lstm, as in unroll_spec */
+    int         bias;
+    float       dropout;            /* of what the layer gives, in training */
+    const char *activation;         /* dense: "relu", "tanh", "sigmoid", "softmax", ...; NULL: linear */
+    float       alpha, beta;        /* of the activation; 0: ONNX's default */
+    int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
+} unroll_layer;
+
+/* A network of up to 64 layers, in an order in which each reads earlier ones. Its specification has the
+ * cell "network", the number of layers, the input, and as hidden and output the width of the last one. */
+typedef struct unroll_network {
+    size_t      size;               /* sizeof(unroll_network) */
+    int         tokens, input, embed;           /* as in unroll_spec */
+    unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
+    const unroll_layer *layer;      /* [layers], the caller's */
+    int         layers;
+} unroll_network;
+
+UNROLL_API unroll_layer unroll_layer_default(void);         /* dense, bias */
+UNROLL_API unroll_network unroll_network_default(void);
+
 typedef struct unroll_model unroll_model;
 
 /* A model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch, a function of the seed
  * alone. The caller frees it, after all sessions of it. */
 UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
 UNROLL_API void unroll_model_free(unroll_model *model);
+
+UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
+
+/* The layers of any model; their strings belong to it, or are good until this thread's next call. */
+UNROLL_API int unroll_model_layers(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
 
 /* safetensors with PyTorch's names; the spec and the symbols are in its metadata. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);

@@ -3,9 +3,37 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 #include "base/dtype.h"
+#include "cells/activation.h"
 #include "cells/cell.h"
 #include "unroll.h"
 #include <stdbool.h>
+
+enum { MODEL_LAYERS_MAX = 64, SOURCES_MAX = UNROLL_SOURCES_MAX };
+
+enum layer_kind { LAYER_RECURRENT, LAYER_DENSE };
+
+/* A layer reads the outputs of earlier ones side by side; SOURCE_INPUT is the network's input, embedded. */
+enum { SOURCE_INPUT = -1 };
+
+struct layer {
+    enum layer_kind kind;
+    char            name[32];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
+    int             level;              /* recurrent: N of weight_ih_lN */
+    int             sources, source[SOURCES_MAX];
+    uint32_t        input;              /* width of all sources together */
+    uint32_t        outputs;            /* width of what it gives: directions x width */
+    bool            bias;
+    bool            is_output;          /* the host reads what it gives */
+    float           dropout;            /* of what it gives, in training */
+    /* recurrent */
+    const struct cell_declaration *cell;            /* with its options: "lstm_peephole" */
+    struct cell_options options;
+    int             directions;         /* 1 or 2 */
+    uint32_t        hidden, projection; /* units; width that h is projected to, or 0 */
+    uint32_t        width;              /* of the h of one direction: hidden, or the projection */
+    /* dense */
+    struct activation activation;
+};
 
 /* What a parameter is to the network; with layer and direction it is an address. */
 enum parameter_role {
@@ -16,8 +44,8 @@ enum parameter_role {
     PARAM_B_HH,             /* [G', U] */
     PARAM_VECTOR,           /* [V, U] peepholes */
     PARAM_W_HR,             /* [P, U] projection */
-    PARAM_W_HEAD,           /* [N, K] */
-    PARAM_B_HEAD,           /* [N] */
+    PARAM_W_DENSE,          /* [N, K] */
+    PARAM_B_DENSE,          /* [N] */
 };
 
 struct parameter {
@@ -30,16 +58,14 @@ struct parameter {
     size_t              first;          /* of its numbers in values */
 };
 
-enum { MODEL_LAYERS_MAX = 64 };
-
 struct device;
 
 struct unroll_model {
-    unroll_spec spec;                   /* checked; spec.cell points to the name here */
+    unroll_spec spec;                   /* checked; spec.cell points to the name here. Of a network: see unroll.h */
     char        cell[32];
-    const struct cell_declaration *declaration;     /* of the cell with its options: "lstm_peephole" */
-    int         directions;             /* 1 or 2 */
-    uint32_t    width;                  /* of the h of one direction: hidden, or the projection */
+    bool        is_network;             /* made of layers by unroll_network_new */
+    struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
+    int         layers;
     struct parameter *parameter;
     int         parameters;
     float      *values;                 /* all parameters one after the other */
@@ -50,16 +76,30 @@ struct unroll_model {
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
     enum dtype  store_weights;          /* and its packed copies, if they are narrower */
+    uint64_t    changes;                /* how often the weights of the store changed */
     int         sessions;
-    uint64_t    changes;                /* of the weights in the store */
     bool        training;               /* one of them trains */
 };
 
 /* Index of a parameter, or -1: the model has none of that role there. */
 int model_find(const struct unroll_model *, enum parameter_role role, int layer, int direction);
 
-/* Width of what layer l reads: the embedding or the input, then directions x width. */
-uint32_t model_layer_input(const struct unroll_model *, int layer);
+/* Width of the network's input as layers read it: the embedding, one-hot symbols or the vectors. */
+uint32_t model_input(const struct unroll_model *);
+
+/* Width of what one layer or the input gives. */
+uint32_t model_source(const struct unroll_model *, int source);
+
+unroll_status check_spec(const unroll_spec *, const struct cell_declaration **cell);
+
+/* The layers of a checked specification: a stack of one cell, then the head. release() them. */
+unroll_status layers_of_spec(const unroll_spec *, const struct cell_declaration *, struct layer **, int *count);
+
+/* Checked layers of a network, and what a specification says of it. release(*layers). */
+unroll_status layers_of_network(const unroll_network *, unroll_spec *spec, struct layer **layers);
+
+/* The cell that users call `name`, with these options; the error names the known ones. */
+unroll_status find_cell(const char *name, bool peephole, bool clip, const struct cell_declaration **);
 
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

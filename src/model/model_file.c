@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "file/safetensors.h"
 #include "model/model.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { FORMAT_VERSION = 1 };
@@ -34,6 +35,46 @@ static json_t *spec_to_json(const unroll_spec *s)
         return NULL;
     }
     return json;
+}
+
+/* The fields of a layer, likewise. Its sources are an array. */
+#define LAYER_INTEGERS(FIELD) \
+    FIELD(width) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) FIELD(output)
+#define LAYER_REALS(FIELD) FIELD(clip) FIELD(dropout) FIELD(alpha) FIELD(beta)
+
+static json_t *layer_to_json(const unroll_layer *l)
+{
+    json_t *json = json_object(), *sources = json_array();
+    bool good = json && sources && !json_object_set_new(json, "kind", json_string(l->kind)) &&
+                !json_object_set_new(json, "name", json_string(l->name)) &&
+                (!l->activation || !json_object_set_new(json, "activation", json_string(l->activation)));
+    for (int i = 0; good && i < l->sources; i++)
+        good = !json_array_append_new(sources, json_integer(l->source[i]));
+    good = good && !json_object_set(json, "sources", sources);
+#define SET_LAYER_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(l->name));
+#define SET_LAYER_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)l->name));
+    LAYER_INTEGERS(SET_LAYER_INTEGER)
+    LAYER_REALS(SET_LAYER_REAL)
+    json_decref(sources);
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static json_t *layers_to_json(const struct unroll_model *m)
+{
+    json_t *json = json_array();
+    bool good = json != NULL;
+    for (int i = 0; good && i < m->layers; i++) {
+        unroll_layer layer;
+        unroll_model_layer(m, i, &layer);
+        good = !json_array_append_new(json, layer_to_json(&layer));
+    }
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *symbols_to_json(const struct unroll_model *m)
@@ -76,22 +117,43 @@ static unroll_status write_tensors(struct unroll_model *m, const char *path, con
     return status;
 }
 
+/* What a file says beside the weights; the texts are released with the model's file. */
+struct description { struct metadata metadata[6]; int count; char *spec, *layers, *symbols; };
+
+static void describe_as(struct description *d, const char *key, const char *value)
+{
+    d->metadata[d->count++] = (struct metadata){ key, value };
+}
+
+static unroll_status describe(const struct unroll_model *m, struct description *d)
+{
+    TRY(to_text(spec_to_json(&m->spec), &d->spec));
+    describe_as(d, "format", "unroll");
+    describe_as(d, "format_version", "1");
+    describe_as(d, "spec", d->spec);
+    if (m->is_network) {
+        TRY(to_text(layers_to_json(m), &d->layers));
+        describe_as(d, "layers", d->layers);
+    }
+    if (m->symbol) {
+        TRY(to_text(symbols_to_json(m), &d->symbols));
+        describe_as(d, "symbols", d->symbols);
+        if (m->symbol_kind == UNROLL_WORDS)
+            describe_as(d, "symbol_kind", "words");
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_model_save(const unroll_model *model, const char *path)
 {
     struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
-    char *spec = NULL, *symbols = NULL;
-    unroll_status status = to_text(spec_to_json(&m->spec), &spec);
+    struct description d = { .count = 0 };
+    unroll_status status = describe(m, &d);
     if (status == UNROLL_OK)
-        status = to_text(symbols_to_json(m), &symbols);
-    if (status == UNROLL_OK) {
-        const struct metadata metadata[] = {
-            { "format", "unroll" }, { "format_version", "1" }, { "spec", spec }, { "symbols", symbols },
-            { "symbol_kind", "words" },
-        };
-        status = write_tensors(m, path, metadata, !m->symbol ? 3 : m->symbol_kind == UNROLL_CHARACTERS ? 4 : 5);
-    }
-    release(symbols);
-    release(spec);
+        status = write_tensors(m, path, d.metadata, d.count);
+    release(d.symbols);
+    release(d.layers);
+    release(d.spec);
     return status;
 }
 
@@ -124,10 +186,68 @@ static unroll_status spec_from_json(json_t *json, const char *where, unroll_spec
     return fail(UNROLL_DATA, "%s: there is no loss '%s'", where, loss);
 }
 
+static unroll_status layer_from_json(json_t *json, const char *where, unroll_layer *l)
+{
+    static const char *const known[] = { "kind", "name", "activation", "sources", LAYER_INTEGERS(KNOWN)
+                                         LAYER_REALS(KNOWN) NULL };
+    json_t *sources;
+    int64_t integer;
+    double real;
+    *l = unroll_layer_default();
+    TRY(json_fields_known(json, where, known));
+    TRY(json_field_string(json, where, "kind", &l->kind));
+    TRY(json_field_string(json, where, "name", &l->name));
+    if (json_object_get(json, "activation"))
+        TRY(json_field_string(json, where, "activation", &l->activation));
+    TRY(json_field_array(json, where, "sources", &sources));
+    l->sources = (int)json_array_size(sources);
+    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++)
+        l->source[i] = (int)json_integer_value(json_array_get(sources, (size_t)i));
+#define GET_LAYER_INTEGER(name)                                                             \
+    TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
+    l->name = (int)integer;
+#define GET_LAYER_REAL(name)                                                                \
+    TRY(json_field_real(json, where, #name, &real));                                        \
+    l->name = (float)real;
+    LAYER_INTEGERS(GET_LAYER_INTEGER)
+    LAYER_REALS(GET_LAYER_REAL)
+    return UNROLL_OK;
+}
+
+static unroll_status network_from_json(json_t *json, const unroll_spec *spec, const char *path, struct unroll_model **m)
+{
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    unroll_network network = unroll_network_default();
+    size_t count = json_array_size(json);
+    if (!json_is_array(json) || count < 1 || count > MODEL_LAYERS_MAX)
+        return fail(UNROLL_DATA, "'%s': its layers are not an array of 1 to %d", path, MODEL_LAYERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        char where[512];
+        snprintf(where, sizeof where, "%.400s: layer %zu", path, i);
+        TRY(layer_from_json(json_array_get(json, i), where, &layer[i]));
+    }
+    network.tokens = spec->tokens;
+    network.input = spec->input;
+    network.embed = spec->embed;
+    network.loss = spec->loss;
+    network.layer = layer;
+    network.layers = (int)count;
+    return unroll_network_new(&network, 0, m);
+}
+
+static unroll_status read_network(const char *text, const unroll_spec *spec, const char *path, struct unroll_model **m)
+{
+    json_t *json;
+    TRY(parse_json(text, strlen(text), path, &json));
+    unroll_status status = network_from_json(json, spec, path, m);
+    json_decref(json);
+    return status;
+}
+
 static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
 {
     const char *format = safetensors_metadata(file, "format"), *text = safetensors_metadata(file, "spec");
-    const char *version = safetensors_metadata(file, "format_version");
+    const char *version = safetensors_metadata(file, "format_version"), *layers = safetensors_metadata(file, "layers");
     if (!format || strcmp(format, "unroll") || !text || !version)
         return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it has no specification in "
                     "its metadata", path);
@@ -139,7 +259,7 @@ static unroll_status new_from_metadata(const struct safetensors *file, const cha
     unroll_spec spec;
     unroll_status status = spec_from_json(json, path, &spec);
     if (status == UNROLL_OK) {
-        status = unroll_model_new(&spec, 0, m);
+        status = layers ? read_network(layers, &spec, path, m) : unroll_model_new(&spec, 0, m);
         if (status == UNROLL_USAGE)
             status = fail(UNROLL_DATA, "'%s': %s", path, unroll_last_error());
     }

@@ -166,7 +166,7 @@ static int bias_of(const struct plan *p, enum parameter_role role, const struct 
 static unroll_status push_gate_biases(struct plan *p, const struct op *back, struct view dy, int gate, int end,
                                       uint32_t row)
 {
-    const struct cell_input *input = p->model->declaration->input;
+    const struct cell_input *input = p->model->layer[back->depth - 1].cell->input;
     int own = bias_of(p, PARAM_B_HH, back), other = bias_of(p, PARAM_B_IH, back);
     for (int next; gate < end; gate = next) {
         bool both = input[gate].from & FROM_X;
@@ -184,7 +184,7 @@ static unroll_status push_gate_biases(struct plan *p, const struct op *back, str
 /* Of a product with x: gates that are also fed by the recurrence have been summed with it. */
 static unroll_status push_input_bias(struct plan *p, const struct op *forward, struct view dy)
 {
-    const struct cell_declaration *cell = p->model->declaration;
+    const struct cell_declaration *cell = p->model->layer[forward->depth - 1].cell;     /* NULL: dense */
     int bias = forward->view[GEMM_BIAS].buffer;
     bool is_input = bias >= 0 && p->model->parameter[p->buffer[bias].parameter].role == PARAM_B_IH;
     if (!is_input || bias_of(p, PARAM_B_HH, forward) < 0)
@@ -250,6 +250,31 @@ unroll_status adjoint_dropout(struct plan *p, int index)
         return UNROLL_OK;
     TRY(gradient_write(p, &forward.view[DROPOUT_X], &op.view[DROPOUT_Y]));
     return op.view[DROPOUT_Y].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+}
+
+unroll_status adjoint_activate(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_ACTIVATE_BACK);
+    op.activation = forward.activation;
+    op.view[ACTIVATE_BACK_X] = forward.view[ACTIVATE_X];
+    op.view[ACTIVATE_BACK_X].access = UPDATE;           /* the value is made again in its place */
+    op.view[ACTIVATE_BACK_DY] = gradient_read(p, &forward.view[ACTIVATE_Y]);
+    if (op.view[ACTIVATE_BACK_DY].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[ACTIVATE_X], &op.view[ACTIVATE_BACK_DX]));
+    return plan_push(p, &op);
+}
+
+unroll_status adjoint_copy(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_COPY);
+    op.view[COPY_FROM] = gradient_read(p, &forward.view[COPY_TO]);
+    if (op.view[COPY_FROM].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[COPY_FROM], &op.view[COPY_TO]));
+    return op.view[COPY_TO].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
 }
 
 unroll_status adjoint_send(struct plan *p, int index)
@@ -360,7 +385,7 @@ static unroll_status backward_buffers(struct plan *p, const struct op *forward, 
                         &op->view[RNN_DV]));
     if (forward->view[RNN_PROJ].buffer >= 0)
         TRY(step_buffer(p, "dp", forward, 3, (enum axis[]){ AX_T, AX_B, AX_K },
-                        (uint32_t[]){ T, B, p->model->width }, &op->view[RNN_DP]));
+                        (uint32_t[]){ T, B, p->model->layer[forward->depth - 1].width }, &op->view[RNN_DP]));
     return UNROLL_OK;
 }
 
@@ -388,7 +413,7 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
 /* The gradients of the recurrent weights: one product for each run of gates that have the same operand. */
 static unroll_status push_recurrent_weights(struct plan *p, const struct op *back)
 {
-    const struct cell_declaration *cell = p->model->declaration;
+    const struct cell_declaration *cell = p->model->layer[back->depth - 1].cell;
     const unsigned recurrent = FROM_H | FROM_LINK;
     int weights = p->buffer[master_weight(p, back->view[RNN_W].buffer)].gradient;
     uint32_t row = 0;
@@ -446,7 +471,7 @@ unroll_status adjoint_rnn(struct plan *p, int index)
 static unroll_status give_output_gradient(struct plan *p)
 {
     char name[32];
-    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->spec.layers - 1);
+    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->layers - 1);
     int gradient = plan_gradient(p, plan_find_buffer(p, name));
     if (gradient < 0)
         return UNROLL_RESOURCE;

@@ -124,7 +124,7 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
 unroll_status pass_balance(struct plan *p)
 {
     int stages = p->config.mesh[M_LAYER];
-    int last = p->model->spec.layers + (p->model->spec.output ? 1 : 0);
+    int last = p->model->layers;
     double cost[DEPTHS] = { 0 }, best[DEPTHS][RANKS_MAX + 1];
     int cut[DEPTHS][RANKS_MAX + 1];
     if (stages > last)

@@ -46,6 +46,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define flops_embed_grad NULL
 #define flops_sum_rows   NULL
 #define flops_dropout    NULL
+#define flops_activate   NULL
+#define flops_activate_back NULL
 #define flops_loss       NULL
 #define flops_copy       NULL
 #define flops_fill       NULL
@@ -63,7 +65,7 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define adjoint_sum_rows   NULL
 #define adjoint_rnn_back   NULL
 #define adjoint_loss       NULL         /* the loss leaves dz in the place of z */
-#define adjoint_copy       NULL
+#define adjoint_activate_back NULL
 #define adjoint_fill       NULL
 #define adjoint_tree       NULL
 #define adjoint_norm       NULL
@@ -80,6 +82,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define carried_gemm_dw    { { 0, 0 } }
 #define carried_sum_rows   { { 0, 0 } }
 #define carried_dropout    { { 0, 0 } }
+#define carried_activate   { { 0, 0 } }
+#define carried_activate_back { { 0, 0 } }
 #define carried_loss       { { 0, 0 } }
 #define carried_copy       { { 0, 0 } }
 #define carried_fill       { { 0, 0 } }

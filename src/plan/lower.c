@@ -24,8 +24,8 @@ static struct shape parameter_shape(const struct parameter *q)
         [PARAM_EMBEDDING] = { AX_K, AX_K },       [PARAM_W_IH] = { AX_G, AX_U, AX_K },
         [PARAM_W_HH] = { AX_G, AX_U, AX_K },      [PARAM_B_IH] = { AX_G, AX_U },
         [PARAM_B_HH] = { AX_G, AX_U },            [PARAM_VECTOR] = { AX_G, AX_U },
-        [PARAM_W_HR] = { AX_K, AX_U },            [PARAM_W_HEAD] = { AX_K, AX_K },
-        [PARAM_B_HEAD] = { AX_K },
+        [PARAM_W_HR] = { AX_K, AX_U },            [PARAM_W_DENSE] = { AX_K, AX_K },
+        [PARAM_B_DENSE] = { AX_K },
     };
     struct shape s = { .rank = q->rank };
     for (int i = 0; i < q->rank; i++) {
@@ -39,7 +39,7 @@ static struct shape parameter_shape(const struct parameter *q)
 static bool is_packed(const struct plan *p, const struct parameter *q)
 {
     return p->config.packed &&
-           (q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_HEAD ||
+           (q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
             (q->role == PARAM_EMBEDDING && p->model->spec.tied));
 }
 
@@ -171,7 +171,7 @@ static unroll_status lower_input(struct plan *p, int *x)
 {
     const struct unroll_spec *s = &p->model->spec;
     const struct plan_config *c = &p->config;
-    uint32_t width = model_layer_input(p->model, 0);
+    uint32_t width = model_input(p->model);
     if (!s->tokens) {
         *x = add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
         if (*x >= 0)
@@ -206,8 +206,9 @@ static int optional(struct plan *p, bool wanted, const char *name, enum segment 
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
 {
     const struct plan_config *c = &p->config;
-    const struct cell_declaration *cell = p->model->declaration;
-    uint32_t T = c->T, B = c->B, U = (uint32_t)p->model->spec.hidden, K = p->model->width;
+    const struct layer *described = &p->model->layer[layer];
+    const struct cell_declaration *cell = described->cell;
+    uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
     uint32_t gathered = keeps && c->lengths ? 2 * (uint32_t)cell->inputs : 0;
@@ -218,7 +219,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->s  = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
     l->link = optional(p, links && keeps, NAMED("link"), SEG_STEP,
                        SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_K, K), &ok);  /* whole: an operand */
-    l->m  = optional(p, p->model->spec.projection && keeps, NAMED("m"), SEG_STEP,
+    l->m  = optional(p, described->projection && keeps, NAMED("m"), SEG_STEP,
                      SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
     l->h0 = optional(p, true, NAMED("h0"), SEG_CARRY, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
@@ -247,7 +248,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_IH, layer, direction), READ);
     op.view[GEMM_Y] = view_of(p, g, WRITE);
     op.view[GEMM_LENGTHS] = read_named(p, "lengths");
-    view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->declaration, FROM_X));
+    view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->layer[layer].cell, FROM_X));
     op.direction = direction;
     return plan_push(p, &op);
 }
@@ -255,7 +256,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
 static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
 {
     struct op op = op_new(OP_RNN, PART_FORWARD, layer + 1);
-    uint32_t K = p->model->width;
+    uint32_t K = p->model->layer[layer].width;
     op.direction = direction;
     op.view[RNN_G] = view_of(p, l->g, UPDATE);
     op.view[RNN_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_HH, layer, direction)), READ);
@@ -279,7 +280,8 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
 
 static unroll_status lower_dropout(struct plan *p, int layer, int *y)
 {
-    if (p->model->spec.dropout <= 0 || p->config.mode < MODE_TRAIN)
+    float probability = p->model->layer[layer].dropout;
+    if (probability <= 0 || p->config.mode < MODE_TRAIN)
         return UNROLL_OK;
     char name[32];
     snprintf(name, sizeof name, "dropped.l%d", layer);
@@ -289,7 +291,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
         return UNROLL_RESOURCE;
     p->buffer[dropped].wants_gradient = true;
     struct op op = op_new(OP_DROPOUT, PART_FORWARD, layer + 2);     /* with the layer that reads it */
-    op.probability = p->model->spec.dropout;
+    op.probability = probability;
     op.stream = layer;
     op.view[DROPOUT_X] = view_of(p, *y, READ);
     op.view[DROPOUT_RUN] = read_named(p, "run");
@@ -299,52 +301,104 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     return plan_push(p, &op);
 }
 
-static unroll_status lower_layer(struct plan *p, int layer, int *x)
+/* [T, B, width] of a layer, by its number: its results where the host may read them, else a step's. */
+static int add_result(struct plan *p, const char *prefix, int layer, uint32_t width, bool is_output)
 {
     const struct plan_config *c = &p->config;
-    const struct unroll_spec *s = &p->model->spec;
-    bool last = layer + 1 == s->layers;
-    bool is_result = last && !s->output;
     char name[32];
-    snprintf(name, sizeof name, "y.l%d", layer);
-    uint32_t width = (uint32_t)p->model->directions * p->model->width;
-    int y = add(p, name, c->real, is_result ? SEG_IO : SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
-    if (y < 0)
+    snprintf(name, sizeof name, layer < 0 ? "%s" : "%s.l%d", prefix, layer);
+    bool for_host = is_output && (c->mode == MODE_INFER || c->mode == MODE_MODULE);
+    int made = add(p, name, c->real, for_host ? SEG_IO : SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+    if (made >= 0)
+        p->buffer[made].wants_gradient = true;
+    return made;
+}
+
+static unroll_status lower_recurrent(struct plan *p, int layer, int x, int *y)
+{
+    const struct layer *l = &p->model->layer[layer];
+    *y = add_result(p, "y", layer, l->outputs, l->is_output);
+    if (*y < 0)
         return UNROLL_RESOURCE;
-    p->buffer[y].wants_gradient = true;
-    for (int direction = 0; direction < p->model->directions; direction++) {
-        struct layer_buffers l;
-        TRY(add_layer_buffers(p, layer, direction, &l));
-        TRY(lower_input_product(p, layer, direction, *x, l.g));
-        TRY(lower_recurrence(p, layer, direction, y, &l));
+    for (int direction = 0; direction < l->directions; direction++) {
+        struct layer_buffers buffers;
+        TRY(add_layer_buffers(p, layer, direction, &buffers));
+        TRY(lower_input_product(p, layer, direction, x, buffers.g));
+        TRY(lower_recurrence(p, layer, direction, *y, &buffers));
     }
-    if (!last)
-        TRY(lower_dropout(p, layer, &y));
-    *x = y;
     return UNROLL_OK;
 }
 
-static unroll_status lower_head(struct plan *p, int x, int *z)
+static unroll_status lower_activation(struct plan *p, int layer, int x, int y)
 {
-    const struct plan_config *c = &p->config;
-    const struct unroll_spec *s = &p->model->spec;
-    int depth = s->layers + 1;
-    int master = master_of(p, s->tied ? PARAM_EMBEDDING : PARAM_W_HEAD, 0, 0);
-    *z = add(p, "z", c->real, c->mode == MODE_INFER || c->mode == MODE_MODULE ? SEG_IO : SEG_STEP,
-             SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)s->output));
-    if (*z < 0)
+    struct op op = op_new(OP_ACTIVATE, PART_FORWARD, layer + 1);
+    op.activation = p->model->layer[layer].activation;
+    op.view[ACTIVATE_X] = view_of(p, x, READ);
+    op.view[ACTIVATE_Y] = view_of(p, y, WRITE);
+    return plan_push(p, &op);
+}
+
+/* The results of the network are "z", those of dense layers before it "y.lN"; what enters an activation is
+ * kept for backward, "a.lN". */
+static unroll_status lower_dense(struct plan *p, int layer, int x, int *y)
+{
+    const struct layer *l = &p->model->layer[layer];
+    bool last = layer + 1 == p->model->layers, linear = l->activation.kind == ACTIVATION_LINEAR;
+    bool tied = p->model->spec.tied;
+    int master = tied ? master_of(p, PARAM_EMBEDDING, 0, 0) : master_of(p, PARAM_W_DENSE, layer, 0);
+    *y = last ? add_result(p, "z", -1, l->outputs, true) : add_result(p, "y", layer, l->outputs, l->is_output);
+    int sum = linear ? *y : add_result(p, "a", layer, l->outputs, false);
+    if (*y < 0 || sum < 0)
         return UNROLL_RESOURCE;
-    p->buffer[*z].wants_gradient = true;
-    if (c->mode == MODE_TRAIN)
-        p->buffer[*z].gradient = *z;                    /* the loss turns z into dz */
-    struct op op = op_new(OP_GEMM, PART_FORWARD, depth);
-    op.use = s->tied;
+    if (last && p->config.mode == MODE_TRAIN)
+        p->buffer[*y].gradient = *y;                    /* the loss turns z into dz */
+    struct op op = op_new(OP_GEMM, PART_FORWARD, layer + 1);
+    op.use = tied;
     op.view[GEMM_X] = view_of(p, x, READ);
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
-    op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_HEAD, 0, 0), READ);
-    op.view[GEMM_Y] = view_of(p, *z, WRITE);
+    op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_DENSE, layer, 0), READ);
+    op.view[GEMM_Y] = view_of(p, sum, WRITE);
     op.view[GEMM_LENGTHS] = read_named(p, "lengths");
-    return plan_push(p, &op);
+    TRY(plan_push(p, &op));
+    return linear ? UNROLL_OK : lower_activation(p, layer, sum, *y);
+}
+
+/* What the layer reads, `given` by the input (first) and the layers before it: several sources are copied
+ * side by side. */
+static unroll_status lower_sources(struct plan *p, int layer, const int *given, int *x)
+{
+    const struct layer *l = &p->model->layer[layer];
+    *x = given[l->source[0] + 1];
+    if (l->sources == 1)
+        return UNROLL_OK;
+    int joined = add_result(p, "x", layer, l->input, false);
+    uint32_t first = 0;
+    if (joined < 0)
+        return UNROLL_RESOURCE;
+    for (int i = 0; i < l->sources; i++) {
+        struct op op = op_new(OP_COPY, PART_FORWARD, layer + 1);
+        uint32_t width = model_source(p->model, l->source[i]);
+        op.view[COPY_FROM] = view_of(p, given[l->source[i] + 1], READ);
+        op.view[COPY_TO] = view_of(p, joined, WRITE);
+        view_narrow(p, &op.view[COPY_TO], AX_K, first, width);
+        TRY(plan_push(p, &op));
+        first += width;
+    }
+    *x = joined;
+    return UNROLL_OK;
+}
+
+static unroll_status lower_layer(struct plan *p, int layer, int *given)
+{
+    int x, y;
+    TRY(lower_sources(p, layer, given, &x));
+    if (p->model->layer[layer].kind == LAYER_DENSE)
+        TRY(lower_dense(p, layer, x, &y));
+    else
+        TRY(lower_recurrent(p, layer, x, &y));
+    TRY(lower_dropout(p, layer, &y));
+    given[layer + 1] = y;
+    return UNROLL_OK;
 }
 
 static unroll_status lower_loss(struct plan *p, int z)
@@ -361,7 +415,7 @@ static unroll_status lower_loss(struct plan *p, int z)
         : add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)s->output));
     if (target < 0)
         return UNROLL_RESOURCE;
-    struct op op = op_new(OP_LOSS, PART_FORWARD, s->layers + 1);
+    struct op op = op_new(OP_LOSS, PART_FORWARD, p->model->layers);
     op.choice = (int)s->loss;
     op.view[LOSS_Z] = view_of(p, z, UPDATE);
     op.view[LOSS_TARGET] = view_of(p, target, READ);
@@ -373,15 +427,11 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    const struct unroll_spec *s = &p->model->spec;
-    int x, z;
+    int given[MODEL_LAYERS_MAX + 1];                    /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
-    TRY(lower_input(p, &x));
-    for (int layer = 0; layer < s->layers; layer++)
-        TRY(lower_layer(p, layer, &x));
-    if (!s->output)
-        return p->config.mode == MODE_EVAL || p->config.mode == MODE_TRAIN ? lower_loss(p, x) : UNROLL_OK;
-    TRY(lower_head(p, x, &z));
-    return lower_loss(p, z);
+    TRY(lower_input(p, &given[0]));
+    for (int layer = 0; layer < p->model->layers; layer++)
+        TRY(lower_layer(p, layer, given));
+    return lower_loss(p, given[p->model->layers]);
 }

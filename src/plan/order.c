@@ -22,7 +22,7 @@ static void gather_parts(struct plan *p, struct op *sorted)
 static int lane_of(const struct plan *p, const struct op *op)
 {
     bool communicates = op->group >= 0 || op->peer >= 0;
-    int n = p->model->directions == 2 ? 2 * op->depth + op->direction : op->depth;
+    int n = p->model->spec.bidirectional ? 2 * op->depth + op->direction : op->depth;
     return communicates ? 0 : n % p->config.lanes;
 }
 

@@ -94,6 +94,8 @@ enum part {
     KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
     KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
     KIND(DROPOUT,     dropout,     FREE,    FREE,   FREE,    0)     \
+    KIND(ACTIVATE,    activate,    FREE,    FREE,   ENTIRE,  0)     \
+    KIND(ACTIVATE_BACK, activate_back, FREE, FREE,  ENTIRE,  0)     \
     KIND(LOSS,        loss,        SUMMED,  SUMMED, ABSENT,  0)     \
     KIND(COPY,        copy,        FREE,    FREE,   FREE,    0)     \
     KIND(FILL,        fill,        FREE,    FREE,   FREE,    0)     \
@@ -144,6 +146,8 @@ enum {                                                           /* rnn and rnn_
     RNN_BACK_VIEWS
 };
 enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
+enum { ACTIVATE_X, ACTIVATE_Y };
+enum { ACTIVATE_BACK_X, ACTIVATE_BACK_DY, ACTIVATE_BACK_DX };     /* x: what entered the activation */
 enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
 enum { COPY_FROM, COPY_TO };
 enum { FILL_TO };
@@ -221,6 +225,7 @@ struct op {
     int          use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int          stream;        /* dropout: which mask */
     float        probability;   /* dropout */
+    struct activation activation;   /* activate */
     int          group;         /* communication: index in plan->group, else -1 */
     int          peer;          /* send, recv: rank */
     uint32_t     tag;           /* the same on all ranks that take part */

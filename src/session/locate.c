@@ -48,7 +48,7 @@ static bool locate_gate(const struct device *device, void *instance, const struc
     if (index < 0)
         return false;
     const struct buffer *b = &p->buffer[index];
-    const struct cell_declaration *cell = p->model->declaration;
+    const struct cell_declaration *cell = p->model->layer[layer].cell;
     struct bad found = first_bad(device, instance, b);
     int64_t bad = found.index;
     if (bad < 0)
@@ -70,8 +70,8 @@ void locate_in_forward(const struct device *device, void *instance, const struct
         snprintf(room, size, "unknown, because earlier steps are not kept (checkpoint_time)");
         return;
     }
-    for (int layer = 0; layer < p->model->spec.layers; layer++)
-        for (int direction = 0; direction < p->model->directions; direction++)
+    for (int layer = 0; layer < p->model->layers; layer++)
+        for (int direction = 0; direction < p->model->layer[layer].directions; direction++)
             if (locate_gate(device, instance, p, layer, direction, room, size))
                 return;
 }

@@ -12,7 +12,10 @@ static unroll_status check_model(const unroll_model *m)
 {
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model");
-    if (m->directions > 1)
+    if (m->is_network)
+        return fail(UNROLL_UNSUPPORTED, "a network that is no plain stack of one cell can't be streamed; fix: run whole "
+                    "sequences in a session");
+    if (m->spec.bidirectional)
         return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: its outputs depend on frames that "
                     "are still to come; fix: train one direction, or run whole sequences in a session");
     return UNROLL_OK;
@@ -132,7 +135,7 @@ static void pack_symbols(struct packer *p, const struct parameter *q, const stru
 static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
 {
     const unroll_spec *spec = &p->model->spec;
-    *w = (struct layer_weights){ .input = model_layer_input(p->model, layer) };
+    *w = (struct layer_weights){ .input = p->model->layer[layer].input };
     if (layer == 0 && spec->tokens && !spec->embed) {
         pack_symbols(p, find(p, PARAM_W_IH, 0), find(p, PARAM_B_IH, 0), &w->w_ih);
     } else {
@@ -153,8 +156,8 @@ static void pack_model(struct packer *p, struct unroll_stream_weights *head)
     pack_dense(p, find(p, PARAM_EMBEDDING, 0), &head->embedding);
     for (int l = 0; l < spec->layers; l++)
         pack_layer(p, l, &layer[l]);
-    pack_panels(p, find(p, spec->tied ? PARAM_EMBEDDING : PARAM_W_HEAD, 0), &head->head);
-    pack_dense(p, find(p, PARAM_B_HEAD, 0), &head->head_bias);
+    pack_panels(p, find(p, spec->tied ? PARAM_EMBEDDING : PARAM_W_DENSE, spec->tied ? 0 : spec->layers), &head->head);
+    pack_dense(p, find(p, PARAM_B_DENSE, spec->layers), &head->head_bias);
     head->bytes = (p->used + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     if (p->to) {
         *p->to = *head;
@@ -171,15 +174,15 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
     const unroll_spec *spec = &m->spec;
     struct unroll_stream_weights head = {
-        .isa = isa, .cell = cell_find(isa->cells, m->declaration->name),
-        .layers = (uint32_t)spec->layers, .hidden = (uint32_t)spec->hidden, .width = m->width,
+        .isa = isa, .cell = cell_find(isa->cells, m->layer[0].cell->name),
+        .layers = (uint32_t)spec->layers, .hidden = (uint32_t)spec->hidden, .width = m->layer[0].width,
         .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
-        .output = spec->output ? (uint32_t)spec->output : m->width,
-        .gates_x = (uint32_t)cell_inputs_from(m->declaration, FROM_X),
-        .gates_h = (uint32_t)cell_inputs_from(m->declaration, FROM_H | FROM_LINK), .clip = spec->clip,
+        .output = spec->output ? (uint32_t)spec->output : m->layer[0].width,
+        .gates_x = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_X),
+        .gates_h = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_H | FROM_LINK), .clip = spec->clip,
     };
     if (!head.cell || !head.cell->fused[0])
-        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name, m->declaration->name);
+        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name, m->layer[0].cell->name);
     pack_model(&p, &head);
     *bytes = head.bytes;
     return UNROLL_OK;

@@ -28,10 +28,10 @@ static size_t take(size_t *used, size_t bytes)
 static unroll_status check_shared(const unroll_model *m, const struct unroll_stream_weights *w)
 {
     const unroll_spec *s = &m->spec;
-    bool same = !strcmp(w->cell->declaration->name, m->declaration->name) &&
-                w->layers == (uint32_t)s->layers && w->hidden == (uint32_t)s->hidden && w->width == m->width &&
+    bool same = !strcmp(w->cell->declaration->name, m->layer[0].cell->name) &&
+                w->layers == (uint32_t)s->layers && w->hidden == (uint32_t)s->hidden && w->width == m->layer[0].width &&
                 w->input + w->symbols == (uint32_t)s->input && (w->symbols != 0) == (s->tokens != 0) &&
-                w->output == (s->output ? (uint32_t)s->output : m->width);
+                w->output == (s->output ? (uint32_t)s->output : m->layer[0].width);
     return same ? UNROLL_OK : fail(UNROLL_USAGE, "the shared weights are of another model: %s %u x %u", w->cell->
                                    declaration->name, (unsigned)w->layers, (unsigned)w->hidden);
 }
@@ -45,11 +45,11 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", config->rows, MOST_ROWS);
     if (config->weights)
         TRY(check_shared(model, config->weights));
-    const struct cell_declaration *cell = model->declaration;
+    const struct cell_declaration *cell = model->layer[0].cell;
     const size_t units = stream_padded((size_t)model->spec.hidden), layers = (size_t)model->spec.layers;
     const size_t rows = (size_t)config->rows;
     const bool one_hot = model->spec.tokens && !model->spec.embed;
-    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_layer_input(model, 0);
+    const size_t x = one_hot ? (size_t)cell_inputs_from(cell, FROM_X) * units : model_input(model);
     const size_t planes = model->spec.projection ? 1 : (size_t)cell->links;
     *s = (struct unroll_stream){ .shared = config->weights, .rows = rows };
     s->row = units;                                     /* h is no wider */

@@ -14,6 +14,7 @@
 #include "device/cpu/rows.h"
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss.h"
+#include "device/cpu/activate.h"
 #include "device/cpu/update.h"
 #include "device/cpu/peak.h"
 
@@ -22,6 +23,7 @@
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
     [OP_GEMM_DW] = kernel_gemm_dw,      [OP_SUM_ROWS] = kernel_sum_rows, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
+    [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \
     [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
     [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \

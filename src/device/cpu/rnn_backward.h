@@ -167,7 +167,7 @@ static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, s
         .gradient = { .in = in, .state = d_state, .next = d_state, .first_next = dy,
                       .link = plane_fields(r, k->d_link, b, r->group ? r->first_unit : unit),
                       .vector = from_unit(step_fields(r, RNN_DV, t, b), unit) },
-        .options = { .clip = r->call->plan->model->spec.clip },
+        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
     if (!k->in_views) {
         step.value.state = plane_fields(r, k->state, b, unit);

@@ -104,7 +104,7 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
         .output = y->at && !r->group ? (struct fields){ at_step(r, r->projected ? RNN_M : RNN_Y, t, first), 0,
                                                         y->stride[1], CELL_TILE } : none,
         .others = s->at ? step_fields(r, RNN_S, t, first) : none,
-        .options = { .clip = r->call->plan->model->spec.clip },
+        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
 }
 

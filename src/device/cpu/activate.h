@@ -1,0 +1,102 @@
+/* Activations of dense layers: y = f(x) number by number, or the softmax of a row; and their backward from
+ * what entered. The formulas are cells/v/v_activation.h's. Included after loss.h, whose row sums softmax has. */
+#include "cells/v/v_activation.h"
+
+/* kind is a constant at each use. */
+CELL_CODE V activation_value(enum activation_kind kind, V x, V alpha, V beta)
+{
+    switch (kind) {
+#define VALUE_OF(ID, name) case ACTIVATION_##ID: return v_##name##_of(x, alpha, beta);
+    VALUE_OF(RELU, relu)              VALUE_OF(TANH, tanh)          VALUE_OF(SIGMOID, sigmoid)
+    VALUE_OF(AFFINE, affine)          VALUE_OF(LEAKY_RELU, leaky_relu)
+    VALUE_OF(THRESHOLDED_RELU, thresholded_relu)                    VALUE_OF(SCALED_TANH, scaled_tanh)
+    VALUE_OF(HARD_SIGMOID, hard_sigmoid)                            VALUE_OF(ELU, elu)
+    VALUE_OF(SOFTSIGN, softsign)      VALUE_OF(SOFTPLUS, softplus)
+#undef VALUE_OF
+    case ACTIVATION_LINEAR: case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;
+    }
+    return x;
+}
+
+CELL_CODE V activation_slope(enum activation_kind kind, V y, V alpha, V beta)
+{
+    switch (kind) {
+#define SLOPE_OF(ID, name) case ACTIVATION_##ID: return v_##name##_slope_of(y, alpha, beta);
+    SLOPE_OF(RELU, relu)              SLOPE_OF(TANH, tanh)          SLOPE_OF(SIGMOID, sigmoid)
+    SLOPE_OF(AFFINE, affine)          SLOPE_OF(LEAKY_RELU, leaky_relu)
+    SLOPE_OF(THRESHOLDED_RELU, thresholded_relu)                    SLOPE_OF(SCALED_TANH, scaled_tanh)
+    SLOPE_OF(HARD_SIGMOID, hard_sigmoid)                            SLOPE_OF(ELU, elu)
+    SLOPE_OF(SOFTSIGN, softsign)      SLOPE_OF(SOFTPLUS, softplus)
+#undef SLOPE_OF
+    case ACTIVATION_LINEAR: case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;
+    }
+    return v_const(1);
+}
+
+static void softmax_row(const real *x, real *y, size_t n)
+{
+    copy_numbers(y, x, n);
+    V inverse = v_const(1 / exponentials(y, n, largest(y, n)));
+    for (size_t i = 0; i < n; i += V_WIDTH)
+        store_up_to(y + i, v_mul(load_up_to(y + i, n - i), inverse), n - i);
+}
+
+static void activate_row(const struct activation *f, const real *x, real *y, size_t n)
+{
+    if (f->kind == ACTIVATION_SOFTMAX) {
+        softmax_row(x, y, n);
+        return;
+    }
+    V alpha = v_const(f->alpha), beta = v_const(f->beta);
+    for (size_t i = 0; i < n; i += V_WIDTH)
+        store_up_to(y + i, activation_value(f->kind, load_up_to(x + i, n - i), alpha, beta), n - i);
+}
+
+/* dx (+)= dy f'(x); of the softmax y (dy - sum of y dy), in rising columns. y: room for a row. */
+static void activate_back_row(const struct activation *f, const real *x, const real *dy, real *y, real *dx, size_t n,
+                              bool adds)
+{
+    V alpha = v_const(f->alpha), beta = v_const(f->beta), dot_v = v_const(0);
+    bool softmax = f->kind == ACTIVATION_SOFTMAX;
+    activate_row(f, x, y, n);
+    if (softmax) {
+        real dot = 0;
+        for (size_t i = 0; i < n; i++)
+            dot += y[i] * dy[i];
+        dot_v = v_const(dot);
+    }
+    for (size_t i = 0; i < n; i += V_WIDTH) {
+        V value = load_up_to(y + i, n - i), d = load_up_to(dy + i, n - i);
+        d = softmax ? v_mul(value, v_sub(d, dot_v)) : v_mul(d, activation_slope(f->kind, value, alpha, beta));
+        store_up_to(dx + i, adds ? v_add(load_up_to(dx + i, n - i), d) : d, n - i);
+    }
+}
+
+static unroll_status kernel_activate(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *x = &call->view[ACTIVATE_X], *y = &call->view[ACTIVATE_Y];
+    const size_t rows = tensor_rows(x);
+    const struct range row = my_share(rows, me, team, 1);
+    for (size_t r = row.first; r < row.end; r++)
+        activate_row(&call->op->activation, tensor_row(x, r), tensor_row(y, r), tensor_width(x));
+    count_slices(work, call, ACTIVATE_X, row, rows);
+    count_slices(work, call, ACTIVATE_Y, row, rows);
+    return UNROLL_OK;
+}
+
+/* The value is made again in the row that entered, which nobody reads afterwards. */
+static unroll_status kernel_activate_back(const struct call *call, int me, int team, struct work *work)
+{
+    const struct tensor *x = &call->view[ACTIVATE_BACK_X], *dy = &call->view[ACTIVATE_BACK_DY];
+    const struct tensor *dx = &call->view[ACTIVATE_BACK_DX];
+    const bool adds = call->op->view[ACTIVATE_BACK_DX].access == ADD;
+    const size_t rows = tensor_rows(x);
+    const struct range row = my_share(rows, me, team, 1);
+    for (size_t r = row.first; r < row.end; r++)
+        activate_back_row(&call->op->activation, tensor_row(x, r), tensor_row(dy, r), tensor_row(x, r),
+                          tensor_row(dx, r), tensor_width(x), adds);
+    count_slices(work, call, ACTIVATE_BACK_X, row, rows);
+    count_slices(work, call, ACTIVATE_BACK_DY, row, rows);
+    count_slices(work, call, ACTIVATE_BACK_DX, row, rows);
+    return UNROLL_OK;
+}

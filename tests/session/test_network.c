@@ -1,0 +1,251 @@
+/* Networks that are no plain stack: gradients against finite differences for each kind of layer, joined
+ * sources and every activation; equal bits on every ISA, with chunks and threads; files; outputs of inner
+ * layers; refusals. Stacks are the business of tests/cases. */
+#include "session/fixture.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* dense tanh -> gru; lstm both ways over (dense, gru, input); dense sigmoid. */
+static unroll_model *branched(void)
+{
+    unroll_layer layer[4];
+    for (int i = 0; i < 4; i++)
+        layer[i] = unroll_layer_default();
+    layer[0].name = "front", layer[0].width = 5, layer[0].activation = "tanh";
+    layer[1].name = "inner", layer[1].kind = "gru", layer[1].width = 4, layer[1].dropout = 0.3f, layer[1].output = 1;
+    layer[2].name = "outer", layer[2].kind = "lstm", layer[2].width = 6, layer[2].bidirectional = 1;
+    layer[2].sources = 3, layer[2].source[0] = 0, layer[2].source[1] = 1, layer[2].source[2] = -1;
+    layer[3].name = "result", layer[3].width = 1, layer[3].activation = "sigmoid";
+    unroll_network network = unroll_network_default();
+    network.input = INPUT;
+    network.loss = UNROLL_LOSS_MSE;
+    network.layer = layer;
+    network.layers = 4;
+    unroll_model *m = NULL;
+    if (!MUST(unroll_network_new(&network, 3, &m)))
+        abort();
+    return m;
+}
+
+/* A dense layer of one output with this activation, behind a softmax or another dense layer. */
+static unroll_model *activated(const char *activation, const char *before)
+{
+    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    layer[0].name = "one", layer[0].width = 19, layer[0].activation = before;
+    layer[1].name = "two", layer[1].width = 1, layer[1].activation = activation;
+    layer[1].alpha = 0.4f, layer[1].beta = 0.6f;
+    unroll_network network = unroll_network_default();
+    network.input = INPUT;
+    network.loss = UNROLL_LOSS_MSE;
+    network.layer = layer;
+    network.layers = 2;
+    unroll_model *m = NULL;
+    if (!MUST(unroll_network_new(&network, 3, &m)))
+        abort();
+    return m;
+}
+
+/* ---- gradients ------------------------------------------------------------------------- */
+
+static double loss_of(unroll_session *s, const unroll_batch *batch)
+{
+    unroll_result result = { 0 };
+    unroll_session_set_counters(s, 0, 0);               /* the same dropout masks each time */
+    MUST(unroll_forward(s, batch));
+    MUST(unroll_loss_result(s, &result));
+    return result.loss * result.weight;
+}
+
+/* Values become multiples of h, so that floats hold them and their neighbours exactly. */
+static const double h = 1.0 / 1024;
+
+static void round_values(unroll_session *s, const char *name)
+{
+    float value[512];
+    size_t count = unroll_count(s, name);
+    MUST(unroll_read(s, name, value, count));
+    for (size_t k = 0; k < count; k++)
+        value[k] = (float)(round((double)value[k] / h) * h);
+    MUST(unroll_write(s, name, value, count));
+}
+
+/* At most 24 numbers of a parameter. */
+static void compare_slopes(unroll_session *s, const unroll_batch *batch, const char *name, const char *what)
+{
+    float value[512], gradient[512];
+    char gradient_name[96];
+    size_t count = unroll_count(s, name);
+    snprintf(gradient_name, sizeof gradient_name, "d.%s", name);
+    MUST(unroll_read(s, name, value, count));
+    MUST(unroll_read(s, gradient_name, gradient, count));
+    for (size_t k = 0; k < count; k += 1 + count / 24) {
+        double slope = 0;
+        for (int side = -1; side <= 1; side += 2) {
+            value[k] += (float)(side * h);
+            MUST(unroll_write(s, name, value, count));
+            slope += side * loss_of(s, batch) / (2 * h);
+            value[k] -= (float)(side * h);
+        }
+        CHECK(fabs(slope - (double)gradient[k]) <= 2e-5 * (1 + fabs(slope)), "%s: %s[%zu] is %g, not %g", what, name, k,
+              (double)gradient[k], slope);
+    }
+    MUST(unroll_write(s, name, value, count));
+}
+
+static void check_gradients(unroll_model *m, const char *what)
+{
+    struct arrays a = draw(5);
+    unroll_batch batch = regression(&a);
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    unroll_parameter p;
+    c.double_precision = 1;
+    unroll_session *s = open_with(m, c);
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_model_parameter(m, i, &p);
+        round_values(s, p.name);
+    }
+    loss_of(s, &batch);
+    MUST(unroll_backward(s));
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_model_parameter(m, i, &p);
+        compare_slopes(s, &batch, p.name, what);
+    }
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void test_gradients(void)
+{
+    static const char *const smooth[] = { "tanh", "sigmoid", "affine", "scaled_tanh", "elu", "softsign", "softplus",
+                                          "relu", "leaky_relu", "hard_sigmoid" };
+    check_gradients(branched(), "branched");
+    for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
+        check_gradients(activated(smooth[i], "tanh"), smooth[i]);
+    check_gradients(activated(NULL, "softmax"), "softmax");
+}
+
+/* ---- bits ------------------------------------------------------------------------------ */
+
+static void train_with(const char *isa, int threads, int chunks, float *loss_bits, float *weights)
+{
+    unroll_model *m = branched();
+    struct arrays a = draw(6);
+    unroll_batch batch = regression(&a);
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    c.isa = isa;
+    c.threads = threads;
+    c.chunks = chunks;
+    unroll_session *s = open_with(m, c);
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result = { 0 };
+    for (int step = 0; step < 3; step++) {
+        MUST(unroll_forward(s, &batch));
+        MUST(unroll_backward(s));
+        MUST(unroll_update(s, &rates, &result));
+    }
+    *loss_bits = (float)result.loss;
+    MUST(unroll_read(s, "front.weight", weights, 5 * INPUT));
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void test_bits(void)
+{
+    float loss, weights[5 * INPUT], reference_loss, reference[5 * INPUT];
+    train_with("scalar", 1, 1, &reference_loss, reference);
+    CHECK(isfinite(reference_loss), "the loss is %g", (double)reference_loss);
+    const char *name;
+    for (int i = 0, available; (name = unroll_isa_name(i, &available)) != NULL; i++)
+        for (int chunks = 1; available && chunks <= 3; chunks += 2) {
+            train_with(name, chunks, chunks, &loss, weights);
+            CHECK(loss == reference_loss && !memcmp(weights, reference, sizeof weights), "%s, %d chunks", name, chunks);
+        }
+}
+
+/* ---- files, outputs, refusals ---------------------------------------------------------- */
+
+static void test_file(void)
+{
+    char path[] = "/tmp/unroll_network_XXXXXX";
+    int file = mkstemp(path);
+    unroll_model *m = branched(), *back = NULL;
+    unroll_layer layer;
+    if (CHECK(file >= 0, "no temporary file") && MUST(unroll_model_save(m, path)) &&
+        MUST(unroll_model_load(path, &back))) {
+        CHECK(unroll_model_layers(back) == 4, "%d layers", unroll_model_layers(back));
+        MUST(unroll_model_layer(back, 2, &layer));
+        CHECK(!strcmp(layer.kind, "lstm") && !strcmp(layer.name, "outer") && layer.bidirectional && layer.sources == 3 &&
+              layer.source[2] == -1 && layer.width == 6, "the layer came back as %s %s", layer.kind, layer.name);
+        MUST(unroll_model_layer(back, 3, &layer));
+        CHECK(!strcmp(layer.activation, "sigmoid"), "its activation is %s", layer.activation);
+        for (int i = 0; i < unroll_model_parameters(m); i++) {
+            unroll_parameter p, q;
+            unroll_model_parameter(m, i, &p);
+            unroll_model_parameter(back, i, &q);
+            CHECK(!strcmp(p.name, q.name) && p.data[0] == q.data[0], "'%s' came back as '%s'", p.name, q.name);
+        }
+    }
+    close(file);
+    unlink(path);
+    unroll_model_free(back);
+    unroll_model_free(m);
+}
+
+/* The results of a marked layer can be read, and are those of the network cut off behind it. */
+static void test_outputs(void)
+{
+    unroll_model *m = branched();
+    struct arrays a = draw(7);
+    unroll_batch batch = { .inputs = a.inputs };
+    unroll_session *s = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    float inner[STEPS * ROWS * 4], z[STEPS * ROWS];
+    MUST(unroll_forward(s, &batch));
+    MUST(unroll_read(s, "y.l1", inner, STEPS * ROWS * 4));
+    MUST(unroll_read(s, "z", z, STEPS * ROWS));
+    for (int i = 0; i < STEPS * ROWS; i++)
+        CHECK(z[i] > 0 && z[i] < 1 && fabsf(inner[4 * i]) < 1 && inner[4 * i] != 0, "row %d: %g %g", i, (double)z[i],
+              (double)inner[4 * i]);
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void test_refusals(void)
+{
+    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_model *m;
+    network.input = INPUT;
+    network.layer = layer;
+    network.layers = 2;
+    layer[0].name = layer[1].name = "same";
+    layer[0].width = layer[1].width = 3;
+    REFUSED(UNROLL_USAGE, "both named 'same'", unroll_network_new(&network, 1, &m));
+    layer[1].name = "other";
+    layer[1].sources = 1, layer[1].source[0] = 1;
+    REFUSED(UNROLL_USAGE, "layer 1 reads layer 1", unroll_network_new(&network, 1, &m));
+    layer[1].sources = 0, layer[1].activation = "swish";
+    REFUSED(UNROLL_USAGE, "no activation 'swish'", unroll_network_new(&network, 1, &m));
+    layer[1].activation = NULL, layer[1].kind = "lstn";
+    REFUSED(UNROLL_USAGE, "no cell 'lstn'", unroll_network_new(&network, 1, &m));
+    layer[1].kind = "gru", layer[1].activation = "relu";
+    REFUSED(UNROLL_UNSUPPORTED, "for dense layers", unroll_network_new(&network, 1, &m));
+    layer[1].activation = NULL, network.loss = UNROLL_LOSS_MSE;
+    REFUSED(UNROLL_USAGE, "needs a dense layer as the last", unroll_network_new(&network, 1, &m));
+    layer[1].kind = "dense", layer[1].dropout = 0.5f;
+    REFUSED(UNROLL_USAGE, "the last layer", unroll_network_new(&network, 1, &m));
+    layer[1].dropout = 0, layer[1].width = 0;
+    REFUSED(UNROLL_USAGE, "width", unroll_network_new(&network, 1, &m));
+    layer[1].width = 3, layer[1].size = 0;
+    REFUSED(UNROLL_USAGE, "unroll_layer_default", unroll_network_new(&network, 1, &m));
+}
+
+int main(void)
+{
+    test_gradients();
+    test_bits();
+    test_file();
+    test_outputs();
+    test_refusals();
+    return check_finish("network");
+}
