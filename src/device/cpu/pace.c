@@ -1,6 +1,6 @@
-/* Chooses between the caller's thread and all of them by looking at both now and then. A look costs at most 2%
- * of the time: the way that lost is tried again when fifty times what it took has passed, or ten times sooner
- * when the way that won turns out slower than it: the machine has changed. */
+/* Chooses between the caller's thread and all of them by looking at both now and then. A look costs at most
+ * 2% of the time: the way that lost is tried again when fifty times what it took has passed, or ten times
+ * sooner when the way that won turns out slower than it: the machine has changed. */
 #include "device/cpu/pace.h"
 #include <math.h>
 
