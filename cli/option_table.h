@@ -125,14 +125,15 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH),
-       .doc = "0: one for each processor that may be used")
+       .doc = "0: in each part of a run as many as are faster, at most one for each processor that may be used")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
        .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "limit of what the plans need, such as 500M or 2G; a training that needs more is refused")
-OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 8), .scope = FREE,
+OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "operations that may run side by side")
+       .doc = "operations that may run side by side; 0: directions or chunks where there are few rows and several "
+              "threads, otherwise 1")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")

@@ -26,6 +26,18 @@ static int lane_of(const struct plan *p, const struct op *op)
     return communicates ? 0 : n % p->config.lanes;
 }
 
+/* Worth it where a team has too few rows to divide and would meet in every step instead. A large head would be
+ * the work of one lane. */
+int plan_lanes_for(const struct unroll_model *m, const struct plan_config *c, int threads)
+{
+    enum { FEW_ROWS = 4 };
+    int independent = m->is_network ? 1 : m->spec.bidirectional ? 2 : c->chunks > 1 ? m->spec.layers : 1;
+    int most = threads < LANES_MAX ? threads : LANES_MAX;
+    if (c->B >= (uint32_t)(FEW_ROWS * threads) || m->spec.output > 4 * m->spec.hidden || threads < 2)
+        return 1;
+    return independent < most ? independent : most;
+}
+
 static bool conflict(const struct op *a, const struct op *b)
 {
     if (!(a->touches & b->touches))

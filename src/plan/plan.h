@@ -299,6 +299,8 @@ void plan_free(struct plan *plan);
 struct plan_config plan_config_default(void);
 /* From the public number of steps: 0, UNROLL_AUTO, or so many. */
 unroll_status plan_set_checkpoint(struct plan_config *, int steps);
+/* How many lanes a plan should have that so many threads will run: directions, or chunks of stacked layers. */
+int plan_lanes_for(const struct unroll_model *, const struct plan_config *, int threads);
 
 /* ---- passes, in their order; each refuses with a sentence and then leaves the plan unusable --- */
 

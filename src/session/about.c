@@ -1,4 +1,5 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
@@ -30,7 +31,7 @@ const char *unroll_optimizer_name(int index)
 unroll_plan_config unroll_plan_default(void)
 {
     return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,
-                                 .lanes = 1, .chunks = 1, .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
+                                 .chunks = 1, .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
                                  .optimizer = "adam" };
 }
 
@@ -76,6 +77,8 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.lanes = c->lanes;
     p.chunks = c->chunks;
     p.carry = c->carry;
+    if (p.lanes == 0)
+        p.lanes = plan_lanes_for(model, &p, cpu_count());
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
     p.packed = true;
     p.mesh[M_BATCH] = c->batch_ranks;

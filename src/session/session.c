@@ -1,5 +1,6 @@
 /* Sessions: a model, a plan and an instance of it on a device, behind the public interface. Checks what
  * comes in, hands it to the instance's buffers, runs parts. No kernel and no strategy is known here. */
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/device.h"
@@ -25,7 +26,7 @@ struct unroll_session {
 unroll_session_config unroll_session_default(void)
 {
     return (unroll_session_config){ .size = sizeof(unroll_session_config), .mode = UNROLL_INFER, .steps = 1,
-                                    .rows = 1, .optimizer = "adam", .lanes = 1, .chunks = 1, .shards = 1 };
+                                    .rows = 1, .optimizer = "adam", .chunks = 1, .shards = 1 };
 }
 
 static void *host(unroll_session *s, const char *name)
@@ -211,9 +212,12 @@ static unroll_status open_session(struct unroll_session *s)
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: all)", s->config.threads);
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: as many as are faster)", s->config.threads);
     TRY(make_config(&s->config, &plan_config));
     plan_config.packed = s->device->packed;
+    if (s->config.lanes == 0)
+        plan_config.lanes = plan_lanes_for(s->model, &plan_config,
+                                           s->config.threads ? s->config.threads : cpu_count());
     TRY(plan_new(s->model, &plan_config, &s->plan));
     TRY(check_memory(s));
     TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));

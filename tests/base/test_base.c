@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,25 @@ static void test_quota(void)
     CHECK(cpu_quota("/nowhere", "/nowhere/at/all") == INT_MAX, "no control groups");
 }
 
+/* As under taskset: one processor of those that we have. */
+static void test_affinity(void)
+{
+    cpu_set_t before, one;
+    int first = 0;
+
+    if (sched_getaffinity(0, sizeof before, &before) != 0) {
+        check_skip("more processors than a cpu_set_t holds");
+        return;
+    }
+    while (!CPU_ISSET(first, &before))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "processor %d alone", first);
+    CHECK(cpu_count() == 1, "%d processors where one is allowed", cpu_count());
+    CHECK(sched_setaffinity(0, sizeof before, &before) == 0, "all processors again");
+}
+
 static void test_cpu(void)
 {
     enum isa isa = ISA_COUNT;
@@ -445,6 +465,7 @@ int main(void)
     test_rng();
     test_quota();
     test_memory_of_groups();
+    test_affinity();
     test_cpu();
     test_read();
     test_write();

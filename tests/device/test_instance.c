@@ -3,14 +3,14 @@
  * Not a test of gradients: that is in tests/plan and test_rnn.c. */
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/cpu/instance.h"
+#include "device/cpu/instance_parts.h"
 #include "optim/optim.h"
 #include "session/weights.h"
 #include "tests/check.h"
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 8, ROWS = 5, SYMBOLS = 7, UPDATES = 3 };
+enum { STEPS = 8, ROWS = 5, SYMBOLS = 7, UPDATES = 7 };
 
 /* Two layers in both directions, so that lanes have something to do at once. */
 static struct unroll_model *new_model(void)
@@ -110,13 +110,16 @@ static unroll_status train(struct run *r)
 /* ---- the same bits --------------------------------------------------------------------- */
 
 /* The weights after some updates, as floats; NULL: something failed. */
-static float *trained(const struct unroll_model *model, int threads, int lanes, int chunks)
+static float *trained(const struct unroll_model *model, int threads, int lanes, int chunks, bool chooses)
 {
     struct plan_config config = train_config(lanes, chunks);
-    struct instance_config instance = { .isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = threads };
+    struct instance_config instance = { .isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = threads,
+                                        .chooses = chooses };
     struct run r;
     float *values = allocate_zeroed(model->count, sizeof *values);
     unroll_status status = open_run(&r, model, &config, &instance);
+    for (int part = 0; status == UNROLL_OK && part < PART_N; part++)
+        r.instance->pace[part].small = false;       /* all of them are: look at both ways all the same */
     uint64_t before = memory_allocations();
     if (status == UNROLL_OK)
         status = train(&r);
@@ -136,19 +139,52 @@ static void check_bits(const struct unroll_model *model)
         { 2, 1, 1 }, { 3, 1, 2 }, { 1, 3, 4 }, { 2, 2, 4 }, { 3, 2, 2 }, { 4, 4, 8 }, { 5, 3, 8 }, { 7, 8,
                                                                                                     3 },
     };
-    float *expected = trained(model, 1, 1, 1);
+    float *expected = trained(model, 1, 1, 1, false);
     double moved = 0;
     for (size_t i = 0; i < model->count; i++)
         moved = fmax(moved, fabs((double)(expected[i] - model->values[i])));
     CHECK(moved > 1e-4 && moved < 1, "training moved a weight by %g", moved);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        float *made = trained(model, runs[i].threads, runs[i].lanes, runs[i].chunks);
+        float *made = trained(model, runs[i].threads, runs[i].lanes, runs[i].chunks, i % 2);
         CHECK(!memcmp(made, expected, model->count * sizeof *made),
               "%d threads, %d lanes, %d chunks: other bits",
               runs[i].threads, runs[i].lanes, runs[i].chunks);
         release(made);
     }
     release(expected);
+}
+
+/* ---- alone or together ------------------------------------------------------------------ */
+
+/* How many of so many runs were done together, where a run takes so many nanoseconds alone and together. */
+static int runs_together(struct pace *pace, int runs, double alone, double together)
+{
+    int count = 0;
+    for (int i = 0; i < runs; i++) {
+        bool all = pace_together(pace);
+        count += all;
+        pace_ran(pace, all ? together : alone, 1000);
+    }
+    return count;
+}
+
+static void check_pace(const struct unroll_model *model)
+{
+    struct plan_config config = train_config(1, 1);
+    struct plan *plan;
+    struct pace pace;
+    if (!CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    pace_init(&pace, plan, PART_SUM);
+    CHECK(runs_together(&pace, 1000, 9000, 1) == 0, "a part too small to look at was done together");
+    plan_free(plan);
+    pace.small = false;
+    int slow = runs_together(&pace, 10000, 1e5, 1e6), fast = runs_together(&pace, 10000, 1e5, 6e4);
+    CHECK(slow > 0 && slow < 40, "%d of 10000 runs together where that is ten times slower", slow);
+    CHECK(fast > 9000, "%d of 10000 runs together where that is faster", fast);
+    int busy = runs_together(&pace, 10000, 1e5, 1e6), equal = runs_together(&pace, 10000, 1e5, 1e5);
+    CHECK(busy < 60, "%d of 10000 runs together after that became slower", busy);
+    CHECK(equal < 600, "%d of 10000 runs together where nothing is won", equal);
 }
 
 /* ---- the count of work ----------------------------------------------------------------- */
@@ -307,6 +343,7 @@ int main(void)
     if (!model || !other)
         return check_finish("test_instance");
     check_bits(model);
+    check_pace(model);
     check_work(model);
     for (int threads = 1; threads <= 4; threads++)
         for (int lanes = 1; lanes <= 3; lanes++)

@@ -64,7 +64,7 @@ static void check_refused_configs(void)
     REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
     REFUSED_WITH(threads, -1, UNROLL_USAGE, "threads = -1");
     REFUSED_WITH(threads, 1025, UNROLL_USAGE, "threads = 1025");
-    REFUSED_WITH(lanes, 0, UNROLL_USAGE, "lanes = 0");
+    REFUSED_WITH(lanes, -1, UNROLL_USAGE, "lanes = -1");
     REFUSED_WITH(lanes, 9, UNROLL_USAGE, "lanes = 9");
     REFUSED_WITH(chunks, 0, UNROLL_USAGE, "chunks = 0");
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");

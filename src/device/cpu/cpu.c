@@ -16,6 +16,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
                                       void **instance)
 {
     struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
+                                      .chooses = options->threads == 0,
                                       .comm = options->comm };
     struct instance *made;
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));

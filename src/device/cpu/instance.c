@@ -254,6 +254,9 @@ unroll_status instance_new(const struct plan *plan, struct store *store, const s
     in->isa = config->isa;
     in->comm = config->comm;
     in->threads = config->threads;
+    in->chooses = config->chooses && config->threads > 1 && !config->comm;
+    for (int part = 0; part < PART_N; part++)
+        pace_init(&in->pace[part], plan, (enum part)part);
     in->teams = plan->config.lanes < config->threads ? plan->config.lanes : config->threads;
     unroll_status status = get_memory(in, store);
     if (status == UNROLL_OK)

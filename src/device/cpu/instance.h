@@ -14,6 +14,7 @@ void store_free(struct store *store);                                       /* N
 struct instance_config {
     const struct cpu_isa *isa;
     int threads;
+    bool chooses;               /* threads is the most: each part runs on all or on the caller's, as is faster */
     struct comm *comm;          /* NULL: alone */
 };
 

@@ -3,6 +3,7 @@
 #ifndef DEVICE_CPU_INSTANCE_PARTS_H
 #define DEVICE_CPU_INSTANCE_PARTS_H
 #include "device/cpu/instance.h"
+#include "device/cpu/pace.h"
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -29,6 +30,8 @@ struct instance {
     struct lane_team *team;                 /* [teams] */
     struct thread_work *work;               /* [threads] */
     struct team *all;                       /* NULL: one thread, the caller's */
+    bool chooses;                           /* between all threads and the caller's, by pace */
+    struct pace pace[PART_N];
     uint64_t bytes;
 
     enum part part;                         /* what runs now */

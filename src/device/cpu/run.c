@@ -3,6 +3,7 @@
  * every team takes its earliest operation first, so some team can always go on. */
 #include "device/cpu/instance_parts.h"
 #include <string.h>
+#include <time.h>
 
 /* Waiting for another lane mostly takes microseconds; then the thread sleeps. */
 enum { LOOKS_BEFORE_SLEEP = 4000 };
@@ -115,21 +116,57 @@ static void run_thread(void *instance, int me)
     run_lanes(in, number, me - in->team[number].first);
 }
 
+/* The list is a serial program: no lanes, no waits, no barriers, and nobody is woken. */
+static void run_alone(struct instance *in)
+{
+    uint64_t mode = cpu_float_mode();
+    cpu_flush_denormals();
+    for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
+        unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
+        if (status != UNROLL_OK)
+            remember_error(in, status);
+    }
+    cpu_restore_float_mode(mode);
+}
+
+static void run_together(struct instance *in)
+{
+    for (int i = 0; i < LANES_MAX; i++)
+        atomic_store(&in->ended[i], in->plan->part[in->part].first - 1);    /* all parts before have ended */
+    team_run(in->all, run_thread, in);
+}
+
+static double nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+static void run_as_is_faster(struct instance *in)
+{
+    struct pace *pace = &in->pace[in->part];
+    double begin = nanoseconds();
+    if (pace_together(pace))
+        run_together(in);
+    else
+        run_alone(in);
+    double end = nanoseconds();
+    struct work work = instance_work(in);
+    pace_ran(pace, end - begin, work.flops + work.bytes);
+}
+
 unroll_status instance_run(struct instance *in, enum part part)
 {
     in->part = part;
     atomic_store(&in->error, UNROLL_OK);
-    for (int i = 0; i < LANES_MAX; i++)
-        atomic_store(&in->ended[i], in->plan->part[part].first - 1);    /* all parts before have ended */
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
-    if (in->all) {
-        team_run(in->all, run_thread, in);
-    } else {
-        uint64_t mode = cpu_float_mode();
-        cpu_flush_denormals();
-        run_thread(in, 0);
-        cpu_restore_float_mode(mode);
-    }
+    if (in->chooses)
+        run_as_is_faster(in);
+    else if (in->all)
+        run_together(in);
+    else
+        run_alone(in);
     unroll_status status = (unroll_status)atomic_load(&in->error);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
 }

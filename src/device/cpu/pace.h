@@ -1,0 +1,27 @@
+/* Whether a part of a plan deserves more threads than the caller's: measured, because waking and waiting
+ * depend on the machine and on who else uses it. Nothing of it shows in the bits. It starts no thread and
+ * knows no operation. */
+#ifndef DEVICE_CPU_PACE_H
+#define DEVICE_CPU_PACE_H
+#include "plan/plan.h"
+
+/* [0] is alone, [1] together. Times are nanoseconds for each flop and byte that the kernels counted, so that
+ * ragged batches compare. While `runs` < 2 PACE_RUNS both ways are looked at: the
+ * favourite first, then the other; afterwards the better one runs until `credit` is used up. */
+enum { PACE_RUNS = 3 };
+
+struct pace {
+    bool   small;               /* the caller alone, never timed */
+    bool   together;            /* the favourite */
+    int    runs;                /* of the present look */
+    double least[2];            /* of a look's times */
+    double median[2];           /* the second least of three, or infinite: not looked at */
+    double spent[2];            /* nanoseconds of a look */
+    double credit;              /* nanoseconds until the next look */
+};
+
+void pace_init(struct pace *pace, const struct plan *plan, enum part part);
+bool pace_together(const struct pace *pace);                /* how the next run is to be done */
+void pace_ran(struct pace *pace, double nanoseconds, double work);
+
+#endif
