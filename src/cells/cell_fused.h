@@ -11,8 +11,8 @@
  * its chain, and two begin in a cycle. Under a sanitizer tiles are low, because tall ones take minutes to
  * compile there and walk through memory no differently. */
 #if V_WIDTH > 1 && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-enum { FUSED_ROWS = 2, FUSED_SUMS = 4, FUSED_LONE = 8 };
-#define FUSED_HEIGHTS(H) H(2)
+enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 8 };
+#define FUSED_HEIGHTS(H) H(2) H(3)
 #elif V_WIDTH == 16 || V_WIDTH == 4
 enum { FUSED_ROWS = 6, FUSED_SUMS = 4, FUSED_LONE = 12 };
 #define FUSED_HEIGHTS(H) H(2) H(3) H(4) H(5) H(6)
@@ -23,6 +23,7 @@ enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 12 };
 enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
 #define FUSED_HEIGHTS(H)
 #endif
+_Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a strip too narrow for a lone row");
 enum {
     FUSED_BLOCK = 24 << 10,     /* bytes of weights that all tiles of rows use one after the other: in L1 */
     RECURRENT = FROM_H | FROM_LINK

@@ -21,6 +21,17 @@ static void refuse(const char *line, const char *word)
     exit(2);
 }
 
+/* Names of cells live as long as the program. */
+static const char *kept(const char *name)
+{
+    static char names[16][32];
+    int i = 0;
+    while (i < 15 && names[i][0] && strcmp(names[i], name))
+        i++;
+    snprintf(names[i], sizeof names[i], "%s", name);
+    return names[i];
+}
+
 static void set_word(struct test_case *c, const char *line, char *word)
 {
     char *value = strchr(word, '=');
@@ -40,7 +51,7 @@ static void set_word(struct test_case *c, const char *line, char *word)
             return;
         }
     if (!strcmp(word, "cell"))
-        c->spec.cell = strdup(value);
+        c->spec.cell = kept(value);
     else if (!strcmp(word, "dir"))
         c->spec.bidirectional = !strcmp(value, "bi");
     else if (!strcmp(word, "clip"))

@@ -42,6 +42,7 @@ struct rnn_case {
     void *handover[2][CHUNKS_TESTED + 1];   /* states [B, K] and [S, B, U] between chunks */
     void *d_handover[2][CHUNKS_TESTED + 1];
     struct unroll_model model;
+    struct layer layer;
     struct plan plan;
     struct group group;
     struct comm *comm;                      /* NULL: one rank */
@@ -242,7 +243,9 @@ static void case_new(struct rnn_case *c, const struct cpu_isa *isa, struct shape
     c->cell = cell_find(isa->cells, shape.cell);
     c->units = units;
     c->first_unit = first_unit;
-    c->model.spec.clip = 0.7f;
+    c->layer.options.clip = 0.7f;
+    c->model.layer = &c->layer;
+    c->model.layers = 1;
     c->plan.model = &c->model;
     c->plan.group = &c->group;
     add_slots(c);
