@@ -63,7 +63,7 @@ static void plain_step(struct plain *p, uint32_t t, uint32_t b)
     struct fields in = { p->in, UNITS_MOST, 0, CELL_TILE }, state = { p->state, UNITS_MOST, 0, CELL_TILE };
     struct fields link = { p->link, UNITS_MOST, 0, CELL_TILE }, made = { next, UNITS_MOST, 0, CELL_TILE };
     struct cell_step step = {
-        .rows = 1, .width = c->units, .options = { .clip = c->model.spec.clip },
+        .rows = 1, .width = c->units, .options = c->layer.options,
         .value = { .in = in, .state = state, .next = made, .link = link,
                    .saved = { saved, UNITS_MOST, 0, CELL_TILE },
                    .vector = { c->slot[RNN_VECTOR].at, c->units, 0, CELL_TILE } },
