@@ -7,7 +7,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals \
+    cases/test_cases cases/test_device cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
@@ -25,6 +25,7 @@ OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
+OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)

@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 
 struct device_options {
+    const char  *which;                 /* what follows "NAME:" in the name of the device, or NULL */
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* 0: as many as are faster, at most one for each processor */
     struct comm *comm;                  /* NULL: alone */
@@ -41,6 +42,7 @@ struct device {
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
-const struct device *device_find(const char *name);     /* NULL: there is none of that name */
+/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; NULL: there is none of that name. */
+const struct device *device_find(const char *name, const char **which);
 
 #endif

@@ -197,10 +197,10 @@ static unroll_status check_memory(const struct unroll_session *s)
 static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config;
-    const char *name = s->config.device ? s->config.device : "cpu";
-    s->device = device_find(name);
+    const char *name = s->config.device ? s->config.device : "cpu", *which;
+    s->device = device_find(name, &which);
     if (!s->device)
-        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
+        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu and xla", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: as many as are faster)", s->config.threads);
     TRY(make_config(&s->config, &plan_config));
@@ -210,7 +210,8 @@ static unroll_status open_session(struct unroll_session *s)
                                            s->config.threads ? s->config.threads : cpu_count());
     TRY(plan_new(s->model, &plan_config, &s->plan));
     TRY(check_memory(s));
-    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
+    TRY(open_instance(s, &(struct device_options){ .which = which, .isa = s->config.isa,
+                                                       .threads = s->config.threads }));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }

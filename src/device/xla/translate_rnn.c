@@ -3,6 +3,7 @@
  *
  * What a loop reads or changes is carried by it; `struct places` says at which number. */
 #include "device/xla/translate.h"
+#include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -369,11 +370,8 @@ static unroll_status forward_turn(struct recurrence *r)
     return UNROLL_OK;
 }
 
-unroll_status translate_rnn(struct translation *t, const struct op *op)
+static unroll_status write_forward(struct recurrence *r, struct translation *t, const struct op *op)
 {
-    static struct recurrence room;                      /* large; translations of one process take turns */
-    struct recurrence *r = &room;
-    memset(r, 0, sizeof *r);
     TRY(describe(r, t, op));
     r->at.g = carry_view(r, RNN_G);
     for (int k = 0; k < r->cell->states; k++)
@@ -526,11 +524,8 @@ static struct value states_before(struct recurrence *r, int k)
     return entering(r->t, op, all, first, &op->view[RNN_G], &op->view[RNN_LENGTHS], &op->view[RNN_RESET]);
 }
 
-unroll_status translate_rnn_back(struct translation *t, const struct op *op)
+static unroll_status write_backward(struct recurrence *r, struct translation *t, const struct op *op)
 {
-    static struct recurrence room;
-    struct recurrence *r = &room;
-    memset(r, 0, sizeof *r);
     TRY(describe(r, t, op));
     r->at.g = carry_view(r, RNN_G);
     r->at.y = carry_view(r, RNN_Y);
@@ -562,4 +557,28 @@ unroll_status translate_rnn_back(struct translation *t, const struct op *op)
         first[k] = *carried(r, r->at.state[k]);
     put_states(r, RNN_DH0, RNN_DS0, first);
     return UNROLL_OK;
+}
+
+/* ---- both ------------------------------------------------------------------------------ */
+
+/* Records are large: not for the stack. */
+static unroll_status write_loop(unroll_status (*write)(struct recurrence *, struct translation *, const struct op *),
+                                struct translation *t, const struct op *op)
+{
+    struct recurrence *r = allocate_zeroed(1, sizeof *r);
+    if (!r)
+        return fail(UNROLL_RESOURCE, "no memory to translate a recurrence");
+    unroll_status status = write(r, t, op);
+    release(r);
+    return status;
+}
+
+unroll_status translate_rnn(struct translation *t, const struct op *op)
+{
+    return write_loop(write_forward, t, op);
+}
+
+unroll_status translate_rnn_back(struct translation *t, const struct op *op)
+{
+    return write_loop(write_backward, t, op);
 }
