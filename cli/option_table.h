@@ -146,6 +146,9 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
+OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .doc = "cpu, or xla: through the plugin in PJRT_PLUGIN or one that is found, or xla:PLUGIN")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH),
        .doc = "0: in each part of a run as many as are faster, at most one for each processor that may be used")

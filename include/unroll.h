@@ -232,7 +232,8 @@ typedef struct unroll_session_config {
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; NULL: cpu */
+    const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
+                                       are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
                                        weights stay fp32. All sessions of a model at one time are alike. */
@@ -427,7 +428,7 @@ typedef struct unroll_train_config {
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa;
+    const char *isa, *device;
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -463,10 +464,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Threads and weights
- * as of a session. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads,
-                                         const char *weights, double *nats, int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
+ * configuration (NULL: the default) the threads, weights, isa, device and memory are used. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
+                                         const unroll_session_config *machine, double *nats, int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -475,7 +476,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights;            /* as of a session; NULL: fp32 */
+    const char *weights, *device;   /* as of a session */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);

@@ -197,7 +197,8 @@ static unroll_status check_memory(const struct unroll_session *s)
 static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config;
-    const char *name = s->config.device ? s->config.device : "cpu", *which;
+    const char *used = s->model->store ? s->model->device->name : "cpu", *which;
+    const char *name = s->config.device ? s->config.device : used;
     s->device = device_find(name, &which);
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu and xla", name);

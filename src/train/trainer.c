@@ -118,6 +118,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.chunks = trainer->config.chunks;
     config.checkpoint_time = trainer->config.checkpoint_time;
     config.isa = trainer->config.isa;
+    config.device = trainer->config.device;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
     if (validation->count == 0)
         return UNROLL_OK;

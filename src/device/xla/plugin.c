@@ -124,14 +124,14 @@ static bool find_usual(char *path, size_t size)
 static unroll_status find_plugin(const char *path, char *found, size_t size)
 {
     if (!path || !*path)
-        path = getenv("UNROLL_XLA_PLUGIN");
+        path = getenv("PJRT_PLUGIN");
     if (path && *path)
         return snprintf(found, size, "%s", path) < (int)size ? UNROLL_OK
             : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
     if (find_usual(found, size))
         return UNROLL_OK;
     return fail(UNROLL_UNSUPPORTED, "no XLA plugin was found; fix: name one (--device xla:PATH, or "
-                "UNROLL_XLA_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs");
+                "PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs");
 }
 
 /* ---- opening --------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 struct xla_plugin;
 
-/* path NULL: $UNROLL_XLA_PLUGIN, else the first that lies in one of the usual places. Opened once in a process and
+/* path NULL: $PJRT_PLUGIN, else the first that lies in one of the usual places. Opened once in a process and
  * never closed: plugins keep threads. */
 unroll_status xla_plugin_open(const char *path, struct xla_plugin **plugin);
 const char *xla_plugin_path(const struct xla_plugin *);

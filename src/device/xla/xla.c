@@ -229,7 +229,9 @@ static unroll_status compile_part(struct xla_instance *x, enum part part)
 
 static unroll_status fill_instance(struct xla_instance *x, struct xla_store *store, const char *plugin)
 {
-    TRY(xla_plugin_open(plugin, &x->plugin));
+    x->plugin = store->plugin;
+    if (plugin || !x->plugin)
+        TRY(xla_plugin_open(plugin, &x->plugin));
     if (store->plugin && store->plugin != x->plugin)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions on the XLA plugin '%s': all of its sessions use one",
                     xla_plugin_path(store->plugin));
