@@ -224,6 +224,7 @@ typedef struct unroll_session_config {
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
     int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
     int         threads;            /* 0: in each part as many as are faster, at most one for each processor
@@ -297,12 +298,24 @@ UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, 
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
+enum { UNROLL_AXES = 4 };
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
+ * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
 /* Weights live on the device while sessions exist: brings them back into the model's own memory. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
+
+/* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
+ * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
+ * and its backward they should not change. */
+UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
+/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
+ * of any module of the model overwrites it. */
+UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
 
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
