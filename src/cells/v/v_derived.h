@@ -14,7 +14,7 @@
 #define V_DERIVED_H
 
 /* Without optimization nothing is inlined: one function walks through the tiles of all sizes. */
-#ifndef __OPTIMIZE__
+#if !defined(__OPTIMIZE__) && !defined(__CUDACC__)
 #undef CELL_CODE
 #define CELL_CODE static inline __attribute__((unused))
 #endif
