@@ -158,7 +158,8 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
-       .doc = "0: in each part of a run as many as are faster, at most one for each processor that may be used")
+       .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
+              "stay on one")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
        .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),

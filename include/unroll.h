@@ -227,8 +227,8 @@ typedef struct unroll_session_config {
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* 0: in each part as many as are faster, at most one for each processor
-                                       that we may use; otherwise exactly so many */
+    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
+                                       run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
