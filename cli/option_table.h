@@ -158,7 +158,7 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH),
-       .doc = "cpu, or xla: through the plugin in PJRT_PLUGIN or one that is found, or xla:PLUGIN")
+       .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "

@@ -542,6 +542,10 @@ UNROLL_API uint64_t unroll_memory_limit(void);
  * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
+/* The devices by name; available says whether there is one here, and about what it is or why there is none, until
+ * this thread's next call. NULL ends. */
+UNROLL_API const char *unroll_device_name(int index, int *available, const char **about);
+
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);
 /* Compares every ISA with the reference, and gradients with finite differences, on small models of every

@@ -17,6 +17,7 @@ struct device_options {
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
 struct device {
     const char *name;
+    unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
@@ -42,7 +43,7 @@ struct device {
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
-/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; NULL: there is none of that name. */
+/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
 const struct device *device_find(const char *name, const char **which);
 
 #endif

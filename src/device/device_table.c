@@ -13,6 +13,8 @@ const struct device *device_at(int index)
 
 const struct device *device_find(const char *name, const char **which)
 {
+    if (!strcmp(name, "tpu"))               /* a short name */
+        name = "xla:tpu";
     size_t length = strcspn(name, ":");
     *which = name[length] ? name + length + 1 : NULL;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)

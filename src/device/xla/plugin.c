@@ -83,10 +83,11 @@ static unroll_status await(const struct xla_plugin *p, pjrt_event *event, const 
 
 /* ---- finding --------------------------------------------------------------------------- */
 
-/* PyPI's packages of plugins, in Python's folders. */
-static const char *const usual_files[] = {
-    "libtpu/libtpu.so", "jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
-    "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
+/* PyPI's packages of plugins, in Python's folders, by the platform that users name. */
+static const struct { const char *platform, *file; } usual_files[] = {
+    { "tpu", "libtpu/libtpu.so" },
+    { "cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" }, { "cuda", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
+    { "cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so" },
 };
 static const char *const usual_folders[] = {
     "%s/lib/python3*/site-packages", "/usr/local/lib/python3*/site-packages", "/usr/lib/unroll",
@@ -105,7 +106,8 @@ static bool find_in(const char *folder, const char *file, char *path, size_t siz
     return fits;
 }
 
-static bool find_usual(char *path, size_t size)
+/* platform NULL: any, the fastest first. */
+static bool find_usual(const char *platform, char *path, size_t size)
 {
     const char *environment = getenv("VIRTUAL_ENV");
     for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++) {
@@ -115,23 +117,33 @@ static bool find_usual(char *path, size_t size)
         if (snprintf(folder, sizeof folder, usual_folders[i], environment) >= (int)sizeof folder)
             continue;
         for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
-            if (find_in(folder, usual_files[k], path, size))
+            if ((!platform || !strcmp(platform, usual_files[k].platform)) &&
+                find_in(folder, usual_files[k].file, path, size))
                 return true;
     }
     return false;
 }
 
-static unroll_status find_plugin(const char *path, char *found, size_t size)
+static bool is_platform(const char *name)
 {
-    if (!path || !*path)
-        path = getenv("PJRT_PLUGIN");
-    if (path && *path)
-        return snprintf(found, size, "%s", path) < (int)size ? UNROLL_OK
+    for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
+        if (!strcmp(name, usual_files[k].platform))
+            return true;
+    return false;
+}
+
+static unroll_status find_plugin(const char *which, char *found, size_t size)
+{
+    if (!which || !*which)
+        which = getenv("PJRT_PLUGIN");
+    if (which && *which && !is_platform(which))
+        return snprintf(found, size, "%s", which) < (int)size ? UNROLL_OK
             : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
-    if (find_usual(found, size))
+    if (find_usual(which && *which ? which : NULL, found, size))
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "no XLA plugin was found; fix: name one (--device xla:PATH, or "
-                "PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs");
+    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device "
+                "xla:PATH, or PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs",
+                which && *which ? " for " : "", which && *which ? which : "");
 }
 
 /* ---- opening --------------------------------------------------------------------------- */
@@ -199,10 +211,10 @@ static unroll_status open_new(const char *path, struct xla_plugin **plugin)
     return UNROLL_OK;
 }
 
-unroll_status xla_plugin_open(const char *path, struct xla_plugin **plugin)
+unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin)
 {
     char found[sizeof (*plugin)->path];
-    TRY(find_plugin(path, found, sizeof found));
+    TRY(find_plugin(which, found, sizeof found));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = open_plugins;
     while (p && strcmp(p->path, found))

@@ -8,9 +8,9 @@
 
 struct xla_plugin;
 
-/* path NULL: $PJRT_PLUGIN, else the first that lies in one of the usual places. Opened once in a process and
- * never closed: plugins keep threads. */
-unroll_status xla_plugin_open(const char *path, struct xla_plugin **plugin);
+/* which: a path, or "tpu", "cuda" or "cpu": of that platform; NULL: $PJRT_PLUGIN, which says the same, else any that
+ * lies in one of the usual places. Opened once in a process and never closed: plugins keep threads. */
+unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin);
 const char *xla_plugin_path(const struct xla_plugin *);
 const char *xla_plugin_platform(const struct xla_plugin *);         /* "cpu", "tpu", "cuda" */
 void xla_plugin_version(const struct xla_plugin *, int *major, int *minor);

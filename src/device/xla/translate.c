@@ -120,7 +120,6 @@ static void first_of(const struct translation *t, const struct view *v, int64_t 
 {
     for (int i = 0; i < t->plan->buffer[v->buffer].rank; i++)
         first[i] = v->first[i];
-    first[0] -= v->base;
 }
 
 struct value zeros(struct translation *t, struct shape shape)
@@ -170,7 +169,7 @@ struct value rows_lasting(struct translation *t, const struct view *of, const st
     if (lengths->buffer < 0)
         return (struct value){ .id = -1 };
     struct shape rows = SHAPE(of->count[0], of->count[1]);
-    uint32_t origin = t->plan->buffer[of->buffer].origin[0] + of->first[0];
+    uint32_t origin = first_step(t->plan, of);
     struct value step = hlo_iota(&t->h, HLO_I32, rows, 0);
     struct value from = hlo_constant(&t->h, HLO_I32, rows, origin);
     struct value length = view_get(t, lengths);

@@ -44,6 +44,12 @@ static inline bool has(const struct op *op, int slot)
     return slot < op->views && op->view[slot].buffer >= 0 && op->view[slot].access != NONE;
 }
 
+/* The number of a [T, ..] view's first step in the whole sequence. */
+static inline uint32_t first_step(const struct plan *p, const struct view *v)
+{
+    return p->buffer[v->buffer].origin[0] + v->first[0] + v->base;
+}
+
 /* What a view covers, in the shape of its counts; and its new content: by its access it takes the place of the
  * old or is added. The value is reshaped to the view. */
 struct value view_get(struct translation *, const struct view *);

@@ -68,7 +68,7 @@ static struct value random_words(struct translation *t, const struct op *op, str
     struct shape single = SHAPE(fours.dim[0], fours.dim[1], fours.dim[2], 1);
     struct words c = { .w = { counter(t, fours, 2, first / 4) } };
     c.w[1] = counter(t, fours, 1, origin[1] + x->first[1]);
-    c.w[2] = counter(t, fours, 0, origin[0] + x->first[0]);
+    c.w[2] = counter(t, fours, 0, first_step(t->plan, x));
     struct value step = run_word(t, &op->view[DROPOUT_RUN], 2);
     c.w[3] = hlo_spread(&t->h, step, fours, NULL);
     struct value k0 = run_word(t, &op->view[DROPOUT_RUN], 0), k1 = run_word(t, &op->view[DROPOUT_RUN], 1);

@@ -247,7 +247,6 @@ static void put_states(struct recurrence *r, int output, int others, const struc
 static void begin_turn(struct recurrence *r, bool falling)
 {
     struct hlo *h = &r->t->h;
-    const struct buffer *g = &r->t->plan->buffer[r->op->view[RNN_G].buffer];
     r->step = r->loop.counter;
     if (falling) {
         struct value last = hlo_constant(h, HLO_I32, SCALAR, (double)(r->steps - 1));
@@ -256,7 +255,7 @@ static void begin_turn(struct recurrence *r, bool falling)
     r->lasts.id = -1;
     if (r->at.lengths == ABSENT_PLACE)
         return;
-    struct value origin = hlo_constant(h, HLO_I32, SCALAR, g->origin[0] + r->op->view[RNN_G].first[0]);
+    struct value origin = hlo_constant(h, HLO_I32, SCALAR, first_step(r->t->plan, &r->op->view[RNN_G]));
     struct value global = hlo_binary(h, "add", r->step, origin);
     global = hlo_spread(h, global, SHAPE(r->rows), NULL);
     r->lasts = hlo_compare(h, "LT", global, *carried(r, r->at.lengths));

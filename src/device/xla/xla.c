@@ -391,8 +391,20 @@ static uint64_t xla_bytes(const void *instance)            { return xla_forecast
 static const char *xla_isa(const void *instance)           { return ((const struct xla_instance *)instance)->isa; }
 static int xla_threads(const void *instance)               { (void)instance; return 1; }
 
+static unroll_status xla_about(char *text, size_t size)
+{
+    struct xla_plugin *plugin;
+    int major, minor;
+    TRY(xla_plugin_open(NULL, &plugin));
+    xla_plugin_version(plugin, &major, &minor);
+    snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin), xla_plugin_path(plugin), major,
+             minor);
+    return UNROLL_OK;
+}
+
 const struct device device_xla = {
     .name = "xla",                          .packed = false,
+    .about = xla_about,
     .store_new = xla_store_new,             .store_free = xla_store_free,
     .instance_new = xla_instance_new,       .instance_free = instance_free,
     .run = xla_run,                         .host = xla_host,
