@@ -16,7 +16,8 @@ const struct device *device_find(const char *name, const char **which)
     if (!strcmp(name, "tpu"))               /* a short name */
         name = "xla:tpu";
     size_t length = strcspn(name, ":");
-    *which = name[length] ? name + length + 1 : NULL;
+    if (which)
+        *which = name[length] ? name + length + 1 : NULL;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strlen(devices[i]->name) == length && !memcmp(devices[i]->name, name, length))
             return devices[i];
