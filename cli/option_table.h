@@ -127,7 +127,8 @@ OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format",
        .commands = IN(IMPORT) | IN(EXPORT), .doc = "where the model is written; -o does too")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
-       .doc = "torch: only the tensors whose names begin with it; export: put before all names")
+       .doc = "torch: only the tensors whose names begin with it; export: put before all names; c99: the name of the "
+              "files, the struct and the functions")
 OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "torch: the modules from the input on, with the activations of linear ones, such as "
               "embed,lstm,fc1:relu,fc2, where their shapes leave a choice")
@@ -140,6 +141,9 @@ OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after bef
 OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
        .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "numbers that weights are written in, where the format leaves a choice")
+OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+       .doc = "c99 with --weights int8: inputs like those to come, .npy [T, input] or [T, B, input], of tokens [T] or "
+              "[T, B]; formats are chosen by the magnitudes they cause. Without: noise of variance 1")
 
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
@@ -231,7 +235,7 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH) | IN(IMPORT),
+                 | IN(PLOT) | IN(BENCH) | IN(IMPORT) | IN(EXPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")

@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
-    stream/test_stream stream/test_realtime
+    stream/test_stream stream/test_realtime export/test_c99
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors npy text state frames
 
