@@ -92,6 +92,7 @@ lines:
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '200 tests/cli/test_cli.sh $B/unroll'
+	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'

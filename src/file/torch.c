@@ -85,8 +85,11 @@ static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const 
 {
     for (int i = 0; i < m->parameters; i++) {
         add_tensor(d, m, i, prefix, NULL, dtype);
-        if (m->spec.tied && m->parameter[i].role == PARAM_EMBEDDING)
-            add_tensor(d, m, i, prefix, "head.weight", dtype);
+        if (m->spec.tied && m->parameter[i].role == PARAM_EMBEDDING) {
+            char head[sizeof m->parameter->name];
+            snprintf(head, sizeof head, "%s.weight", m->layer[m->layers - 1].name);
+            add_tensor(d, m, i, prefix, head, dtype);
+        }
     }
 }
 
