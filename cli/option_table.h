@@ -152,8 +152,8 @@ OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf1
        .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "numbers that weights are written in, where the format leaves a choice")
 OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
-       .doc = "c99 with --weights int8: inputs like those to come, .npy [T, input] or [T, B, input], of tokens [T] or "
-              "[T, B]; formats are chosen by the magnitudes they cause. Without: noise of variance 1")
+       .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
+              "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",

@@ -179,11 +179,12 @@ static unroll_status write_both(const char *directory, const char *prefix, const
 static void report_json(const struct program *p, const unroll_export_config *config, const char *prefix)
 {
     const struct estimate e = program_estimate(p);
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
                           p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
                           (json_int_t)e.tables, "code_bytes", (json_int_t)e.code, "state_bytes", (json_int_t)e.state,
                           "work_bytes", (json_int_t)e.work, "multiply_accumulates", (json_int_t)e.products,
-                          "pointwise", (json_int_t)e.operations, "functions", (json_int_t)e.functions);
+                          "pointwise", (json_int_t)e.operations, "functions", (json_int_t)e.functions,
+                          "sums", (json_int_t)e.rows, "conversions", (json_int_t)e.conversions);
     json_t *cycles = json_object();
     for (int core = 0; core < CORES; core++)
         json_object_set_new(cycles, core_names[core], json_integer((json_int_t)e.cycles[core]));

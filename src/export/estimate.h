@@ -12,6 +12,7 @@ struct estimate {
     uint64_t rows;                          /* sums that are ended: a bias, in integers a rescaling */
     uint64_t operations;                    /* pointwise ones, functions not counted */
     uint64_t functions;                     /* sigmoid, tanh, exp, log */
+    uint64_t conversions;                   /* of integers: floats that enter and leave */
     double   cycles[CORES];                 /* of a step */
 };
 
