@@ -71,7 +71,8 @@ MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv librsvg2-bin pkg-config cmake g++ groff-base
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv librsvg2-bin pkg-config cmake g++ groff-base \
+	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -96,6 +97,7 @@ lines:
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
+	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'

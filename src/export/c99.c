@@ -125,6 +125,7 @@ static void print_source(const struct printer *p)
     fprintf(p->file, "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global that changes. */\n"
             "#include \"%s.h\"\n%s#include <stddef.h>\n#include <string.h>\n\n", p->prefix, p->prefix, p->prefix,
             p->program->is_integer ? "" : "#include <math.h>\n");
+    print_symbols(p);
     print_weights(p);
     if (p->program->is_integer)
         print_fixed_functions(p);

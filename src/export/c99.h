@@ -16,6 +16,7 @@ void print_header(const struct printer *);                  /* c99_header.c: the
 
 /* ---- c99_weights.c: constants ---- */
 void print_weights(const struct printer *);
+void print_symbols(const struct printer *);                 /* what tokens stand for, if the model knows */
 void print_parameter_name(const struct printer *, const struct parameter *);
 void print_float_literal(FILE *, double value);             /* "0.1f", of what is a float */
 

@@ -82,6 +82,13 @@ static void print_functions(const struct printer *p)
                 "void %s_step(struct %s *s, const float *x, float *y);\n", p->upper, p->upper, n, n);
 }
 
+static void print_symbol_table(const struct printer *p)
+{
+    if (p->program->model->symbol)
+        fprintf(p->file, "/* What each token stands for, in UTF-8. */\nextern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
+                p->upper);
+}
+
 void print_header(const struct printer *p)
 {
     const struct program *program = p->program;
@@ -96,6 +103,7 @@ void print_header(const struct printer *p)
     fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
             program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->spec.input, p->upper, outputs);
     print_struct(p);
+    print_symbol_table(p);
     print_functions(p);
     fputs("\n#ifdef __cplusplus\n}\n#endif\n#endif\n", p->file);
 }

@@ -127,6 +127,31 @@ static void print_unit_weights(const struct printer *p, const struct act *a)
     }
 }
 
+/* Bytes beyond letters, digits and the like in octal, which ends after three digits. */
+static void print_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || *text == '?' || *text < ' ' || *text > '~')
+            fprintf(file, "\\%03o", (unsigned)(unsigned char)*text);
+        else
+            fputc(*text, file);
+    fputc('"', file);
+}
+
+void print_symbols(const struct printer *p)
+{
+    const struct unroll_model *m = p->program->model;
+    if (!m->symbol)
+        return;
+    fprintf(p->file, "const char *const %s_symbol[%s_SYMBOLS] = {\n    ", p->prefix, p->upper);
+    for (int i = 0; i < m->spec.input; i++) {
+        print_string(p->file, m->symbol[i]);
+        separate(p->file, (size_t)i, (size_t)m->spec.input, 2 * PER_LINE);
+    }
+    fputs("\n};\n\n", p->file);
+}
+
 void print_weights(const struct printer *p)
 {
     if (!p->program->is_integer) {

@@ -15,6 +15,7 @@ for tool in gcc arm-none-eabi-gcc qemu-system-arm; do
          "qemu-system-arm)"
     exit 0
 done
+examples=$root/examples/cortex_m
 passed=0 failed=0
 cd "$place" || exit 2
 
@@ -27,8 +28,8 @@ models=$(./models "$place" "$(find run -name model.safetensors | head -n 1)") ||
 # board NAME FLAGS MACHINE NANOSECONDS_OF_A_TICK MODEL: runs it there, and compares with what was printed here.
 board() {
     local here=$5/here there=$5/there
-    arm-none-eabi-gcc -std=gnu99 -O2 -ffp-contract=off -mthumb $2 -I"$5" "$root/tests/export/cortex_m.c" "$5/model.c" \
-        -T "$root/tests/export/cortex_m.ld" -nostartfiles -lm -lc -lnosys -o "$5/model.elf" 2>log ||
+    arm-none-eabi-gcc -std=gnu99 -O2 -ffp-contract=off -mthumb $2 -I"$5" -I"$examples" "$root/tests/export/cortex_m.c" \
+        "$5/model.c" "$examples/board.c" -T "$examples/board.ld" -nostartfiles -lm -lc -lnosys -o "$5/model.elf" 2>log ||
         { failed=$((failed + 1)); tail -n 5 log; return; }
     timeout 60 qemu-system-arm -M $3 -nographic -semihosting-config enable=on,target=native -icount shift=0 \
         -kernel "$5/model.elf" </dev/null >"$there" 2>&1
