@@ -308,8 +308,8 @@ UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
 
 /* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
- * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
- * and its backward they should not change. */
+ * one stays. Only if one has other bits than before are copies packed anew. They reach all sessions of the model,
+ * and its own memory when they are pulled. Between a forward and its backward they should not change. */
 UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
 /* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
  * of any module of the model overwrites it. */

@@ -85,15 +85,40 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 
 /* ---- weights and gradients as a whole --------------------------------------------------- */
 
+/* Are they the bits that the session has? Looking is ten times cheaper than packing. */
+static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
+{
+    float given[PIECE];
+    double here[PIECE];                                 /* reals, whichever they are */
+    size_t size = dtype_size(b->dtype);
+    *equal = true;
+    for (size_t i = 0; i < count && *equal; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        TRY(s->device->read(s->instance, b->name, i * size, n * size, here));
+        if (b->dtype == DTYPE_F32) {
+            *equal = !memcmp(here, from + i, n * sizeof *from);
+            continue;
+        }
+        reals_to_floats(here, b->dtype, given, n);
+        *equal = !memcmp(given, from + i, n * sizeof *from);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
     const struct unroll_model *m = s->model;
+    bool changed = false;
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        bool equal = true;
         if (weights[i])
+            TRY(compare(s, b, weights[i], m->parameter[i].count, &equal));
+        if (!equal)
             TRY(put(s, b, weights[i], m->parameter[i].count));
+        changed |= !equal;
     }
-    return session_pack(s);
+    return changed ? session_pack(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
