@@ -30,12 +30,19 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
     return b ? b->rank : 0;
 }
 
+/* All of it, or the first steps of an array over time. */
+static bool is_count(const struct buffer *b, size_t count)
+{
+    size_t all = b->bytes / dtype_size(b->dtype), step = b->axis[0] == AX_T ? all / b->size[0] : all;
+    return count > 0 && count <= all && count % step == 0;
+}
+
 static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
 {
     *b = find(s, name);
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (count != unroll_count(s, name))
+    if (!is_count(*b, count))
         return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
     return UNROLL_OK;
 }

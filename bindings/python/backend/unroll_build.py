@@ -1,7 +1,7 @@
 """Builds the wheel of unroll (PEP 517): makes the library by its Makefile, compiles one extension with Python's
 limited API, and writes both into a zip. Needs make, a C compiler and jansson, and no other package.
 
-CC and CFLAGS are heeded; UNROLL_BUILD names the folder of the library's objects (the Makefile's B)."""
+CC and CFLAGS are heeded; --config-settings build=FOLDER says where the library's objects are (the Makefile's B)."""
 
 import base64
 import hashlib
@@ -68,14 +68,14 @@ def run(*command):
         raise SystemExit(f"unroll: '{command[0]}' failed; it needs make, a C compiler, jansson and Python's headers")
 
 
-def make_library():
-    objects = os.environ.get("UNROLL_BUILD", "build")
+def make_library(settings):
+    objects = settings.get("build", "build")
     run("make", "-s", "-C", ROOT, f"-j{os.cpu_count() or 1}", f"B={objects}", f"{objects}/libunroll.a")
     return os.path.join(ROOT, objects, "libunroll.a")
 
 
-def compile_extension(to):
-    library = make_library()
+def compile_extension(to, settings):
+    library = make_library(settings)
     sources = sorted(os.path.join(HERE, "src", name) for name in os.listdir(os.path.join(HERE, "src")))
     include = [f"-I{path}" for path in (os.path.join(ROOT, "include"), sysconfig.get_path("include"))]
     run(
@@ -111,7 +111,7 @@ def package_files():
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     stem = f"unroll-{version()}"
     extension = os.path.join(wheel_directory, "_core.abi3.so")
-    compile_extension(extension)
+    compile_extension(extension, config_settings or {})
     content = {f"unroll/{name}": read("unroll", name).encode() for name in package_files()}
     with open(extension, "rb") as file:
         content[EXTENSION] = file.read()

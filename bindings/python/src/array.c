@@ -178,7 +178,7 @@ static bool device_is_ours(PyObject *device)
     int type = DLPACK_CPU, index = 0;
     if (device == Py_None)
         return true;
-    if (!PyArg_ParseTuple(device, "ii;dl_device is (type, index)", &type, &index))
+    if (!pair_take(device, "dl_device", &type, &index))
         return false;
     if (type != DLPACK_CPU)
         PyErr_Format(PyExc_BufferError, "the array lies on the CPU and does not go to DLPack's device type %d", type);
@@ -192,7 +192,7 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords
     array_object *a = (array_object *)self;
     int major = 0, minor = 0;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy) ||
-        !device_is_ours(device) || (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)))
+        !device_is_ours(device) || (version != Py_None && !pair_take(version, "max_version", &major, &minor)))
         return NULL;
     if (stream != Py_None)
         return PyErr_Format(PyExc_BufferError, "an array on the CPU has no stream");

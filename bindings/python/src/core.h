@@ -60,6 +60,9 @@ struct wanted {
 bool view_take(PyObject *from, const struct wanted *wanted, struct view *view);
 void view_release(struct view *view);
 
+/* (first, second) of whole numbers; false with an exception that names it. */
+bool pair_take(PyObject *pair, const char *name, int *first, int *second);
+
 /* shape(array, name, "float32" or "int32"): a tuple. */
 PyObject *view_shape(PyObject *module, PyObject *args);
 

@@ -77,6 +77,8 @@ static void session_dealloc(PyObject *self)
 
 enum { INPUTS, TOKENS, CLASSES, VALUES, LENGTHS, RESET, ARRAYS };
 
+static char *array_names[] = { "inputs", "tokens", "classes", "values", "lengths", "reset", NULL };
+
 struct batch { struct view view[ARRAYS]; unroll_batch batch; };
 
 static void batch_release(struct batch *b)
@@ -85,23 +87,45 @@ static void batch_release(struct batch *b)
         view_release(&b->view[i]);
 }
 
+/* With lengths, arrays may have fewer steps than the session, if no row is longer than they are. */
+static bool check_steps(const session_object *s, const struct batch *b)
+{
+    const int32_t *lengths = b->view[LENGTHS].data;
+    for (int i = INPUTS; i < LENGTHS; i++) {
+        Py_ssize_t steps = b->view[i].shape[0];
+        if (!b->view[i].data || steps == s->config.steps)
+            continue;
+        bool enough = lengths && steps < s->config.steps;
+        for (int row = 0; enough && row < s->config.rows; row++)
+            enough = lengths[row] <= steps;
+        if (enough)
+            continue;
+        PyErr_Format(PyExc_ValueError, "%s: the array has %zd steps; the session has %d, and fewer are for rows of "
+                     "given lengths within them", array_names[i], steps, s->config.steps);
+        return false;
+    }
+    return true;
+}
+
 static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], struct batch *b)
 {
     Py_ssize_t T = s->config.steps, B = s->config.rows;
     const struct wanted wanted[ARRAYS] = {
-        [INPUTS] = { "inputs", NUMBER_F32, 3, { T, B, s->spec.input }, false },
-        [TOKENS] = { "tokens", NUMBER_I32, 2, { T, B }, false },
-        [CLASSES] = { "classes", NUMBER_I32, 2, { T, B }, false },
-        [VALUES] = { "values", NUMBER_F32, 3, { T, B, s->spec.output }, false },
+        [INPUTS] = { "inputs", NUMBER_F32, 3, { ANY, B, s->spec.input }, false },
+        [TOKENS] = { "tokens", NUMBER_I32, 2, { ANY, B }, false },
+        [CLASSES] = { "classes", NUMBER_I32, 2, { ANY, B }, false },
+        [VALUES] = { "values", NUMBER_F32, 3, { ANY, B, s->spec.output }, false },
         [LENGTHS] = { "lengths", NUMBER_I32, 1, { B }, false },
         [RESET] = { "reset", NUMBER_U8, 2, { T, B }, false },
     };
     memset(b, 0, sizeof *b);
-    for (int i = 0; i < ARRAYS; i++)
-        if (given[i] && given[i] != Py_None && !view_take(given[i], &wanted[i], &b->view[i])) {
-            batch_release(b);
-            return false;
-        }
+    bool taken = true;
+    for (int i = 0; i < ARRAYS && taken; i++)
+        taken = !given[i] || given[i] == Py_None || view_take(given[i], &wanted[i], &b->view[i]);
+    if (!taken || !check_steps(s, b)) {
+        batch_release(b);
+        return false;
+    }
     b->batch = (unroll_batch){ .inputs = b->view[INPUTS].data, .tokens = b->view[TOKENS].data,
                                .classes = b->view[CLASSES].data, .values = b->view[VALUES].data,
                                .lengths = b->view[LENGTHS].data, .reset = b->view[RESET].data };
@@ -110,12 +134,11 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
 
 static PyObject *session_forward(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "inputs", "tokens", "classes", "values", "lengths", "reset", NULL };
     session_object *s = (session_object *)self;
     PyObject *given[ARRAYS] = { NULL };
     struct batch b;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOO:forward", names, &given[INPUTS], &given[TOKENS],
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOO:forward", array_names, &given[INPUTS], &given[TOKENS],
                                      &given[CLASSES], &given[VALUES], &given[LENGTHS], &given[RESET]) ||
         !batch_take(s, given, &b))
         return NULL;
@@ -185,22 +208,11 @@ static bool shape_of(session_object *s, const char *name, struct wanted *w)
     return rank > 0;
 }
 
-/* An array of the caller's may have other axes, if it holds as many numbers: views of states, for one. */
-static bool take_any_shape(PyObject *array, const struct wanted *exact, bool writable, struct view *v)
+/* An array of the caller's may have other axes, if it holds as many numbers, or those of the first steps:
+ * unroll_read and unroll_write say what is right. */
+static bool take_any_shape(PyObject *array, const char *name, bool writable, struct view *v)
 {
-    struct wanted w = *exact;
-    Py_ssize_t count = 1;
-    for (int i = 0; i < exact->rank; i++)
-        count *= exact->shape[i];
-    w.rank = ANY;
-    w.writable = writable;
-    if (!view_take(array, &w, v))
-        return false;
-    if (v->count == count)
-        return true;
-    PyErr_Format(PyExc_ValueError, "%s holds %zd numbers, not %zd", exact->name, count, v->count);
-    view_release(v);
-    return false;
+    return view_take(array, &(struct wanted){ .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable }, v);
 }
 
 static PyObject *session_read(PyObject *self, PyObject *args)
@@ -211,10 +223,10 @@ static PyObject *session_read(PyObject *self, PyObject *args)
     struct wanted w;
     struct view v;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "s|O:read", &name, &out) || !shape_of(s, name, &w))
+    if (!PyArg_ParseTuple(args, "s|O:read", &name, &out) || (out == Py_None && !shape_of(s, name, &w)))
         return NULL;
     PyObject *array = out == Py_None ? array_new(w.number, w.rank, w.shape) : Py_NewRef(out);
-    if (!array || !take_any_shape(array, &w, true, &v)) {
+    if (!array || !take_any_shape(array, name, true, &v)) {
         Py_XDECREF(array);
         return NULL;
     }
@@ -231,11 +243,9 @@ static PyObject *session_write(PyObject *self, PyObject *args)
     session_object *s = (session_object *)self;
     const char *name;
     PyObject *array;
-    struct wanted w;
     struct view v;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "sO:write", &name, &array) || !shape_of(s, name, &w) ||
-        !take_any_shape(array, &w, false, &v))
+    if (!PyArg_ParseTuple(args, "sO:write", &name, &array) || !take_any_shape(array, name, false, &v))
         return NULL;
     UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
     view_release(&v);

@@ -128,11 +128,18 @@ static PyObject *ask_for_capsule(PyObject *from)
     return capsule;
 }
 
+bool pair_take(PyObject *pair, const char *name, int *first, int *second)
+{
+    if (!PyTuple_Check(pair))
+        return PyErr_Format(PyExc_TypeError, "%s: a pair of whole numbers is wanted", name), false;
+    return PyArg_ParseTuple(pair, "ii", first, second) != 0;
+}
+
 static bool on_cpu(PyObject *from, const struct wanted *w)
 {
     PyObject *device = PyObject_CallMethod(from, "__dlpack_device__", NULL);
     int type = 0, index = 0;
-    bool parsed = device && PyArg_ParseTuple(device, "ii", &type, &index);
+    bool parsed = device && pair_take(device, "__dlpack_device__", &type, &index);
     Py_XDECREF(device);
     if (parsed && type != DLPACK_CPU)
         PyErr_Format(PyExc_ValueError, "%s: the array lies on another device (DLPack's type %d); fix: .cpu()", w->name,

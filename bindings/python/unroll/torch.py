@@ -21,10 +21,11 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from . import _core
 
-__all__ = ["GRU", "LSTM", "RNN", "IDLE_SESSIONS", "memory"]
+__all__ = ["GRU", "LSTM", "RNN", "IDLE_BYTES", "IDLE_SESSIONS", "memory"]
 
-#: Sessions, each for one shape of batches, that a module keeps while they are not in use.
+#: Sessions, each for one shape of batches, that a module keeps while they are not in use, and what bytes of them.
 IDLE_SESSIONS = 12
+IDLE_BYTES = 1 << 30
 
 _CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn", "RNN_RELU": "rnn-relu"}
 
@@ -80,11 +81,22 @@ class _Engine:
             key, session = self.returned.popleft()
             self.idle.setdefault(key, []).append(session)
             self.idle.move_to_end(key)
-        while sum(map(len, self.idle.values())) > IDLE_SESSIONS:
+        while self._is_full():
             key, sessions = next(iter(self.idle.items()))
             sessions.pop(0)
             if not sessions:
                 del self.idle[key]
+
+    def _is_full(self) -> bool:
+        idle = [session for sessions in self.idle.values() for session in sessions]
+        return len(idle) > IDLE_SESSIONS or (len(idle) > 1 and sum(s.info["bytes"] for s in idle) > IDLE_BYTES)
+
+
+def _capacity(steps: int) -> int:
+    """Steps of the session that runs so many: rounded up by an eighth at most, so that batches of varying length
+    share sessions. A session computes the steps that there are."""
+    unit = 1 << max(0, (steps - 1).bit_length() - 4)
+    return -(-steps // unit) * unit
 
 
 _engines: weakref.WeakKeyDictionary[nn.Module, _Engine] = weakref.WeakKeyDictionary()
@@ -126,7 +138,7 @@ def memory(module: nn.Module) -> dict[str, int]:
 class _Call:
     """What one forward is, beside its tensors: enough to do it once more."""
 
-    def __init__(self, engine: _Engine, config: dict[str, Any], lengths: Optional[Tensor]):
+    def __init__(self, engine: _Engine, config: dict[str, Any], lengths: Tensor):
         self.engine = engine
         self.config = config
         self.lengths = lengths
@@ -241,7 +253,7 @@ class _Recurrence(torch.autograd.Function):
 
 def _run(call: _Call, x: Tensor, states: _Tensors, weights: tuple[Tensor, ...], graph: bool) -> tuple[Tensor, ...]:
     if graph:
-        results: tuple[Tensor, ...] = _Recurrence.apply(call, x, *states, *weights)
+        results: tuple[Tensor, ...] = _Recurrence.apply(call, x, *states, *weights)  # type: ignore[no-untyped-call]
         return results
     with call.engine.lock:
         return call.forward(x, states, weights)[1]
@@ -305,13 +317,15 @@ class _Recurrent(nn.RNNBase):
         drops = self.training and self.dropout > 0 and self.num_layers > 1
         config = {
             "mode": "module" if graph or drops else "infer",
-            "steps": x.shape[0],
+            "steps": _capacity(x.shape[0]),
             "rows": x.shape[1],
-            "lengths": lengths is not None,
+            "lengths": True,
             "input_gradient": graph and x.requires_grad,
             "no_dropout": not drops,
             "threads": 1 if torch.get_num_threads() == 1 else 0,
         }
+        if lengths is None:
+            lengths = torch.full((x.shape[1],), x.shape[0], dtype=torch.int32)
         return _run(_Call(_engine_of(self), config, lengths), x, states, weights, graph)
 
     def _padded(self, x: Tensor, states: _Tensors) -> tuple[Tensor, ...]:
@@ -354,7 +368,7 @@ class _Recurrent(nn.RNNBase):
 class LSTM(_Recurrent, nn.LSTM):
     """torch.nn.LSTM on Unroll's kernels."""
 
-    def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:  # type: ignore[override]
+    def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
         y, hn, cn = self._any(input, (None, None) if hx is None else tuple(hx))
         return y, (hn, cn)
 
@@ -362,12 +376,12 @@ class LSTM(_Recurrent, nn.LSTM):
 class GRU(_Recurrent, nn.GRU):
     """torch.nn.GRU on Unroll's kernels."""
 
-    def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:  # type: ignore[override]
+    def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
         return self._any(input, (hx, None))
 
 
 class RNN(_Recurrent, nn.RNN):
     """torch.nn.RNN, tanh or relu, on Unroll's kernels."""
 
-    def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:  # type: ignore[override]
+    def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
         return self._any(input, (hx, None))
