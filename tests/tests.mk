@@ -97,6 +97,7 @@ lines:
 	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
+	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
@@ -104,6 +105,10 @@ memory-lines:
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS))
+
+# What the binding's tests do a few times, thousands of times: no memory may be lost.
+test-python-long: $B/libunroll.a
+	@tests/python/test_python.sh $B long
 
 mutate:
 	tests/cells/mutate.sh
@@ -126,4 +131,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: test test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: test test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference

@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 import threading
 import weakref
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
@@ -97,6 +97,13 @@ def _capacity(steps: int) -> int:
     share sessions. A session computes the steps that there are."""
     unit = 1 << max(0, (steps - 1).bit_length() - 4)
     return -(-steps // unit) * unit
+
+
+def _threads(products: int) -> int:
+    """PyTorch's number of threads where a step has work for them: the library's own measurements, which 0 asks for,
+    would meet PyTorch's idle threads, which spin. Smaller steps are left to the library."""
+    threads = torch.get_num_threads()
+    return threads if threads == 1 or products > 1_000_000 else 0
 
 
 _engines: weakref.WeakKeyDictionary[nn.Module, _Engine] = weakref.WeakKeyDictionary()
@@ -186,7 +193,7 @@ class _Call:
         """From the gradients of y, hn, cn those of x, h0, c0 and the weights, where wanted."""
         dy, dhn, dcn = gradients
         dy = x.new_zeros(x.shape[0], x.shape[1], self._width()) if dy is None else dy
-        session.write("d." + self.output, dy.contiguous())
+        session.write("d." + self.output, dy.detach().contiguous())
         self._write_gradients(session, "d.hn", dhn, x)
         if self.has_cell:
             self._write_gradients(session, "d.sn", dcn, x)
@@ -276,9 +283,6 @@ def _refuse(module: nn.RNNBase, what: str, tensor: Tensor) -> None:
         )
 
 
-_State = Union[Tensor, tuple[Tensor, Tensor]]
-
-
 class _Recurrent(nn.RNNBase):
     """What the three modules share: the way from PyTorch's inputs to a call and back."""
 
@@ -322,7 +326,7 @@ class _Recurrent(nn.RNNBase):
             "lengths": True,
             "input_gradient": graph and x.requires_grad,
             "no_dropout": not drops,
-            "threads": 1 if torch.get_num_threads() == 1 else 0,
+            "threads": _threads(sum(w.numel() for w in weights) * x.shape[1]),
         }
         if lengths is None:
             lengths = torch.full((x.shape[1],), x.shape[0], dtype=torch.int32)
@@ -369,6 +373,8 @@ class LSTM(_Recurrent, nn.LSTM):
     """torch.nn.LSTM on Unroll's kernels."""
 
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
+        if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+            raise ValueError("hx of an LSTM is the pair (h_0, c_0)")
         y, hn, cn = self._any(input, (None, None) if hx is None else tuple(hx))
         return y, (hn, cn)
 
