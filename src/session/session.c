@@ -202,7 +202,7 @@ static unroll_status open_session(struct unroll_session *s)
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: as many as are faster)", s->config.threads);
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     TRY(make_config(&s->config, &plan_config));
     plan_config.packed = s->device->packed;
     if (s->config.lanes == 0)
