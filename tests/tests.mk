@@ -72,7 +72,7 @@ MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv librsvg2-bin pkg-config cmake g++ groff-base
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
