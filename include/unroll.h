@@ -323,7 +323,7 @@ UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rat
  * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
  * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
  * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's. */
+ * count must be the buffer's, or that of the first steps of an array over time. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
@@ -340,8 +340,8 @@ UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
 
 /* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
- * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
- * and its backward they should not change. */
+ * one stays. Only if one has other bits than before are copies packed anew. They reach all sessions of the model,
+ * and its own memory when they are pulled. Between a forward and its backward they should not change. */
 UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
 /* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
  * of any module of the model overwrites it. */
