@@ -1,46 +1,7 @@
-/* Records of what no cell's file holds: the slopes of activations, and the steps of optimizers. */
+/* Records of the steps of optimizers, and their rates as the device gets them. */
 #include "device/xla/translate.h"
 #include "cells/v/v_record.h"
-#include "cells/v/v_activation.h"
 #include <string.h>
-
-void record_activation(const struct activation *a, struct record *record)
-{
-    record_begin(record, activation_name(a->kind));
-    V x = record_input("x"), alpha = record_constant(a->alpha), beta = record_constant(a->beta), y = NULL;
-    switch (a->kind) {
-#define VALUE_OF(ID, name) case ACTIVATION_##ID: y = v_##name##_of(x, alpha, beta); break;
-    VALUE_OF(RELU, relu)              VALUE_OF(TANH, tanh)          VALUE_OF(SIGMOID, sigmoid)
-    VALUE_OF(AFFINE, affine)          VALUE_OF(LEAKY_RELU, leaky_relu)
-    VALUE_OF(THRESHOLDED_RELU, thresholded_relu)                    VALUE_OF(SCALED_TANH, scaled_tanh)
-    VALUE_OF(HARD_SIGMOID, hard_sigmoid)                            VALUE_OF(ELU, elu)
-    VALUE_OF(SOFTSIGN, softsign)      VALUE_OF(SOFTPLUS, softplus)
-#undef VALUE_OF
-    case ACTIVATION_LINEAR: y = x; break;
-    case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;
-    }
-    record_result("y", y);
-}
-
-void record_slope(const struct activation *a, struct record *record)
-{
-    record_begin(record, activation_name(a->kind));
-    V y = record_input("y"), alpha = record_constant(a->alpha), beta = record_constant(a->beta), slope = NULL;
-    switch (a->kind) {
-#define SLOPE_OF(ID, name) case ACTIVATION_##ID: slope = v_##name##_slope_of(y, alpha, beta); break;
-    SLOPE_OF(RELU, relu)              SLOPE_OF(TANH, tanh)          SLOPE_OF(SIGMOID, sigmoid)
-    SLOPE_OF(AFFINE, affine)          SLOPE_OF(LEAKY_RELU, leaky_relu)
-    SLOPE_OF(THRESHOLDED_RELU, thresholded_relu)                    SLOPE_OF(SCALED_TANH, scaled_tanh)
-    SLOPE_OF(HARD_SIGMOID, hard_sigmoid)                            SLOPE_OF(ELU, elu)
-    SLOPE_OF(SOFTSIGN, softsign)      SLOPE_OF(SOFTPLUS, softplus)
-#undef SLOPE_OF
-    case ACTIVATION_LINEAR: slope = v_const(1); break;
-    case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;          /* refused by the record */
-    }
-    record_result("slope", slope);
-}
-
-/* ---- optimizers ------------------------------------------------------------------------ */
 
 #define v_element double
 #define OPTIMIZER_USER "device/xla/record_optimizer.h"

@@ -77,8 +77,6 @@ struct value evaluated(const struct evaluation *, const char *result);
 
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
-void record_activation(const struct activation *, struct record *);
-void record_slope(const struct activation *, struct record *);      /* from "y", the value */
 void record_optimizer(int optimizer, struct record *);              /* of w, g, s0, s1 and the rates by name */
 extern const char *const rate_names[DEVICE_RATES];                  /* NULL ends */
 

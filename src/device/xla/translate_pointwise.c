@@ -122,14 +122,13 @@ static struct value softmax(struct translation *t, struct value x)
     return hlo_binary(&t->h, "divide", x, sum);
 }
 
-static unroll_status apply(struct translation *t, const struct record *record, const char *input, struct value x,
-                           struct value *y)
+/* A record of "x" with the result "y". */
+static unroll_status apply(struct translation *t, const struct record *record, struct value x, struct value *y)
 {
-    struct named named = { .value = x };
+    struct named named = { "x", x };
     struct evaluation e;
-    snprintf(named.name, sizeof named.name, "%s", input);
     TRY(evaluate(t, record, &named, 1, x.shape, &e));
-    *y = evaluated(&e, record->result[0].name);
+    *y = evaluated(&e, "y");
     return UNROLL_OK;
 }
 
@@ -141,7 +140,7 @@ static unroll_status activation(struct translation *t, const struct activation *
         return UNROLL_OK;
     }
     record_activation(a, &record);
-    return apply(t, &record, "x", x, y);
+    return apply(t, &record, x, y);
 }
 
 unroll_status translate_activate(struct translation *t, const struct op *op)
@@ -165,7 +164,7 @@ unroll_status translate_activate_back(struct translation *t, const struct op *op
         slope = y;
     } else {
         record_slope(&op->activation, &record);
-        TRY(apply(t, &record, "y", y, &slope));
+        TRY(apply(t, &record, y, &slope));
     }
     dy = hlo_binary(&t->h, "multiply", dy, slope);
     view_put(t, &op->view[ACTIVATE_BACK_X], y);
