@@ -99,6 +99,7 @@ lines:
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
+	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(MEMORY))
