@@ -276,8 +276,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     };
     for (int l = 0; l < m->layers; l++)
         TRY(describe_layer(&p, &m->layer[l], &layer[l]));
-    const uint64_t mode = cpu_float_mode();
-    cpu_flush_denormals();                              /* as where a session packs */
+    const uint64_t mode = cpu_flush_denormals();        /* as where a session packs */
     pack_model(&p, head, layer);
     cpu_restore_float_mode(mode);
     return UNROLL_OK;
