@@ -437,6 +437,9 @@ UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, con
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
 
+/* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
+UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
+
 /* The states of a row become zero; row -1: of all rows. */
 UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);
 
