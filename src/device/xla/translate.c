@@ -107,7 +107,7 @@ static int place_in(const struct program_buffers *list, int buffer)
 /* ---- views ----------------------------------------------------------------------------- */
 
 /* The axes of "run" are pairs of words on the device; nobody takes less than all of it. */
-struct shape view_shape(const struct view *v, const struct plan *p)
+struct shape shape_of_view(const struct view *v, const struct plan *p)
 {
     const struct buffer *b = &p->buffer[v->buffer];
     struct shape shape = buffer_type(b).shape;
@@ -140,7 +140,7 @@ struct value view_get(struct translation *t, const struct view *v)
     int64_t first[HLO_AXES];
     first_of(t, v, first);
     struct value whole = *content(t, v->buffer);
-    return hlo_slice(&t->h, whole, first, view_shape(v, t->plan));
+    return hlo_slice(&t->h, whole, first, shape_of_view(v, t->plan));
 }
 
 void view_put(struct translation *t, const struct view *v, struct value x)
@@ -148,7 +148,7 @@ void view_put(struct translation *t, const struct view *v, struct value x)
     int64_t first[HLO_AXES];
     if (is_ignored(t->plan, v->buffer))
         return;
-    x = hlo_reshape(&t->h, x, view_shape(v, t->plan));
+    x = hlo_reshape(&t->h, x, shape_of_view(v, t->plan));
     if (v->access == ADD) {
         struct value old = view_get(t, v);
         x = hlo_binary(&t->h, "add", old, x);
@@ -281,7 +281,7 @@ static void mark_used(const struct node *node, bool *used)
         mark_used(node->operand[i], used);
 }
 
-unroll_status evaluate(struct translation *t, const struct record *record, const struct named *named, int count,
+unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named, int count,
                        struct shape shape, struct evaluation *e)
 {
     bool used[RECORD_NODES] = { false };

@@ -54,7 +54,7 @@ static inline uint32_t first_step(const struct plan *p, const struct view *v)
  * old or is added. The value is reshaped to the view. */
 struct value view_get(struct translation *, const struct view *);
 void view_put(struct translation *, const struct view *, struct value);
-struct shape view_shape(const struct view *, const struct plan *);
+struct shape shape_of_view(const struct view *, const struct plan *);
 
 /* [T, B] true where a row of the view lasts; id -1: there are no lengths. */
 struct value rows_lasting(struct translation *, const struct view *of, const struct view *lengths);
@@ -71,7 +71,7 @@ struct value entering(struct translation *, const struct op *, struct value x, s
 /* A record over values of one shape. Inputs are given by name. */
 struct named { char name[40]; struct value value; };
 struct evaluation { const struct record *record; struct value node[RECORD_NODES]; };
-unroll_status evaluate(struct translation *, const struct record *, const struct named *, int count, struct shape,
+unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count, struct shape,
                        struct evaluation *);
 struct value evaluated(const struct evaluation *, const char *result);
 

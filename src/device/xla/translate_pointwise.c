@@ -127,7 +127,7 @@ static unroll_status apply(struct translation *t, const struct record *record, s
 {
     struct named named = { "x", x };
     struct evaluation e;
-    TRY(evaluate(t, record, &named, 1, x.shape, &e));
+    TRY(evaluate_record(t, record, &named, 1, x.shape, &e));
     *y = evaluated(&e, "y");
     return UNROLL_OK;
 }
@@ -264,7 +264,7 @@ unroll_status translate_fill(struct translation *t, const struct op *op)
 {
     const struct view *to = &op->view[FILL_TO];
     struct value type = buffer_type(&t->plan->buffer[to->buffer]);
-    struct value zero = hlo_constant(&t->h, type.type, view_shape(to, t->plan), 0);
+    struct value zero = hlo_constant(&t->h, type.type, shape_of_view(to, t->plan), 0);
     view_put(t, to, zero);
     return UNROLL_OK;
 }
@@ -347,7 +347,7 @@ unroll_status translate_update(struct translation *t, const struct op *op)
     struct record record;
     struct evaluation e;
     struct value counts, scale = gradient_scale(t, op, &counts), g = view_get(t, &op->view[UPDATE_GRAD]);
-    struct shape shape = view_shape(&op->view[UPDATE_W], t->plan);
+    struct shape shape = shape_of_view(&op->view[UPDATE_W], t->plan);
     int inputs = 0;
     record_optimizer(op->choice, &record);
     g = hlo_reshape(&t->h, g, shape);
@@ -360,10 +360,10 @@ unroll_status translate_update(struct translation *t, const struct op *op)
         struct value rate = device_rate(t, op, rate_names[i]);
         input[inputs++] = named(rate_names[i], hlo_spread(&t->h, rate, shape, NULL));
     }
-    TRY(evaluate(t, &record, input, inputs, shape, &e));
+    TRY(evaluate_record(t, &record, input, inputs, shape, &e));
     for (int i = 0; i < 3; i++)
         if (has(op, moved[i].slot))
             put_chosen(t, &op->view[moved[i].slot], counts, evaluated(&e, moved[i].name));
-    view_put(t, &op->view[UPDATE_GRAD], zeros(t, view_shape(&op->view[UPDATE_GRAD], t->plan)));
+    view_put(t, &op->view[UPDATE_GRAD], zeros(t, shape_of_view(&op->view[UPDATE_GRAD], t->plan)));
     return UNROLL_OK;
 }

@@ -65,7 +65,7 @@ static struct value sum_of_shard(struct translation *t, struct value dy, struct 
 /* All shards that a sum [S, ..] has, side by side. */
 static struct value sum_shards(struct translation *t, const struct view *sum, struct value dy, struct value x)
 {
-    struct shape one = view_shape(sum, t->plan);
+    struct shape one = shape_of_view(sum, t->plan);
     struct value all = { .id = -1 };
     uint32_t first = t->plan->buffer[sum->buffer].origin[0] + sum->first[0];
     one.dim[0] = 1;

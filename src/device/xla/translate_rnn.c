@@ -315,7 +315,7 @@ static unroll_status forward_phase(struct recurrence *r, int phase, const struct
             give(&given, "state", r->cell->state[k], state[k]);
     if (phase == 0)
         give_vectors(r, &given);
-    return evaluate(r->t, &r->record.forward[phase], given.named, given.count, SHAPE(r->rows, r->units), e);
+    return evaluate_record(r->t, &r->record.forward[phase], given.named, given.count, SHAPE(r->rows, r->units), e);
 }
 
 /* By what of the phases it is: a saved value belongs to one of them. */
@@ -473,7 +473,7 @@ static unroll_status backward_phase(struct recurrence *r, int phase, const struc
     }
     if (!is_last)
         give(&given, "d_link", r->cell->link[0], operand_gradient(r, FROM_LINK, d->in));
-    TRY(evaluate(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units), &e));
+    TRY(evaluate_record(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units), &e));
     for (int i = 0; i < r->cell->inputs; i++)
         if (r->cell->input[i].phase == phase)
             d->in[i] = result_of(&e, "d_in", r->cell->input[i].name);
