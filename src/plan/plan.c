@@ -244,7 +244,7 @@ uint64_t view_elements(const struct plan *p, const struct view *v)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* FNV-1a over the name and the numbers; the top bit is left to the backward of a message. */
+/* FNV-1a over the name and the numbers; the bits above are left to the backward of a message. */
 uint32_t plan_tag(const char *name, int chunk, int extra)
 {
     uint32_t hash = 2166136261u;
@@ -252,7 +252,7 @@ uint32_t plan_tag(const char *name, int chunk, int extra)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
     hash = (hash ^ (uint32_t)chunk) * 16777619u;
     hash = (hash ^ (uint32_t)extra) * 16777619u;
-    return hash & 0x7fffffffu;
+    return (hash ^ hash >> 26) & TAG_NAMES;
 }
 
 /* What the operation writes names it; a send only reads. */

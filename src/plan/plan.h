@@ -356,7 +356,8 @@ static inline bool access_writes(enum access a) { return a == WRITE || a == ADD 
 /* n shares of size in multiples of grain: share number at is [first, first + count). */
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
 
-/* The same on every rank: what a message is about. */
+/* The same on every rank: what a message is about. A name and a chunk, and that it is the backward's. */
+enum { TAG_NAMES = (1 << 26) - 1, TAG_BACKWARD = 1 << 26 };
 uint32_t plan_tag(const char *name, int chunk, int extra);
 const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn g.l0 chunk 2" */
 
