@@ -1,6 +1,6 @@
 /* unroll.h: recurrent networks, trained and run at the speed of the hardware.
  *
- * Read it top-down: what can go wrong, models, sessions (a model ready to run on a device),
+ * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
  * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints.
@@ -160,6 +160,77 @@ UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
+/* ---- models of other tools ------------------------------------------------------------- */
+
+/* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
+ * about it. */
+UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about);
+
+/* Begin with unroll_import_default(), which leaves all to the file. */
+typedef struct unroll_import_config {
+    size_t      size;               /* sizeof(unroll_import_config) */
+    const char *format;             /* NULL: found from the file's name and content */
+    const char *prefix;             /* torch: only the tensors whose names begin with it */
+    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
+                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
+    const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
+    void       *arg;
+} unroll_import_config;
+
+UNROLL_API unroll_import_config unroll_import_default(void);
+
+/* Strict: what a file has and a model can't hold, what is unknown, unused or missing is an error that names it. */
+UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_config *config, unroll_model **model);
+
+/* Begin with unroll_export_default() and choose a format. */
+typedef struct unroll_export_config {
+    size_t      size;               /* sizeof(unroll_export_config) */
+    const char *format;
+    const char *prefix;             /* torch: put before the names of all tensors; NULL: none */
+    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16"; NULL: fp32 */
+    int         opset;              /* ONNX; 0: the format's default */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
+    void       *arg;
+} unroll_export_config;
+
+UNROLL_API unroll_export_config unroll_export_default(void);
+
+/* What the format can't say of the model is refused. Files appear whole or not at all. */
+UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
+                                       const unroll_export_config *config);
+
+/* ---- ranks: one model on many processes ------------------------------------------------- */
+
+/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
+ * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
+ * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
+ * to do. One thread of a rank makes these calls. */
+typedef struct unroll_comm unroll_comm;
+
+/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
+ * ranks. Seconds that a wait may last. Once a process. */
+UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
+UNROLL_API void unroll_comm_close(unroll_comm *comm);
+UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
+UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
+/* How many ranks whatever started this process says that it started; 1 if nothing says so. */
+UNROLL_API int unroll_comm_launched(void);
+/* The first failure of a rank becomes everybody's. */
+UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
+/* Sums of all ranks, in place. */
+UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Ends all ranks with this exit code. */
+UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
+
+/* How a model is cut over the ranks: their product is the number of ranks. All 0 or 1: not at all. */
+typedef struct unroll_mesh {
+    int batch;                      /* each has some rows of every batch */
+    int layer;                      /* each has some layers; chunks let them work at the same time */
+    int hidden;                     /* each has some units of every layer */
+} unroll_mesh;
+
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
 typedef enum unroll_mode {
@@ -181,6 +252,7 @@ typedef struct unroll_session_config {
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
     int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
     int         threads;            /* 0: in each part as many as are faster, at most one for each processor
@@ -196,6 +268,11 @@ typedef struct unroll_session_config {
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
+                                       unroll_write are the whole ones on every rank. */
+    unroll_mesh mesh;
+    int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
+                                       have them is refused */
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
@@ -254,12 +331,24 @@ UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, 
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
+enum { UNROLL_AXES = 4 };
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
+ * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
 /* Weights live on the device while sessions exist: brings them back into the model's own memory. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
+
+/* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
+ * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
+ * and its backward they should not change. */
+UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
+/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
+ * of any module of the model overwrites it. */
+UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
 
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
@@ -374,6 +463,10 @@ typedef struct unroll_train_config {
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
     const char *isa;
+    unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
+    unroll_mesh mesh;
+    int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
+                                       to V; 0: in the order that is fastest */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);

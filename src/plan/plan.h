@@ -223,7 +223,8 @@ struct op {
     int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
     int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
-    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
+    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
+                                   first axis is shards, summed in their tree */
     int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
     int          use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int          stream;        /* dropout: which mask */
@@ -263,6 +264,7 @@ struct plan_config {
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
+    bool           no_dropout;      /* a module that evaluates: gradients, no masks */
     int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
     int            optimizer;       /* index in the optimizer table */
 };
@@ -277,6 +279,7 @@ struct plan {
     uint64_t segment_bytes[SEG_N];
     int stage_of[DEPTHS];   /* of a layer cut, by depth */
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
+    uint32_t first_row, rows;   /* of the batch: this rank's */
 };
 
 /* A kind as data: what the passes and the printers know of it. */
