@@ -323,6 +323,9 @@ unroll_status pass_check(const struct plan *);
 /* All coordinates of one mesh: every message has its partner and no order of them can hang.
  * The error names both ends. */
 unroll_status check_mesh(struct plan *const *plans, int ranks);
+/* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
+ * take no time. */
+unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 /* ---- building blocks of passes --------------------------------------------------------- */
 

@@ -168,7 +168,8 @@ static unroll_status set_up(unroll_trainer *trainer)
 {
     struct part validation;
 
-    TRY(comm_agree(trainer->config.comm, prepare(trainer, &validation), trainer->text_hash ^ trainer->config.seed,
+    unroll_status status = prepare(trainer, &validation);
+    TRY(comm_agree(trainer->config.comm, status, trainer->text_hash ^ trainer->config.seed,
                    "the text or the seed is"));
     return open_sessions(trainer, &validation);
 }
