@@ -86,7 +86,8 @@ enum { UNROLL_SOURCES_MAX = 8 };
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
-    const char *name;               /* of its parameters, to 31 bytes: NAME.weight_ih_l0, NAME.weight */
+    const char *name;               /* of its parameters, to 63 bytes: NAME.weight_ih_l0, NAME.weight */
+    int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
     int         width;              /* units of a direction; outputs of a dense layer */
     int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
     int         source[UNROLL_SOURCES_MAX];     /* earlier layers, put side by side; -1: the network's input */
@@ -106,6 +107,7 @@ typedef struct unroll_layer {
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
     int         layers;
@@ -255,8 +257,8 @@ typedef struct unroll_session_config {
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* 0: in each part as many as are faster, at most one for each processor
-                                       that we may use; otherwise exactly so many */
+    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
+                                       run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
@@ -359,6 +361,39 @@ UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
 UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
 UNROLL_API const char *unroll_session_isa(const unroll_session *session);
 UNROLL_API int unroll_session_threads(const unroll_session *session);
+
+/* ---- whole sequences in files ----------------------------------------------------------- */
+
+/* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
+ * [T, B] (one sequence: without B); it may have "lengths" [B] and the states before the first step: "h0" and, of the
+ * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
+ * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
+typedef struct unroll_arrays_config {
+    size_t      size;               /* sizeof(unroll_arrays_config) */
+    int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
+    int         threads;            /* these three as of a session */
+    const char *isa, *weights;
+    void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
+    void       *arg;
+} unroll_arrays_config;
+
+UNROLL_API unroll_arrays_config unroll_arrays_default(void);
+
+/* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
+ * "cn" in the shape of h0 and c0. */
+UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
+                                    const unroll_arrays_config *config);
+
+typedef struct unroll_difference {
+    double absolute;                /* the largest between a number of the reference and ours */
+    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
+    char   array[80];               /* whose relative difference that is */
+} unroll_difference;
+
+/* Compares what a model computes with what its .npz says that another tool computed: "y" as above, or [B, output]:
+ * the last step of each row, "hn", "cn", as many of them as there are. Steps after the end of a row don't count. */
+UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
+                                       unroll_difference *difference);
 
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 

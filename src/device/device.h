@@ -8,8 +8,8 @@
 
 struct device_options {
     const char  *isa;                   /* NULL: the best there is */
-    int          threads;               /* 0: as many as are faster, at most one for each processor */
-    struct unroll_comm *comm;                  /* NULL: alone */
+    int          threads;               /* at most so many; 0: one for each processor that may be used */
+    struct unroll_comm *comm;           /* NULL: alone */
 };
 
 /* A store holds PARAM, COPY, OPT and GRAD of one model and mesh coordinate, for all its instances. An instance

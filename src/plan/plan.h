@@ -189,7 +189,7 @@ static inline size_t cell_bytes(enum dtype dtype)
 }
 
 struct buffer {
-    char         name[56];
+    char         name[112];
     enum dtype   dtype;
     enum segment segment;
     enum layout  layout;

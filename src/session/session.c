@@ -214,7 +214,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: as many as are faster)", s->config.threads);
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     TRY(make_config(&s->config, plan_config));
     plan_config->packed = s->device->packed;
     int threads = threads_for(s);

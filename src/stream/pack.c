@@ -250,8 +250,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     if (!head.cell || !head.cell->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name,
                     m->layer[0].cell->name);
-    const uint64_t mode = cpu_float_mode();
-    cpu_flush_denormals();                              /* as where a session packs */
+    const uint64_t mode = cpu_flush_denormals();        /* as where a session packs */
     pack_model(&p, &head);
     cpu_restore_float_mode(mode);
     *packed = head;

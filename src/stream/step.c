@@ -168,11 +168,10 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
         return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps",
                     w->symbols ? "tokens" : "inputs");
     const size_t inputs = s->rows * w->input, outputs = s->rows * w->output;
-    const uint64_t mode = cpu_float_mode();
     unroll_status status = UNROLL_OK;
     if (s->place != s)
         stream_prepare(s);
-    cpu_flush_denormals();
+    const uint64_t mode = cpu_flush_denormals();
     for (int t = 0; t < steps && status == UNROLL_OK; t++) {
         status = step(s, w, &f);
         f.inputs += f.inputs ? inputs : 0;
