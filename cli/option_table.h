@@ -137,7 +137,8 @@ OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANG
        .doc = "largest difference that --verify allows, as a part of the largest number of an array")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
-       .doc = "torch: only the tensors whose names begin with it; export: put before all names")
+       .doc = "torch: only the tensors whose names begin with it; export: put before all names; c99: the name of the "
+              "files, the struct and the functions")
 OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "torch: the modules from the input on, with the activations of linear ones, such as "
               "embed,lstm,fc1:relu,fc2, where their shapes leave a choice")
@@ -150,6 +151,9 @@ OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after bef
 OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
        .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "numbers that weights are written in, where the format leaves a choice")
+OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+       .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
+              "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
@@ -253,7 +257,7 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH) | IN(IMPORT),
+                 | IN(PLOT) | IN(BENCH) | IN(IMPORT) | IN(EXPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")
