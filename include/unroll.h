@@ -173,8 +173,9 @@ typedef struct unroll_import_config {
     size_t      size;               /* sizeof(unroll_import_config) */
     const char *format;             /* NULL: found from the file's name and content */
     const char *prefix;             /* torch: only the tensors whose names begin with it */
-    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
-                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *order;              /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
+                                       the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
+                                       NULL: the file's, or the one order that their shapes allow */
     const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
     const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
@@ -470,6 +471,9 @@ UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const 
 UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, const float *inputs, float *outputs);
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
+
+/* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
+UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
 
 /* The states of a row become zero; row -1: of all rows. */
 UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);

@@ -44,7 +44,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     *b = find(s, name);
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (!is_count(*b, count))
+    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count))     /* of many: all or nothing */
         return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
     return UNROLL_OK;
 }
