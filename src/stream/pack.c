@@ -245,7 +245,8 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
         .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
         .output = spec->output ? (uint32_t)spec->output : m->layer[0].width,
         .gates_x = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_X),
-        .gates_h = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_H | FROM_LINK), .clip = spec->clip,
+        .gates_h = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_H | FROM_LINK), 
+        .options = m->layer[0].options,
     };
     if (!head.cell || !head.cell->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name,

@@ -134,7 +134,7 @@ static struct fused_step prepare_layer(const struct unroll_stream *s, const stru
                                : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL;
     const struct fields none = { 0 };
     return (struct fused_step){
-        .rows = s->rows, .unit_end = units, .reverse = s->now, .options.clip = w->clip,
+        .rows = s->rows, .unit_end = units, .reverse = s->now, .options = w->options,
         .x = operand(s, w, OPERAND_X, summed ? NULL : x, l ? s->row : layer->input, layer->input),
         .h = operand(s, w, OPERAND_H, stream_state(s, l, 0, 0), s->row, w->width),
         .link = operand(s, w, OPERAND_LINK, link, s->row, w->width),

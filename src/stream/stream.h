@@ -30,7 +30,7 @@ struct unroll_stream_weights {
     uint32_t input, symbols;                /* of a frame; one of them is 0 */
     uint32_t output;                        /* of a row */
     uint32_t gates_x, gates_h;              /* gate inputs that see x; that see h or a link */
-    float    clip;
+    struct cell_options options;
     size_t   embedding, head, head_bias;    /* [symbols, E]; panels of [output, K]; [output] */
     size_t   bytes;
     struct layer_weights layer[];
