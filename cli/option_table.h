@@ -4,12 +4,14 @@
 
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT),
+       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
+OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
+       .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .positional = 1, .scope = LINE, .commands = IN(HELP),
        .doc = "the command to explain")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback = "bash", .positional = 1,
@@ -118,6 +120,27 @@ OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fall
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
               "character, the nats it cost, the likeliest next one and its probability")
 
+/* ---- models of other tools ---- */
+OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT), .doc = "the format to write")
+OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(EXPORT), .doc = "where the model is written; -o does too")
+OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(EXPORT),
+       .doc = "torch: only the tensors whose names begin with it; export: put before all names")
+OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "torch: the modules from the input on, with the activations of linear ones, such as "
+              "embed,lstm,fc1:relu,fc2, where their shapes leave a choice")
+OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tanh relu", .derived = "tanh",
+       .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "torch: of an RNN, whose file does not say it")
+OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format",
+       .scope = CALL, .commands = IN(IMPORT),
+       .doc = "of a GRU whose file leaves it in doubt: the reset gate acts after the product with h, or before it")
+OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
+       .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+       .doc = "numbers that weights are written in, where the format leaves a choice")
+
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
@@ -208,7 +231,7 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH),
+                 | IN(PLOT) | IN(BENCH) | IN(IMPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")

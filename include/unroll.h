@@ -1,6 +1,6 @@
 /* unroll.h: recurrent networks, trained and run at the speed of the hardware.
  *
- * Read it top-down: what can go wrong, models, sessions (a model ready to run on a device),
+ * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
  * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints.
@@ -159,6 +159,47 @@ UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
 UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
+
+/* ---- models of other tools ------------------------------------------------------------- */
+
+/* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
+ * about it. */
+UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about);
+
+/* Begin with unroll_import_default(), which leaves all to the file. */
+typedef struct unroll_import_config {
+    size_t      size;               /* sizeof(unroll_import_config) */
+    const char *format;             /* NULL: found from the file's name and content */
+    const char *prefix;             /* torch: only the tensors whose names begin with it */
+    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
+                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
+    const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
+    void       *arg;
+} unroll_import_config;
+
+UNROLL_API unroll_import_config unroll_import_default(void);
+
+/* Strict: what a file has and a model can't hold, what is unknown, unused or missing is an error that names it. */
+UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_config *config, unroll_model **model);
+
+/* Begin with unroll_export_default() and choose a format. */
+typedef struct unroll_export_config {
+    size_t      size;               /* sizeof(unroll_export_config) */
+    const char *format;
+    const char *prefix;             /* torch: put before the names of all tensors; NULL: none */
+    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16"; NULL: fp32 */
+    int         opset;              /* ONNX; 0: the format's default */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
+    void       *arg;
+} unroll_export_config;
+
+UNROLL_API unroll_export_config unroll_export_default(void);
+
+/* What the format can't say of the model is refused. Files appear whole or not at all. */
+UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
+                                       const unroll_export_config *config);
 
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 

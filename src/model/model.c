@@ -1,5 +1,5 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
- * Files of models are in model_file.c. */
+ * Files of models are in file/model_file.c. */
 #include "model/model.h"
 #include "base/memory.h"
 #include "base/philox.h"
