@@ -13,6 +13,7 @@ struct importing {
     const char   *format, *file;        /* format NULL: it is found */
     json_t       *found;                /* lines, for --json; or NULL */
     unroll_model *model;
+    unroll_difference difference;
 };
 
 /* "FILE" or "FORMAT FILE". */
@@ -65,6 +66,36 @@ static unroll_status read_model(struct importing *i)
     return status == UNROLL_OK ? status : complain_library(status);
 }
 
+/* What differs is not saved. */
+static unroll_status verify(struct importing *i)
+{
+    const char *reference = text_of(i->settings, OPTION_VERIFY);
+    unroll_arrays_config config = unroll_arrays_default();
+    double tolerance = number_of(i->settings, OPTION_TOLERANCE);
+
+    if (!reference)
+        return UNROLL_OK;
+    config.batch_first = is_on(i->settings, OPTION_BATCH_FIRST);
+    config.report = take_line;
+    config.arg = i;
+    unroll_status status = unroll_verify(i->model, reference, &config, &i->difference);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (i->difference.relative <= tolerance)
+        return UNROLL_OK;
+    return complain(UNROLL_FAILURE, "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not "
+                    "compute what the reference says, or the arrays are batch-first", i->difference.array, reference,
+                    i->difference.relative, tolerance);
+}
+
+static json_t *differences(const struct importing *i)
+{
+    if (!is_given(i->settings, OPTION_VERIFY))
+        return json_null();
+    return json_pack("{sf sf ss}", "absolute", i->difference.absolute, "relative", i->difference.relative, "array",
+                     i->difference.array);
+}
+
 static unroll_status save(struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
@@ -73,8 +104,8 @@ static unroll_status save(struct importing *i)
     if (status != UNROLL_OK)
         return complain_library(status);
     if (i->found)
-        return print_json(json_pack("{sO ss* sI}", "found", i->found, "saved", target, "parameters",
-                                    (json_int_t)network_parameters(i->model)));
+        return print_json(json_pack("{sO ss? so sI}", "found", i->found, "saved", target, "difference",
+                                    differences(i), "parameters", (json_int_t)network_parameters(i->model)));
     if (target)
         printf("saved %s\n", target);
     else
@@ -95,6 +126,8 @@ unroll_status cmd_import(struct settings *settings)
         i.found = json_array();
     if (status == UNROLL_OK)
         status = read_model(&i);
+    if (status == UNROLL_OK)
+        status = verify(&i);
     if (status == UNROLL_OK)
         status = save(&i);
     json_decref(i.found);

@@ -4,10 +4,12 @@
 
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT),
+       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
+OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
+       .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
@@ -124,7 +126,15 @@ OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fall
 OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group = "Format", .scope = CALL,
        .commands = IN(EXPORT), .doc = "the format to write")
 OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
-       .commands = IN(IMPORT) | IN(EXPORT), .doc = "where the model is written; -o does too")
+       .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
+       .doc = "where the result is written; -o does too. Of run: y.npy, or a .npz of y, hn, cn")
+OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
+OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [rows, steps, ..] instead of [steps, rows, ..]")
+OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
+       .scope = CALL, .commands = IN(IMPORT),
+       .doc = "largest difference that --verify allows, as a part of the largest number of an array")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
        .doc = "torch: only the tensors whose names begin with it; export: put before all names")
@@ -147,8 +157,9 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH),
-       .doc = "0: in each part of a run as many as are faster, at most one for each processor that may be used")
+       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
+       .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
+              "stay on one")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
        .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
@@ -167,10 +178,10 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
               "0: keep all; auto: about the square root of --bptt")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
        .derived = "the best there is",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "instruction set of the kernels")
 OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH),
+       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
               "and change results a little")
 

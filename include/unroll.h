@@ -86,7 +86,8 @@ enum { UNROLL_SOURCES_MAX = 8 };
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
-    const char *name;               /* of its parameters, to 31 bytes: NAME.weight_ih_l0, NAME.weight */
+    const char *name;               /* of its parameters, to 63 bytes: NAME.weight_ih_l0, NAME.weight */
+    int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
     int         width;              /* units of a direction; outputs of a dense layer */
     int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
     int         source[UNROLL_SOURCES_MAX];     /* earlier layers, put side by side; -1: the network's input */
@@ -110,6 +111,7 @@ typedef struct unroll_layer {
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
     int         layers;
@@ -226,10 +228,11 @@ typedef struct unroll_session_config {
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
     int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* 0: in each part as many as are faster, at most one for each processor
-                                       that we may use; otherwise exactly so many */
+    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
+                                       run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
@@ -299,12 +302,24 @@ UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, 
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
+enum { UNROLL_AXES = 4 };
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
+ * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
 /* Weights live on the device while sessions exist: brings them back into the model's own memory. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
+
+/* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
+ * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
+ * and its backward they should not change. */
+UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
+/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
+ * of any module of the model overwrites it. */
+UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
 
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
@@ -315,6 +330,39 @@ UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
 UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
 UNROLL_API const char *unroll_session_isa(const unroll_session *session);
 UNROLL_API int unroll_session_threads(const unroll_session *session);
+
+/* ---- whole sequences in files ----------------------------------------------------------- */
+
+/* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
+ * [T, B] (one sequence: without B); it may have "lengths" [B] and the states before the first step: "h0" and, of the
+ * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
+ * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
+typedef struct unroll_arrays_config {
+    size_t      size;               /* sizeof(unroll_arrays_config) */
+    int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
+    int         threads;            /* these three as of a session */
+    const char *isa, *weights;
+    void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
+    void       *arg;
+} unroll_arrays_config;
+
+UNROLL_API unroll_arrays_config unroll_arrays_default(void);
+
+/* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
+ * "cn" in the shape of h0 and c0. */
+UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
+                                    const unroll_arrays_config *config);
+
+typedef struct unroll_difference {
+    double absolute;                /* the largest between a number of the reference and ours */
+    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
+    char   array[80];               /* whose relative difference that is */
+} unroll_difference;
+
+/* Compares what a model computes with what its .npz says that another tool computed: "y" as above, or [B, output]:
+ * the last step of each row, "hn", "cn", as many of them as there are. Steps after the end of a row don't count. */
+UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
+                                       unroll_difference *difference);
 
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 

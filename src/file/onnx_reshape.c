@@ -13,12 +13,13 @@ struct matching {
     const struct flow *flow;
     struct axis    made[ONNX_RANK];
     bool           merges_stack, splits_features;
+    bool           baked;               /* numbers may stand for sizes that are not known */
     int64_t        split;               /* into how many */
 };
 
-static bool fits(int64_t target, int64_t size)
+static bool fits(const struct matching *m, int64_t target, int64_t size)
 {
-    if (target == -1 || target == SYMBOL_UNKNOWN)
+    if (target == -1 || target == SYMBOL_UNKNOWN || (m->baked && is_symbol(size) && target > 1))
         return true;
     return target == size && size != SYMBOL_UNKNOWN;
 }
@@ -29,7 +30,7 @@ static bool match(struct matching *m, int from, int to);
 static bool match_one(struct matching *m, int from, int to)
 {
     const struct axis *a = &m->axis[from];
-    if (to < m->targets && fits(m->target[to], onnx_axis_size(a)) && match(m, from + 1, to + 1)) {
+    if (to < m->targets && fits(m, m->target[to], onnx_axis_size(a)) && match(m, from + 1, to + 1)) {
         m->made[to] = *a;
         return true;
     }
@@ -49,7 +50,7 @@ static bool match_merged(struct matching *m, int from, int to)
     struct axis both = { .id = a->id, .size = a->size, .second = b->id, .second_size = b->size };
     if (stacks)
         both = (struct axis){ .id = AXIS_FEATURE, .size = a->size * b->size };
-    if (!fits(m->target[to], onnx_axis_size(&both)) || !match(m, from + 2, to + 1))
+    if (!fits(m, m->target[to], onnx_axis_size(&both)) || !match(m, from + 2, to + 1))
         return false;
     m->made[to] = both;
     m->merges_stack |= stacks;
@@ -72,7 +73,7 @@ static bool match_split(struct matching *m, int from, int to)
     } else if (!a->second) {
         return false;
     }
-    if (!fits(parts, onnx_axis_size(&first)) || !fits(m->target[to + 1], onnx_axis_size(&rest)) || !match(m, from + 1, to + 2))
+    if (!fits(m, parts, onnx_axis_size(&first)) || !fits(m, m->target[to + 1], onnx_axis_size(&rest)) || !match(m, from + 1, to + 2))
         return false;
     m->made[to] = first;
     m->made[to + 1] = rest;
@@ -129,7 +130,12 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
     for (int k = 0; k < f.rank; k++)
         if (f.axis[k].id != AXIS_ONE)
             kept[m.axes++] = f.axis[k];
-    if (!match(&m, 0, 0))
+    bool found = match(&m, 0, 0);
+    if (!found) {                       /* PyTorch writes the steps of its example into some shapes */
+        m = (struct matching){ .axis = kept, .axes = m.axes, .target = filled, .targets = targets, .flow = from, .baked = true };
+        found = match(&m, 0, 0);
+    }
+    if (!found)
         return refuse_node(im, "its shape mixes time, batch and features in a way that no layer has");
     memcpy(f.axis, m.made, sizeof f.axis);
     f.rank = targets;

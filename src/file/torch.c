@@ -1,13 +1,12 @@
-/* PyTorch's state_dicts as safetensors files. Export: the model's parameters are named and ordered as
- * PyTorch's already, so they are written as they are, for load_state_dict(strict=True).
- * Not pickled .pt files: safetensors.torch.save_file makes what is read here. */
+/* PyTorch's state_dicts as safetensors files: the format's row, and export: the model's parameters are named and
+ * ordered as PyTorch's already, so they are written as they are, for load_state_dict(strict=True). Import is in
+ * torch_import.c. Not pickled .pt files: safetensors.torch.save_file makes what is read. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "file/file_table.h"
-#include "file/safetensors.h"
-#include "model/model.h"
+#include "file/torch.h"
 
 /* ---- export ---------------------------------------------------------------------------- */
 
@@ -88,8 +87,11 @@ static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const 
 {
     for (int i = 0; i < m->parameters; i++) {
         add_tensor(d, m, i, prefix, NULL, dtype);
-        if (m->spec.tied && m->parameter[i].role == PARAM_EMBEDDING)
-            add_tensor(d, m, i, prefix, "head.weight", dtype);
+        if (m->spec.tied && m->parameter[i].role == PARAM_EMBEDDING) {
+            char head[sizeof m->parameter->name];
+            snprintf(head, sizeof head, "%s.weight", m->layer[m->layers - 1].name);
+            add_tensor(d, m, i, prefix, head, dtype);
+        }
     }
 }
 
@@ -134,7 +136,14 @@ static unroll_status export_torch(const unroll_model *model, const char *path, c
     return status;
 }
 
+/* A safetensors file begins with the 8 bytes of a length below 2^32 and its JSON header. */
+static bool is_state_dict(const char *path, const char *head, size_t bytes)
+{
+    return path_ends_in(path, ".safetensors.index.json") || path_ends_in(path, ".safetensors") ||
+           (bytes > 8 && head[8] == '{' && !memcmp(head + 4, "\0\0\0", 4));
+}
+
 const struct file_format format_torch = {
     .name = "torch", .about = "PyTorch's state_dict as safetensors",
-    .export = export_torch,
+    .recognises = is_state_dict, .import = import_torch, .export = export_torch,
 };

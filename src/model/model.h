@@ -17,7 +17,7 @@ enum { SOURCE_INPUT = -1 };
 
 struct layer {
     enum layer_kind kind;
-    char            name[32];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
+    char            name[64];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
     int             level;              /* recurrent: N of weight_ih_lN */
     int             sources, source[SOURCES_MAX];
     uint32_t        input;              /* width of all sources together */
@@ -56,7 +56,7 @@ enum parameter_role {
 };
 
 struct parameter {
-    char                name[64];       /* PyTorch's */
+    char                name[96];       /* PyTorch's */
     enum parameter_role role;
     int                 layer, direction;
     int                 rank;           /* 1..3 */
@@ -73,6 +73,7 @@ struct unroll_model {
     bool        is_network;             /* made of layers by unroll_network_new */
     struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
     int         layers;
+    char        embedding[64];          /* "embedding": of its parameter */
     struct parameter *parameter;
     int         parameters;
     float      *values;                 /* all parameters one after the other */
@@ -119,6 +120,10 @@ const char *name_for_users(const struct cell_declaration *);
 
 /* Has the activation a slope that its value determines? The layer is named if not. */
 unroll_status check_activation(const struct activation *, const char *layer);
+
+/* Other names for the parameters of a stack than "embedding", "rnn" and "head"; NULL: as it was. To 63 bytes each,
+ * and no two alike. */
+void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
 
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

@@ -280,7 +280,7 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
 static unroll_status lower_dropout(struct plan *p, int layer, int *y)
 {
     float probability = p->model->layer[layer].dropout;
-    if (probability <= 0 || p->config.mode < MODE_TRAIN)
+    if (probability <= 0 || p->config.mode < MODE_TRAIN || p->config.no_dropout)
         return UNROLL_OK;
     char name[32];
     snprintf(name, sizeof name, "dropped.l%d", layer);

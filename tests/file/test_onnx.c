@@ -125,13 +125,12 @@ enum { MUTANTS = sizeof mutants / sizeof *mutants };
 static int mutants_tried[MUTANTS];
 
 /* The difference of one graph, changed or not; -1: it is not read; -2: there is nothing to change. */
-static double difference_of(const char *path, struct npz *arrays, int mutant, const char *gru_reset, int *compared)
+static double difference_of(const char *path, struct npz *arrays, int mutant, int *compared)
 {
     struct onnx_file *file;
     struct onnx_import *im;
     unroll_import_config config = unroll_import_default();
     double difference = -1;
-    config.gru_reset = gru_reset;
     if (onnx_open(path, &file) != UNROLL_OK)
         return -1;
     bool applies = mutant < 0 || !mutants[mutant].change || mutants[mutant].change(file);
@@ -152,7 +151,7 @@ static void check_mutants(const char *path, struct npz *arrays)
 {
     for (int m = 0; m < MUTANTS; m++) {
         int compared;
-        double difference = difference_of(path, arrays, m, NULL, &compared);
+        double difference = difference_of(path, arrays, m, &compared);
         if (difference == -2)
             continue;
         mutants_tried[m]++;
@@ -170,13 +169,7 @@ static void check_vector(const char *folder, const char *name)
     snprintf(data, sizeof data, "%.*s.npz", (int)strlen(path) - 5, path);
     if (!CHECK(npz_open(data, &arrays) == UNROLL_OK, "%s: %s", data, unroll_last_error()))
         return;
-    bool doubtful = strstr(name, "torch-dynamo-classifier") != NULL;
-    if (doubtful) {
-        double refused = difference_of(path, arrays, -1, NULL, &compared);
-        CHECK(refused == -1 && strstr(unroll_last_error(), "doubtful") && strstr(unroll_last_error(), "--gru-reset after"),
-              "%s is not refused: %s", name, unroll_last_error());
-    }
-    double difference = difference_of(path, arrays, -1, doubtful ? "after" : NULL, &compared);
+    double difference = difference_of(path, arrays, -1, &compared);
     CHECK(difference >= 0 && difference <= TOLERANCE && compared > 0, "%s: %d outputs, difference %g: %s", name, compared,
           difference, difference < 0 ? unroll_last_error() : "");
     if (!strncmp(name, "lstm", 4) || !strncmp(name, "gru", 3) || !strncmp(name, "rnn", 3))
@@ -240,7 +233,7 @@ static bool read_array(struct node_test *t, const char *folder, const char *kind
 /* Its inputs have all data, also the weights: an onnx node by itself. */
 static double node_difference(const char *folder)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + 16];
     struct node_test t = { .count = 0 };
     struct onnx_import *im;
     unroll_import_config config = unroll_import_default();
@@ -310,7 +303,8 @@ static double compare_models(unroll_model *a, unroll_model *b)
         snprintf(last, sizeof last, "y.l%d", model[k]->layers - 1);
         if (unroll_session_new(model[k], &config, &s) != UNROLL_OK)
             return -1;
-        unroll_batch batch = { .inputs = x, .tokens = tokens };
+        bool symbols = model[k]->spec.tokens;
+        unroll_batch batch = { .inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL };
         float h0[B * 8];
         for (int i = 0; i < B * 8; i++)
             h0[i] = (float)(i % 9 - 4) / 7;
