@@ -18,7 +18,8 @@ static struct stack *find_stack(struct arrays *a, const struct layer *l)
     for (int i = 0; i < a->stacks; i++)
         if (!strcmp(a->stack[i].name, l->name))
             return &a->stack[i];
-    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions, .width = l->width,
+    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions,
+                                          .first_direction = l->first_direction, .width = l->width,
                                           .units = l->hidden, .has_cell = l->cell->states > 1, .is_even = true };
     return &a->stack[a->stacks++];
 }
@@ -30,7 +31,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
         if (l->kind != LAYER_RECURRENT)
             continue;
         struct stack *s = find_stack(a, l);
-        s->is_even &= s->directions == l->directions && s->width == l->width && s->units == l->hidden &&
+        s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction && s->width == l->width && s->units == l->hidden &&
                       s->has_cell == (l->cell->states > 1);
         s->layer[s->layers++] = i;
     }
@@ -213,7 +214,7 @@ void arrays_close(struct arrays *a)
 /* Plane k of a stack's states: the session's buffer of that layer and direction. */
 static void name_plane(const struct stack *s, int k, const char *state, char name[48])
 {
-    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], k % s->directions ? ".reverse" : "");
+    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], s->first_direction + k % s->directions ? ".reverse" : "");
 }
 
 /* [layers x directions, B, width], without B of one sequence. */

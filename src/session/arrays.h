@@ -9,7 +9,7 @@
 struct stack {
     const char *name;
     int         layer[MODEL_LAYERS_MAX];
-    int         layers, directions;
+    int         layers, directions, first_direction;
     uint32_t    width, units;           /* of h and of the other state */
     bool        has_cell;               /* c beside h */
     bool        is_even;                /* all layers alike: their states can lie in one array */
