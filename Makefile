@@ -60,6 +60,13 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
+# Source that is compiled and also printed into exported C: each line as a string.
+$B/text/%.inc: src/export/%.h
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/' $< >$@
+FLAGS_c99_fixed = -I$B/text
+$B/src/export/c99_fixed.o: $B/text/integer_functions.inc $B/text/integer_tables.inc
+
 # ---- what it takes ------------------------------------------------------------------------
 
 NEEDED = gcc make libc6-dev libjansson-dev

@@ -177,8 +177,9 @@ typedef struct unroll_import_config {
     size_t      size;               /* sizeof(unroll_import_config) */
     const char *format;             /* NULL: found from the file's name and content */
     const char *prefix;             /* torch: only the tensors whose names begin with it */
-    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
-                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *order;              /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
+                                       the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
+                                       NULL: the file's, or the one order that their shapes allow */
     const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
     const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
@@ -194,8 +195,13 @@ UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_con
 typedef struct unroll_export_config {
     size_t      size;               /* sizeof(unroll_export_config) */
     const char *format;
-    const char *prefix;             /* torch: put before the names of all tensors; NULL: none */
-    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16"; NULL: fp32 */
+    const char *prefix;             /* torch: put before the names of all tensors; NULL: none. c99: the name of the
+                                       files, the struct and the functions; NULL: "unroll_model" */
+    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
+                                       "int8"; NULL: fp32 */
+    const char *calibration;        /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
+                                       [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
+    int         json;               /* 1: the format's report is one JSON object, where it has one */
     int         opset;              /* ONNX; 0: the format's default */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
     void       *arg;
@@ -206,6 +212,31 @@ UNROLL_API unroll_export_config unroll_export_default(void);
 /* What the format can't say of the model is refused. Files appear whole or not at all. */
 UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
                                        const unroll_export_config *config);
+
+/* ---- integers: what exported C computes in int8 ------------------------------------------ */
+
+/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step, with
+ * the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
+typedef struct unroll_integer unroll_integer;
+
+/* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
+typedef struct unroll_calibration {
+    size_t         size;            /* sizeof(unroll_calibration) */
+    const float   *inputs;          /* [steps, rows, input], or .. */
+    const int32_t *tokens;          /* .. [steps, rows]; each row begins with zero states */
+    int            steps, rows;
+} unroll_calibration;
+
+UNROLL_API unroll_calibration unroll_calibration_default(void);
+
+/* The model must outlive it. calibration may be NULL. */
+UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
+                                            unroll_integer **integer);
+UNROLL_API void unroll_integer_free(unroll_integer *integer);
+/* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
+UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
+UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
+UNROLL_API void unroll_integer_reset(unroll_integer *integer);
 
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
@@ -297,7 +328,7 @@ UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rat
  * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
  * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
  * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's. */
+ * count must be the buffer's, or that of the first steps of an array over time. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
@@ -314,8 +345,8 @@ UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
 
 /* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
- * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
- * and its backward they should not change. */
+ * one stays. Only if one has other bits than before are copies packed anew. They reach all sessions of the model,
+ * and its own memory when they are pulled. Between a forward and its backward they should not change. */
 UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
 /* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
  * of any module of the model overwrites it. */
@@ -409,6 +440,9 @@ UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const 
 UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, const float *inputs, float *outputs);
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
+
+/* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
+UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
 
 /* The states of a row become zero; row -1: of all rows. */
 UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);

@@ -19,7 +19,7 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md"
+of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md docs/microcontrollers.md"
 
 # ---- pieces of a document ----
 

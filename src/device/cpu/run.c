@@ -119,8 +119,7 @@ static void run_thread(void *instance, int me)
 /* The list is a serial program: no lanes, no waits, no barriers, and nobody is woken. */
 static void run_alone(struct instance *in)
 {
-    uint64_t mode = cpu_float_mode();
-    cpu_flush_denormals();
+    uint64_t mode = cpu_flush_denormals();
     for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
@@ -173,9 +172,8 @@ unroll_status instance_run(struct instance *in, enum part part)
 
 unroll_status instance_run_op(struct instance *in, int op)
 {
-    uint64_t mode = cpu_float_mode();
+    uint64_t mode = cpu_flush_denormals();
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
-    cpu_flush_denormals();
     unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
     cpu_restore_float_mode(mode);
     return status;
