@@ -115,7 +115,7 @@ unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const cha
     if (im->layers == IMPORT_LAYERS)
         return refuse_node(im, "a network has at most %d layers", IMPORT_LAYERS);
     struct imported_layer *l = &im->layer[im->layers];
-    bool taken = !*name || strlen(name) >= sizeof l->name || !strcmp(name, "embedding");
+    bool taken = !*name || strlen(name) >= sizeof l->name || !strncmp(name, "rnn", 3) || !strcmp(name, "embedding");
     for (int i = 0; i < im->layers; i++)
         taken = taken || !strcmp(im->layer[i].name, name);
     for (const char *c = name; *c; c++)

@@ -256,13 +256,30 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
     return UNROLL_OK;
 }
 
+/* Layers alike are levels of one stack, "rnn", so that their states lie in one array; others have names of their own. */
+static void name_layer(struct onnx_import *im, struct imported_layer *l)
+{
+    int levels = 0, index = (int)(l - im->layer);
+    bool alike = true;
+    for (int i = 0; i < index; i++) {
+        const struct imported_layer *other = &im->layer[i];
+        if (strcmp(other->name, "rnn"))
+            continue;
+        levels++;
+        alike = alike && !strcmp(other->kind, l->kind) && other->layer.width == l->layer.width &&
+                other->layer.bidirectional == l->layer.bidirectional && other->layer.reverse == l->layer.reverse;
+    }
+    snprintf(l->name, sizeof l->name, "rnn");
+    if (!alike)
+        snprintf(l->name, sizeof l->name, "rnn%d", index);
+    l->layer.level = alike ? levels : 0;
+}
+
 /* A layer of `directions` from direction `block` of the node on. */
 static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block, int directions)
 {
     struct imported_layer *l;
-    char name[32];
-    snprintf(name, sizeof name, "rnn%d", im->recurrent - 1);
-    TRY(onnx_add_layer(im, r->kind, block ? "" : name, &l));
+    TRY(onnx_add_layer(im, r->kind, "", &l));
     l->W = r->weight[W];
     l->R = r->weight[R];
     l->B = r->weight[B];
@@ -284,6 +301,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->layer.width = (int)r->hidden;
     l->layer.bidirectional = directions == 2;
     l->layer.reverse = r->first_direction + block == 1 && directions == 1;
+    name_layer(im, l);
     return onnx_sources(im, x, r->inputs, &l->layer);
 }
 

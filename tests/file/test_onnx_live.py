@@ -75,6 +75,13 @@ def compare(unroll, folder, name, path):
         arrays["c0"] = np.concatenate(stack("c0"))
     np.savez(data, **arrays)
     good, text = command(unroll, "run", model, data, "-o", result)
+    if not good and "h0.rnn" in text:           # layers of two kinds: each has states of its own
+        for kind in "h0", "c0":
+            for layer, states in zip(("rnn", "rnn1"), stack(kind)):
+                arrays[f"{kind}.{layer}"] = states
+            arrays.pop(kind, None)
+        np.savez(data, **arrays)
+        good, text = command(unroll, "run", model, data, "-o", result)
     check(good, f"{name}: run: {text}")
     if good:
         y = np.load(result)["y"]
