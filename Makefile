@@ -16,7 +16,7 @@ CC      ?= gcc
 CFLAGS  ?= -O2
 WARN     = -Wall -Wextra -Wpedantic
 FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE)
-LIBS     = -ljansson -lm -pthread
+LIBS     = -ljansson -lm -pthread -ldl
 ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma

@@ -160,8 +160,16 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
-OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
-       .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
+OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
+       .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
+OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
+       .commands = IN(TRAIN),
+       .doc = "sum each batch as V shards: the same bits on any number of ranks up to V, cut along batch and layer; "
+              "0: the order that is fastest")
+OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
+       .group = "Machine", .commands = IN(TRAIN),
+       .doc = "how long a rank waits for another before the run is given up")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
@@ -177,6 +185,9 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
+OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "the same by length: pieces of at most N steps; 0: as --chunks says")
 OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
        RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),

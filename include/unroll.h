@@ -234,6 +234,36 @@ UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const floa
 UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
 UNROLL_API void unroll_integer_reset(unroll_integer *integer);
 
+/* ---- ranks: one model on many processes ------------------------------------------------- */
+
+/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
+ * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
+ * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
+ * to do. One thread of a rank makes these calls. */
+typedef struct unroll_comm unroll_comm;
+
+/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
+ * ranks. Seconds that a wait may last. Once a process. */
+UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
+UNROLL_API void unroll_comm_close(unroll_comm *comm);
+UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
+UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
+/* How many ranks whatever started this process says that it started; 1 if nothing says so. */
+UNROLL_API int unroll_comm_launched(void);
+/* The first failure of a rank becomes everybody's. */
+UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
+/* Sums of all ranks, in place. */
+UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Ends all ranks with this exit code. */
+UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
+
+/* How a model is cut over the ranks: their product is the number of ranks. All 0 or 1: not at all. */
+typedef struct unroll_mesh {
+    int batch;                      /* each has some rows of every batch */
+    int layer;                      /* each has some layers; chunks let them work at the same time */
+    int hidden;                     /* each has some units of every layer */
+} unroll_mesh;
+
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
 typedef enum unroll_mode {
@@ -271,6 +301,11 @@ typedef struct unroll_session_config {
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
+                                       unroll_write are the whole ones on every rank. */
+    unroll_mesh mesh;
+    int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
+                                       have them is refused */
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
@@ -497,6 +532,10 @@ typedef struct unroll_train_config {
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
     const char *isa;
+    unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
+    unroll_mesh mesh;
+    int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
+                                       to V; 0: in the order that is fastest */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);

@@ -51,7 +51,7 @@ struct call {
     const struct cpu_isa *isa;
     const struct cell_kernels *cell;    /* of an rnn */
     struct tensor         view[OP_VIEWS];
-    struct comm          *comm;         /* of an operation that exchanges; else NULL */
+    struct unroll_comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
     enum division         division;     /* of steps over the team, where it is forced */
 };
