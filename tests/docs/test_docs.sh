@@ -19,7 +19,8 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md"
+of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md docs/microcontrollers.md
+    docs/from-pytorch.md docs/from-keras.md"
 
 # ---- pieces of a document ----
 
@@ -50,6 +51,23 @@ if [ -n "$block" ]; then
     holds "README.md: the program compiles and prints what is shown" sine "$block"
     holds "README.md: four lines of steps" test "$(grep -c '^step' "$place/sine/printed")" -eq 4
 fi
+cd "$root" || exit 2
+
+# ---- a session as it is shown ----
+
+# replays DOCUMENT N: the Nth plain block's commands print what stands behind them.
+replays() {
+    rm -rf "$place/replay" && mkdir "$place/replay" && cd "$place/replay" && ln -s "$root/tests" tests || return
+    unroll() { "$binary" "$@"; }
+    fence "$root/$1" '' "$2" >shown
+    grep '^\$ ' shown | while IFS= read -r line; do
+        echo "$line"
+        eval "${line#\$ }" 2>&1
+    done >printed
+    diff shown printed
+}
+holds "docs/from-pytorch.md: the import prints what is shown" replays docs/from-pytorch.md 1
+holds "docs/from-pytorch.md: the order" replays docs/from-pytorch.md 2
 cd "$root" || exit 2
 
 # ---- quoted sources ----

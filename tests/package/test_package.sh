@@ -68,7 +68,7 @@ compile_examples() {    # FOLDER FLAGS...
     local folder=$1 example
     shift
     mkdir -p "$folder"
-    for example in train_tiny step_by_step stream; do
+    for example in train_tiny step_by_step stream integers; do
         ${CC:-gcc} $STRICT "examples/$example.c" -o "$folder/$example" "$@" -lm || return
     done
 }
