@@ -112,11 +112,11 @@ OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINIT
        .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
 /* ---- streaming ---- */
-OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav text",
+OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav npy text",
        .derived = "text for a model of characters, else csv", .group = "Streaming", .scope = CALL,
        .commands = IN(STREAM),
        .doc = "what standard input is: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float "
-              "samples; text: characters")
+              "samples; npy: rows of a float32 array; text: characters")
 OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv",
        .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
