@@ -142,8 +142,11 @@ static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 /* Rows that one call of the kernel can have. */
 static size_t rows_together(const struct rnn *r)
 {
-    size_t rows = r->row_end - r->row, room = OPERAND_ROOM / 2 / operand_cells(r->width);
-    return r->view[RNN_W].dtype == DTYPE_I8 && rows > room ? room : rows;
+    size_t rows = r->row_end - r->row;
+    if (r->view[RNN_W].dtype != DTYPE_I8 || rows == 1)
+        return rows;
+    size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    return rows > room ? room : rows;
 }
 
 /* All rows at once, or those that take part by their numbers. */
@@ -219,7 +222,7 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
 {
     if (!r->group)
         return UNROLL_OK;
-    struct comm *comm = r->call->comm;
+    struct unroll_comm *comm = r->call->comm;
     uint32_t tag = r->call->op->tag;
     size_t rows = r->row_end - r->row;
     real *sent = at_plane(r, spare_plane(r), r->row), *received = at_plane(r, spare_plane(r) + 1, r->row);
