@@ -100,6 +100,7 @@ lines:
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
+	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
@@ -117,6 +118,11 @@ thread-lines:
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
 	@tests/python/test_python.sh $B long
+
+# The product of meshes and pairs of options, over threads and over processes.
+meshes: all $T/session/test_ranks $T/comm/test_sums
+	$T/session/test_ranks all
+	tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums all
 
 mutate:
 	tests/cells/mutate.sh
