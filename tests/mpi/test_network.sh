@@ -27,7 +27,8 @@ skip() {
     echo "skipped: $1"
     finish
 }
-clean() {
+clean() {               # a daemon of MPI may be left on the lost machine
+    for p in $(ip netns pids $one) $(ip netns pids $two); do kill -KILL "$p"; done
     ip netns del $one
     ip netns del $two
     rm -rf "$dir"
