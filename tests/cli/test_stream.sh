@@ -73,7 +73,11 @@ gcc -Wall -Wextra -Werror -I"$root/include" make.c "$library" -ljansson -lm -pth
 
 # ---- frames ----
 
-for format in csv f32 wav; do
+# npy SHAPE DESCR: a header of 128 bytes
+npy() { printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $1, }"; }
+{ npy '(50, 2)' '<f4'; cat frames.f32; } >frames.npy
+
+for format in csv f32 wav npy; do
     unroll stream frames --format $format <frames.$format >out.$format
     holds "$format: 50 lines" test "$(wc -l <out.$format)" -eq 50
     holds "$format: the answers of csv" cmp -s out.csv out.$format
@@ -82,6 +86,14 @@ for format in csv f32 wav; do
     holds "$format: the floats of csv" cmp -s raw.csv raw.$format
 done
 holds "three numbers in a line" test "$(grep -cE '^-?[0-9.e-]+,-?[0-9.e-]+,-?[0-9.e-]+$' out.csv)" -eq 50
+# One channel: two samples in a row are a frame; silence fills the last one up.
+{ head -c 22 frames.wav; printf '\001\000'; tail -c +25 frames.wav; } >mono.wav
+unroll stream frames --format wav <mono.wav >out.mono
+holds "wav of one channel: samples in a row" cmp -s out.csv out.mono
+{ head -c 40 mono.wav; printf '\306\000\000\000'; tail -c +45 mono.wav | head -c 198; } >odd.wav
+{ head -n 49 frames.csv; sed -n '50s/,.*/,0/p' frames.csv; } | unroll stream frames >out.filled
+unroll stream frames --format wav <odd.wav >out.odd
+holds "the last frame is filled up" cmp -s out.filled out.odd
 for isa in $("$binary" devices | grep -oE '\b(scalar|avx2|avx512|neon)\b' | sort -u); do
     unroll stream frames --isa $isa <frames.csv >out.isa 2>message || continue
     holds "$isa: the same answers" cmp -s out.csv out.isa
@@ -105,6 +117,7 @@ refuses() {
     [ $found -eq "$code" ] && grep -qF -- "$words" message && pass ||
         miss "stream $*: exit $found, '$(head -n 1 message)', not '$words'"
 }
+refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
 refuses 3 "line 1 has 1 numbers" '1\n' frames
 refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
@@ -115,6 +128,16 @@ refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f3
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
 refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav
 refuses 3 "the sound ends in its header" 'RIFFxxxxWAVEfmt ' frames --format wav
+refuses 3 "is no .npy" 'NUMPYNUMPY' frames --format npy
+refuses 3 "the array ends in its header" '\223NUMPY\1\0\166\0{' frames --format npy
+head -c 300 frames.npy | unroll stream frames --format npy >output 2>message
+holds "an array that is cut off" test $? -eq 3
+for wrong in "(25,4) <f4 shape" "(50,2,1) <f4 shape" "(100,) <f4 shape" "() <f4 shape" "(50,2) <f8 floats"; do
+    { npy ${wrong% *}; cat frames.f32; } 2>/dev/null | unroll stream frames --format npy >output 2>message
+    holds "an array of $wrong" grep -q "${wrong##* }" message
+done
+unroll run frames frames.npy -o whole.npy >output
+holds "run gives the bits of the stream" cmp -s <(tail -c 600 whole.npy) raw.npy
 refuses 2 "the model has no symbols" 'ab' frames --format text
 refuses 4 "a bidirectional model can't be streamed" '' both
 refuses 2 "the model reads symbols" 'ab' text --format f32

@@ -81,6 +81,8 @@ quotes() {
 holds "docs/adding.md quotes the minGRU" quotes docs/adding.md 1 src/cells/mingru.h
 holds "docs/adding.md quotes an adjoint" quotes docs/adding.md 2 tests/plan/test_toy.c
 holds "docs/adding.md quotes an optimizer" quotes docs/adding.md 3 src/optim/momentum.h
+holds "docs/embedding.md quotes a specification" quotes docs/embedding.md 1 examples/stream.c
+holds "docs/embedding.md quotes the change of networks" quotes docs/embedding.md 2 examples/callback.c
 holds "docs/tutorial.md quotes step_by_step.c" quotes docs/tutorial.md 1 examples/step_by_step.c
 
 # ---- command lines ----
