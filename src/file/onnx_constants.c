@@ -44,7 +44,8 @@ static void strides_of(const struct onnx_tensor *t, int64_t *stride)
         stride[k] = step;
 }
 
-unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis, int64_t first, int64_t step,
+unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis,
+                                  int64_t first, int64_t step,
                                   int64_t count, struct onnx_tensor **made)
 {
     int64_t dim[ONNX_RANK], stride[ONNX_RANK];
@@ -56,7 +57,8 @@ unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tens
     return onnx_strided(im, t, t->rank, dim, stride, from, made);
 }
 
-unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank, const int64_t *dim,
+unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank,
+                                    const int64_t *dim,
                                     struct onnx_tensor **made)
 {
     struct onnx_tensor *m = onnx_allocate(im->file, 1, sizeof *m);
@@ -84,7 +86,8 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
     if (!index->i || rank > ONNX_RANK)
         return refuse_node(im, "its indices are no integers, or have too many dimensions");
     for (int k = 0; k < rank; k++)
-        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis] : t->dim[k - index->rank + 1];
+        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis]
+            : t->dim[k - index->rank + 1];
     for (int k = 0; k < t->rank; k++)
         *(k < axis ? &outer : &inner) *= k == axis ? 1 : t->dim[k];
     struct onnx_tensor *m;
@@ -92,10 +95,12 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
     TRY(onnx_new_tensor(im, rank, dim, t->f != NULL, &m));
     for (int64_t o = 0; o < outer; o++)
         for (size_t i = 0; i < index->count; i++) {
-            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis] : index->i[i];
+            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis]
+                : index->i[i];
             if (row < 0 || row >= t->dim[axis])
                 return refuse_node(im, "index %lld is outside of a constant", (long long)index->i[i]);
-            memcpy(numbers(m) + ((size_t)o * index->count + i) * bytes, numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
+            memcpy(numbers(m) + ((size_t)o * index->count + i) * bytes,
+                   numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
                    bytes);
         }
     *made = m;
@@ -184,8 +189,10 @@ unroll_status onnx_arithmetic(struct onnx_import *im)
     const char *op = im->node->op;
     const struct value *a = onnx_input(im, 0), *b = onnx_input(im, 1);
     if (a && b && (a->kind == VALUE_FLOW || b->kind == VALUE_FLOW))
-        return refuse_node(im, "what flows through a network can't be %s: layers know products with weights and sums "
-                           "with biases", op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided" : "combined so");
+        return refuse_node(im,
+                           "what flows through a network can't be %s: layers know products with weights and sums "
+                           "with biases", op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided"
+                               : "combined so");
     return combine(im, op[0] == 'A' ? '+' : op[0] == 'S' ? '-' : op[0] == 'M' ? '*' : '/');
 }
 
@@ -237,7 +244,8 @@ unroll_status onnx_constant(struct onnx_import *im)
     const struct onnx_attribute *a = &im->node->attribute[0];
     if (a->t)
         return onnx_set_constant(im, 0, a->t);
-    bool has_list = (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS && (a->ints || !a->count));
+    bool has_list = (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS &&
+                                                                               (a->ints || !a->count));
     if (a->type != ONNX_A_FLOAT && a->type != ONNX_A_INT && !has_list)
         return refuse_node(im, "its value is of a type that is not read");
     return constant_of_attribute(im, a);
@@ -279,7 +287,8 @@ unroll_status onnx_expand(struct onnx_import *im)
         const struct onnx_tensor *t = from->constant;
         for (size_t i = 1; i < t->count; i++)
             if (t->f[i] != t->f[0])
-                return refuse_node(im, "numbers that differ are spread over a batch: initial states must be zero or inputs");
+                return refuse_node(im,
+                                   "numbers that differ are spread over a batch: initial states must be zero or inputs");
         v->kind = VALUE_FILL;
         v->fill = t->f[0];
         return UNROLL_OK;
