@@ -66,12 +66,11 @@ unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_te
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
     *m = *t;
     m->rank = rank;
-    size_t count = 1;
-    for (int k = 0; k < rank; k++) {
-        m->dim[k] = dim[k];
-        if (dim[k] < 0 || __builtin_mul_overflow(count, (size_t)dim[k], &count))
-            return refuse_node(im, "a constant can't get this shape");
-    }
+    size_t count;
+    if (rank)
+        memcpy(m->dim, dim, (size_t)rank * sizeof *dim);
+    if (!onnx_count(rank, dim, &count))
+        return refuse_node(im, "a constant can't get this shape");
     if (count != t->count)
         return refuse_node(im, "a constant of %zu numbers can't get a shape of %zu", t->count, count);
     *made = m;
@@ -170,7 +169,7 @@ static unroll_status combine(struct onnx_import *im, char op)
     struct onnx_tensor *m;
     TRY(onnx_want(im, 0, VALUE_CONSTANT, &a));
     TRY(onnx_want(im, 1, VALUE_CONSTANT, &b));
-    const struct onnx_tensor *x = a->constant, *y = b->constant, *shape = x->count >= y->count ? x : y;
+    const struct onnx_tensor *x = a->constant, *y = b->constant, *shape = x->count == 1 ? y : x;
     if ((x->count != y->count && x->count != 1 && y->count != 1) || !x->f != !y->f)
         return refuse_node(im, "constants of other shapes or types can't be combined");
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, x->f && op != '=', &m));
@@ -212,7 +211,7 @@ unroll_status onnx_where(struct onnx_import *im)
         const struct onnx_tensor *t = v[k]->constant;
         if (!t->i || (shape && t->count != shape->count && t->count != 1 && shape->count != 1))
             return refuse_node(im, "it is only read of integers of one shape");
-        shape = !shape || t->count > shape->count ? t : shape;
+        shape = !shape || shape->count == 1 ? t : shape;
     }
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, false, &m));
     for (size_t i = 0; i < m->count; i++) {

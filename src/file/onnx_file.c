@@ -92,6 +92,8 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
     if (before + more > 4096)
         return fail(UNROLL_UNSUPPORTED, "%s: a list of %zu numbers", r->where, before + more);
     TRY(onnx_take(o, before + more, size, &list));
+    if (before && (floats ? !a->floats : !a->ints))
+        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
     if (before)
         memcpy(list, floats ? (const void *)a->floats : (const void *)a->ints, before * size);
     if (floats)
@@ -125,6 +127,8 @@ static unroll_status read_string_list(struct onnx_file *o, const struct pb_reade
     if (a->count >= 64)
         return fail(UNROLL_UNSUPPORTED, "%s: an attribute with more than 64 strings", r->where);
     TRY(onnx_take(o, (size_t)a->count + 1, sizeof *list, &list));
+    if (a->count && !a->strings)
+        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
     if (a->count)
         memcpy(list, a->strings, (size_t)a->count * sizeof *list);
     a->strings = list;

@@ -293,6 +293,8 @@ unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, co
     const struct onnx_attribute *a = attribute ? onnx_attribute(im->node, attribute) : NULL;
     struct value *v;
     *count = -1;
+    if (a && a->count && !a->ints)
+        return refuse_node(im, "its attribute '%s' is no list of integers", attribute);
     if (a) {
         *list = a->ints;
         *count = a->count;
@@ -315,12 +317,10 @@ unroll_status onnx_new_tensor(struct onnx_import *im, int rank, const int64_t *d
     if (!t)
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
     *t = (struct onnx_tensor){ .name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1 };
-    for (int k = 0; k < rank; k++) {
-        t->dim[k] = dim[k];
-        if (dim[k] < 0 || __builtin_mul_overflow(t->count, (size_t)dim[k], &t->count) ||
-            t->count > (size_t)1 << 31)
-            return refuse_node(im, "a constant of more than 2^31 numbers, or of a shape that is not known");
-    }
+    if (rank)
+        memcpy(t->dim, dim, (size_t)rank * sizeof *dim);
+    if (!onnx_count(rank, dim, &t->count) || t->count > (size_t)1 << 31)
+        return refuse_node(im, "a constant of more than 2^31 numbers, or of a shape that is not known");
     void *numbers = onnx_allocate(im->file, t->count, is_float ? sizeof *t->f : sizeof *t->i);
     if (!numbers)
         return fail(UNROLL_RESOURCE, "'%s': no memory for %zu numbers", im->file->path, t->count);

@@ -94,6 +94,8 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
     const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
     const struct onnx_attribute *beta = onnx_attribute(im->node, "activation_beta");
     int alphas = alpha ? alpha->count : 0, betas = beta ? beta->count : 0, next_alpha = 0, next_beta = 0;
+    if ((names && names->count && !names->strings) || (alphas && !alpha->floats) || (betas && !beta->floats))
+        return refuse_node(im, "its activations or their numbers are of another type");
     if (names && names->count != r->functions * r->directions)
         return refuse_node(im, "it has %d activations, not %d", names->count, r->functions * r->directions);
     for (int d = 0; d < r->directions; d++)

@@ -267,10 +267,8 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
 static unroll_status count_numbers(const struct pb_reader *r, struct reading *g, size_t bytes)
 {
     struct onnx_tensor *t = g->tensor;
-    t->count = 1;
-    for (int i = 0; i < t->rank; i++)
-        if (__builtin_mul_overflow(t->count, (size_t)t->dim[i], &t->count) || t->count > SIZE_MAX / 16)
-            return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
+    if (!onnx_count(t->rank, t->dim, &t->count))
+        return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
     if (!g->is_external && t->count > bytes)
         return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes",
                     r->where,

@@ -28,10 +28,14 @@ struct onnx_run {
 
 static inline double onnx_number(const struct tensor_view *t, size_t i)
 {
+    const char *at = (const char *)t->data + i * dtype_size(t->dtype);         /* an archive aligns nothing */
+    float f;
+    int32_t n;
+    int64_t wide;
     switch (t->dtype) {
-    case DTYPE_F32: return ((const float *)t->data)[i];
-    case DTYPE_I32: return ((const int32_t *)t->data)[i];
-    case DTYPE_I64: return (double)((const int64_t *)t->data)[i];
+    case DTYPE_F32: memcpy(&f, at, sizeof f); return f;
+    case DTYPE_I32: memcpy(&n, at, sizeof n); return n;
+    case DTYPE_I64: memcpy(&wide, at, sizeof wide); return (double)wide;
     default: return NAN;
     }
 }
