@@ -295,7 +295,8 @@ typedef struct unroll_session_config {
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; NULL: cpu */
+    const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
+                                       are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
                                        weights stay fp32. All sessions of a model at one time are alike. */
@@ -531,7 +532,7 @@ typedef struct unroll_train_config {
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa;
+    const char *isa, *device;
     unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
@@ -571,10 +572,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Threads and weights
- * as of a session. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads,
-                                         const char *weights, double *nats, int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
+ * configuration (NULL: the default) the threads, weights, isa, device and memory are used. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
+                                         const unroll_session_config *machine, double *nats, int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -583,7 +584,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights;            /* as of a session; NULL: fp32 */
+    const char *weights, *device;   /* as of a session */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
@@ -613,6 +614,10 @@ UNROLL_API uint64_t unroll_memory_limit(void);
 /* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
  * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
+
+/* The devices by name; available says whether there is one here, and about what it is or why there is none, until
+ * this thread's next call. NULL ends. */
+UNROLL_API const char *unroll_device_name(int index, int *available, const char **about);
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);
