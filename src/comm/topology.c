@@ -59,7 +59,7 @@ static bool tree(const struct shape *s, int number, struct round *r)
         return false;
     if (number < n)
         climb(s, number, r);
-    else
+    else if (number < 2 * n)
         descend(s, 2 * n - 1 - number, r);
     return true;
 }
