@@ -1,5 +1,5 @@
-/* Exported C in a test: a folder for it, its compilation with the warnings that embedded projects use, and the
- * compiled model as functions. */
+/* Exported C in a test: a folder for it, its compilation with the warnings that embedded projects use, and
+ * the compiled model as functions. */
 #ifndef EXPORT_LOADED_H
 #define EXPORT_LOADED_H
 #include "check.h"
@@ -57,7 +57,8 @@ static inline bool load(const char *name, struct exported *e)
     fprintf(file, "#include \"%s.h\"\nunsigned size_of_state(void);\n"
             "unsigned size_of_state(void) { return sizeof(struct %s); }\n", name, name);
     fclose(file);
-    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so", folder, name, folder, folder,
+    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so",
+                    folder, name, folder, folder,
                     name), "gcc does not take %s.c", name))
         return false;
     snprintf(path, sizeof path, "%s/%s.so", folder, name);

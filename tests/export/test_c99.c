@@ -1,6 +1,6 @@
-/* Exported C against the library: random models of every cell and every option are exported in floats and integers,
- * compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a stream and
- * unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
+/* Exported C against the library: random models of every cell and every option are exported in floats and
+ * integers, compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a
+ * stream and unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
 #include "export/loaded.h"
 #include "export/integers.h"
 #include <math.h>
@@ -49,13 +49,15 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
     float expected[WIDEST], y[WIDEST];
     unroll_model_spec(model, &spec);
     config.carry = 1;
-    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what,
+               unroll_last_error()))
         return;
     if (load(name, &e)) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
+                                  .tokens = spec.tokens ? &f.token : NULL };
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
@@ -90,7 +92,8 @@ static void compare_integers(unroll_model *model, const char *name, const char *
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
+                                  .tokens = spec.tokens ? &f.token : NULL };
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
             unroll_status status = spec.tokens ? unroll_integer_step_token(integer, f.token, expected)
@@ -237,7 +240,8 @@ static void check_network(const char *activation, int tokens, double far)
 
 static void check_networks(void)
 {
-    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu",
+    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu",
+                                              "thresholded_relu",
         "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus", "softmax" };
     check_network(NULL, 0, 0.05);
     check_network("relu", 1, 0.05);
@@ -267,9 +271,11 @@ static void check_exp_and_log(void)
         double e = exp(ldexp(x, -12));
         int out = fraction_for(e);
         if (out < MOST_FRACTION)
-            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out), 32767)));
+            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out),
+                                                                                         32767)));
         if (x > 0)
-            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)), 11)));
+            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)),
+                                                                                         11)));
         if (x > 0)
             worst_root = fmax(worst_root, fabs(fixed_function(NODE_SQRT, x, 0, 15) - sqrt(ldexp(x, 15))));
     }
@@ -291,7 +297,8 @@ static void check_functions(void)
 
 /* ---- what is refused ------------------------------------------------------------------- */
 
-static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory, unroll_status status,
+static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory,
+                    unroll_status status,
                     const char *word)
 {
     unroll_model *model;
@@ -300,7 +307,8 @@ static void refused(const unroll_spec *spec, unroll_export_config config, const 
         return;
     config.format = "c99";
     unroll_status given = unroll_export(model, directory, &config);
-    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given, status,
+    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given,
+          status,
           unroll_last_error(), word);
     snprintf(path, sizeof path, "%s/unroll_model.c", directory);
     CHECK(access(path, F_OK) != 0, "a refused export left %s", path);
@@ -379,9 +387,11 @@ static void check_not_finite(void)
     }
     calibration.inputs = x;
     calibration.steps = 1;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA, "a calibration with a NaN was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA,
+          "a calibration with a NaN was taken");
     calibration.steps = 0;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE, "a calibration of no step was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE,
+          "a calibration of no step was taken");
     unroll_model_parameter(model, 1, &q);
     q.data[2] = NAN;
     CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_DATA && strstr(unroll_last_error(), q.name),

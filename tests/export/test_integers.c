@@ -1,6 +1,6 @@
-/* Integers of exported C where it is hard: weights that are huge, tiny or zero, wide rows, inputs of any scale, all
- * compared with the compiled export bit by bit; calibration from files; files that are the same each time, and two
- * models in one program, which is C++. */
+/* Integers of exported C where it is hard: weights that are huge, tiny or zero, wide rows, inputs of any
+ * scale, all compared with the compiled export bit by bit; calibration from files; files that are the same
+ * each time, and two models in one program, which is C++. */
 #include "export/loaded.h"
 #include "file/npy.h"
 #include <math.h>
@@ -48,7 +48,8 @@ static void compare(const unroll_model *model, const char *name, unroll_integer 
         for (int i = 0; i < n; i++)
             wild += !isfinite(y[i]);
     }
-    CHECK(bad == 0 && wild == 0, "%s: %d of %d steps have other bits, %d outputs are no numbers", name, bad, STEPS, wild);
+    CHECK(bad == 0 && wild == 0, "%s: %d of %d steps have other bits, %d outputs are no numbers", name, bad,
+          STEPS, wild);
     unload(&e);
 }
 
@@ -66,7 +67,8 @@ static void check_hard(const unroll_spec *spec, float weights, int every, float 
     unroll_status status = unroll_integer_new(model, NULL, &integer);
     bool is_exported = export_integers(model, name, NULL);
     CHECK((status == UNROLL_OK) == is_exported, "%s: refused by one of two", name);
-    CHECK(status == UNROLL_OK || (status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "fix:")), "%s: %s", name,
+    CHECK(status == UNROLL_OK || (status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "fix:")),
+          "%s: %s", name,
           unroll_last_error());
     if (status == UNROLL_OK) {
         compare(model, name, integer, inputs);
@@ -109,7 +111,8 @@ static void check_memory(void)
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     scale_weights(model, 0, 1);
-    unroll_model_parameter(model, 0, &q);       /* rows r, z, n of W: an input opens the update gate and gives n = 1 */
+    unroll_model_parameter(model, 0,
+                           &q);       /* rows r, z, n of W: an input opens the update gate and gives n = 1 */
     q.data[1] = -40;
     q.data[2] = 3;
     unroll_model_parameter(model, 2, &q);       /* its bias keeps it closed */
@@ -120,7 +123,8 @@ static void check_memory(void)
         unroll_integer_step(integer, &x, &first);
         for (int t = 0; t < 1000; t++)
             unroll_integer_step(integer, &nothing, &last);
-        CHECK(first > 0.9f && fabsf(last - first) < 0.05f, "a GRU forgets: %g became %g", (double)first, (double)last);
+        CHECK(first > 0.9f && fabsf(last - first) < 0.05f, "a GRU forgets: %g became %g", (double)first,
+              (double)last);
         unroll_integer_free(integer);
     }
     unroll_model_free(model);
@@ -135,7 +139,8 @@ static bool refused(const unroll_model *model, const char *path, const char *wor
 
 static void write_array(const char *path, int rank, const uint64_t *shape, const float *data)
 {
-    struct tensor_view view = { .name = "", .dtype = DTYPE_F32, .rank = rank, .data = data, .bytes = sizeof *data };
+    struct tensor_view view = { .name = "", .dtype = DTYPE_F32, .rank = rank, .data = data,
+                               .bytes = sizeof *data };
     for (int i = 0; i < rank; i++) {
         view.shape[i] = shape[i];
         view.bytes *= shape[i];
@@ -205,8 +210,10 @@ static void check_files(void)
     spec.input = 3;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(export_integers(model, "twice", NULL) && !run("cd %s && cp twice.c once.c && cp twice.h once.h", folder) &&
-          export_integers(model, "twice", NULL) && !run("cd %s && cmp twice.c once.c && cmp twice.h once.h", folder),
+    CHECK(export_integers(model, "twice", NULL) && !run("cd %s && cp twice.c once.c && cp twice.h once.h",
+                                                        folder) &&
+          export_integers(model, "twice", NULL) && !run("cd %s && cmp twice.c once.c && cmp twice.h once.h",
+                                                        folder),
           "the same model gave other files");
     CHECK(export_integers(model, "other", NULL), "%s", unroll_last_error());
     snprintf(path, sizeof path, "%s/both.cc", folder);
