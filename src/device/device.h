@@ -10,7 +10,11 @@ struct device_options {
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* 0: as many as are faster, at most one for each processor */
     struct comm *comm;                  /* NULL: alone */
+    bool         profile;               /* the time of each operation is taken */
 };
+
+/* What the runs of an operation took. */
+struct op_time { double least, seconds; long runs; };
 
 /* A store holds PARAM, COPY, OPT and GRAD of one model and mesh coordinate, for all its instances. An instance
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
@@ -38,6 +42,7 @@ struct device {
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);
+    const struct op_time *(*time)(const void *instance, int op);    /* NULL: not taken */
 };
 
 const struct device *device_at(int index);              /* NULL after the last */

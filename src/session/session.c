@@ -220,7 +220,8 @@ static unroll_status open_session(struct unroll_session *s)
                                            s->config.threads ? s->config.threads : cpu_count());
     TRY(plan_new(s->model, &plan_config, &s->plan));
     TRY(check_memory(s));
-    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
+    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads,
+                                                    .profile = s->config.profile != 0 }));
     ((int64_t *)host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }
@@ -599,6 +600,18 @@ uint64_t unroll_session_forecast(const unroll_session *s)
 const char *unroll_session_isa(const unroll_session *s)
 {
     return s->device->isa(s->instance);
+}
+
+int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
+{
+    const struct op_time *time = index < 0 || index >= s->plan->ops ? NULL : s->device->time(s->instance, index);
+    if (!time)
+        return 0;
+    const struct op *op = &s->plan->op[index];
+    *operation = (unroll_operation){ .least = time->least, .seconds = time->seconds, .flops = op->flops,
+                                     .runs = time->runs };
+    op_label(s->plan, op, operation->name, sizeof operation->name);
+    return 1;
 }
 
 int unroll_session_threads(const unroll_session *s)

@@ -14,7 +14,8 @@ enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
 enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
-    BLOCK_K = 256,                          /* .. and BLOCK_K rows of a panel of b, 32 KB, in L1 */
+    BLOCK_K = 512,                          /* .. with BLOCK_K rows of a panel of b, 64 KB: c is read as seldom */
+    SPARE = 16,                             /* numbers between rows of a copy of a */
     WIDE_VECTORS = 8                        /* few rows: more columns, to have enough chains */
 };
 
@@ -35,7 +36,6 @@ struct tile {
     real       *c;  size_t c_row;
     const real *bias;
     enum start start;
-    bool asks;                              /* c may be far away */
     struct ahead ahead;
 };
 
@@ -134,8 +134,7 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
         tile_load_all(sum, t.c, t.c_row, rows, vectors, last);
     else
         tile_clear(sum, rows, vectors);
-    if (t.asks)
-        tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
+    tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
     if (t.bias)
         tile_add_all(sum, t.bias, 0, rows, vectors, last);
     const real *a[(TILE_ROWS + 3) / 4], *b = t.b;
@@ -304,8 +303,28 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
     }
 }
 
+/* Rows of a at a distance of 4 KB share their places in the L1 cache, more of them than it has: they are put
+ * side by side where many columns pay for it. */
+static bool copies_rows(const struct product *p)
+{
+    enum { DISTANCE = 2048, COLUMNS = 4 * PANEL };
+    return !p->a_strip && p->a_col == 1 && p->a_row * sizeof(real) % DISTANCE == 0 && p->n >= COLUMNS &&
+           p->m > TILE_ROWS;
+}
+
+static void copy_rows(real *to, struct tile *t, size_t rows)
+{
+    const real *from = t->a;
+    t->a = to;
+    for (; rows > 0; rows--, to += BLOCK_K + SPARE, from += t->a_row)
+        for (size_t k = 0; k < t->k; k += V_WIDTH)
+            v_store(to + k, t->k - k < V_WIDTH ? v_load_some(from + k, t->k - k) : v_load(from + k));
+    t->a_row = BLOCK_K + SPARE;
+}
+
 static void product(const struct product *p)
 {
+    real copy[BLOCK_ROWS * (BLOCK_K + SPARE)];
     size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
     const char *wanted = p->wanted;
     do {                                            /* once at least: k may be 0, and c must be set then */
@@ -320,8 +339,10 @@ static void product(const struct product *p)
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
-                .asks = k == 0 && p->start != ZERO, .ahead.at = p->b,
+                .ahead.at = p->b,
             };
+            if (copies_rows(p) && depth <= BLOCK_K)
+                copy_rows(copy, &t, rows);
             if (ahead.at)
                 ahead.at = wanted;
             product_block(p, t, rows, &ahead);
