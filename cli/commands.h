@@ -11,6 +11,9 @@
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
     COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
     COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \
+    COMMAND(RUN, "run", cmd_run, "run a model over the sequences of a NumPy file") \
+    COMMAND(IMPORT, "import", cmd_import, "read a model of another tool and compare it with what that tool computed") \
+    COMMAND(EXPORT, "export", cmd_export, "write a model for another tool") \
     COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
     COMMAND(INSPECT, "inspect", cmd_inspect, "print what a model file holds") \
     COMMAND(CHECK, "check", cmd_check, "compare the instruction sets and the gradients with the reference") \

@@ -4,12 +4,16 @@
 
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT),
+       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
+OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
+       .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
+OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
+       .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .positional = 1, .scope = LINE, .commands = IN(HELP),
        .doc = "the command to explain")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback = "bash", .positional = 1,
@@ -118,14 +122,44 @@ OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fall
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
               "character, the nats it cost, the likeliest next one and its probability")
 
+/* ---- models of other tools ---- */
+OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT), .doc = "the format to write")
+OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
+       .doc = "where the result is written; -o does too. Of run: y.npy, or a .npz of y, hn, cn")
+OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
+OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [rows, steps, ..] instead of [steps, rows, ..]")
+OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
+       .scope = CALL, .commands = IN(IMPORT),
+       .doc = "largest difference that --verify allows, as a part of the largest number of an array")
+OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT) | IN(EXPORT),
+       .doc = "torch: only the tensors whose names begin with it; export: put before all names")
+OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "torch: the modules from the input on, with the activations of linear ones, such as "
+              "embed,lstm,fc1:relu,fc2, where their shapes leave a choice")
+OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tanh relu", .derived = "tanh",
+       .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "torch: of an RNN, whose file does not say it")
+OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format",
+       .scope = CALL, .commands = IN(IMPORT),
+       .doc = "of a GRU whose file leaves it in doubt: the reset gate acts after the product with h, or before it")
+OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
+       .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+       .doc = "numbers that weights are written in, where the format leaves a choice")
+
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
        .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH),
-       .doc = "0: in each part of a run as many as are faster, at most one for each processor that may be used")
+       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
+       .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
+              "stay on one")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
        .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
@@ -144,10 +178,10 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
               "0: keep all; auto: about the square root of --bptt")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
        .derived = "the best there is",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "instruction set of the kernels")
 OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH),
+       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
               "and change results a little")
 
@@ -210,7 +244,7 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH),
+                 | IN(PLOT) | IN(BENCH) | IN(IMPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")

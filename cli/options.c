@@ -15,7 +15,7 @@
 
 #define RANGE(least_, most_) .least = (least_), .most = (most_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
-static char cell_names[160], optimizer_names[160];      /* what the library has, one space between them */
+static char cell_names[160], optimizer_names[160], export_names[160];     /* what the library has, one space between them */
 const struct option options[OPTION_COUNT] = {
 #include "option_table.h"
 };
@@ -30,8 +30,19 @@ static void join_names(const char *(*name_of)(int), char *text, size_t size)
     }
 }
 
+static const char *export_name(int wanted)
+{
+    const char *name;
+    int can_export;
+    for (int i = 0, found = 0; (name = unroll_format_name(i, NULL, &can_export, NULL)); i++)
+        if (can_export && found++ == wanted)
+            return name;
+    return NULL;
+}
+
 void options_begin(void)
 {
+    join_names(export_name, export_names, sizeof export_names);
     join_names(unroll_cell_name, cell_names, sizeof cell_names);
     join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
 }

@@ -1,6 +1,6 @@
 /* unroll.h: recurrent networks, trained and run at the speed of the hardware.
  *
- * Read it top-down: what can go wrong, models, sessions (a model ready to run on a device),
+ * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
  * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints.
@@ -86,7 +86,8 @@ enum { UNROLL_SOURCES_MAX = 8 };
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
-    const char *name;               /* of its parameters, to 31 bytes: NAME.weight_ih_l0, NAME.weight */
+    const char *name;               /* of its parameters, to 63 bytes: NAME.weight_ih_l0, NAME.weight */
+    int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
     int         width;              /* units of a direction; outputs of a dense layer */
     int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
     int         source[UNROLL_SOURCES_MAX];     /* earlier layers, put side by side; -1: the network's input */
@@ -106,6 +107,7 @@ typedef struct unroll_layer {
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
     int         layers;
@@ -160,6 +162,47 @@ UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
+/* ---- models of other tools ------------------------------------------------------------- */
+
+/* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
+ * about it. */
+UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about);
+
+/* Begin with unroll_import_default(), which leaves all to the file. */
+typedef struct unroll_import_config {
+    size_t      size;               /* sizeof(unroll_import_config) */
+    const char *format;             /* NULL: found from the file's name and content */
+    const char *prefix;             /* torch: only the tensors whose names begin with it */
+    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
+                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
+    const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
+    void       *arg;
+} unroll_import_config;
+
+UNROLL_API unroll_import_config unroll_import_default(void);
+
+/* Strict: what a file has and a model can't hold, what is unknown, unused or missing is an error that names it. */
+UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_config *config, unroll_model **model);
+
+/* Begin with unroll_export_default() and choose a format. */
+typedef struct unroll_export_config {
+    size_t      size;               /* sizeof(unroll_export_config) */
+    const char *format;
+    const char *prefix;             /* torch: put before the names of all tensors; NULL: none */
+    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16"; NULL: fp32 */
+    int         opset;              /* ONNX; 0: the format's default */
+    void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
+    void       *arg;
+} unroll_export_config;
+
+UNROLL_API unroll_export_config unroll_export_default(void);
+
+/* What the format can't say of the model is refused. Files appear whole or not at all. */
+UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
+                                       const unroll_export_config *config);
+
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
 typedef enum unroll_mode {
@@ -181,10 +224,11 @@ typedef struct unroll_session_config {
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
     int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* 0: in each part as many as are faster, at most one for each processor
-                                       that we may use; otherwise exactly so many */
+    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
+                                       run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
     int         chunks;             /* pieces of time that may run side by side in different layers */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
@@ -255,12 +299,24 @@ UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, 
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
+enum { UNROLL_AXES = 4 };
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
+ * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
 /* Weights live on the device while sessions exist: brings them back into the model's own memory. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
+
+/* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
+ * one stays. They reach all sessions of the model, and its own memory when they are pulled. Between a forward
+ * and its backward they should not change. */
+UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
+/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
+ * of any module of the model overwrites it. */
+UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
 
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
@@ -282,6 +338,39 @@ typedef struct unroll_operation {
 
 /* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
 UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
+
+/* ---- whole sequences in files ----------------------------------------------------------- */
+
+/* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
+ * [T, B] (one sequence: without B); it may have "lengths" [B] and the states before the first step: "h0" and, of the
+ * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
+ * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
+typedef struct unroll_arrays_config {
+    size_t      size;               /* sizeof(unroll_arrays_config) */
+    int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
+    int         threads;            /* these three as of a session */
+    const char *isa, *weights;
+    void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
+    void       *arg;
+} unroll_arrays_config;
+
+UNROLL_API unroll_arrays_config unroll_arrays_default(void);
+
+/* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
+ * "cn" in the shape of h0 and c0. */
+UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
+                                    const unroll_arrays_config *config);
+
+typedef struct unroll_difference {
+    double absolute;                /* the largest between a number of the reference and ours */
+    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
+    char   array[80];               /* whose relative difference that is */
+} unroll_difference;
+
+/* Compares what a model computes with what its .npz says that another tool computed: "y" as above, or [B, output]:
+ * the last step of each row, "hn", "cn", as many of them as there are. Steps after the end of a row don't count. */
+UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
+                                       unroll_difference *difference);
 
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 

@@ -3,15 +3,15 @@
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
-TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy \
+TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch \
     cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_refusals \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-FUZZERS = json safetensors npy text state frames
+FUZZERS = json safetensors npy text state frames import
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
@@ -61,13 +61,14 @@ FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
-MEMORY  = base/test_base file/test_safetensors file/test_npy cells/check_nan plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_refusals \
+MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch cells/check_nan cells/check_fused cells/check_simd \
+          plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_module session/test_refusals \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
-# "SECONDS COMMAND" lines for tests/run.sh
+# "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock.
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
@@ -91,10 +92,11 @@ lines:
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
-	@echo '200 tests/cli/test_cli.sh $B/unroll'
+	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
+	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
-	@echo '200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
+	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'

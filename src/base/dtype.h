@@ -1,6 +1,6 @@
 /* The element types of tensors, by the names that safetensors gives them.
  * One list makes the enum, the names and the sizes.
- * Not arithmetic: only the two 16-bit float formats can be widened here, and bfloat16 made. */
+ * Not arithmetic: only the two 16-bit float formats can be widened and made here. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
 #include <stdbool.h>
@@ -69,6 +69,21 @@ static inline float f16_to_f32(uint16_t bits)
     if (exponent == 0x1f)
         return f32_from_bits(sign | 0x7f800000u | fraction << 13);
     return f32_from_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+}
+
+/* To nearest, ties to even; beyond the largest finite half infinity. A NaN stays one, made quiet. */
+static inline uint16_t f32_to_f16(float value)
+{
+    uint32_t bits = f32_to_bits(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+
+    if (magnitude > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
+    if (magnitude >= 0x477ff000u)       /* 65520: halfway from the largest half to the next, which is even */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u)        /* below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to */
+        return (uint16_t)(sign | (f32_to_bits(f32_from_bits(magnitude) + 0.5f) - 0x3f000000u));
+    magnitude += 0xfffu + (magnitude >> 13 & 1);
+    return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
 }
 
 #endif

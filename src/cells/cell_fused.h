@@ -8,12 +8,8 @@
 /* A tile is FUSED_ROWS rows by as many vectors of units as give FUSED_SUMS sums a row: with a vector of each
  * weight and one number of the operand they fill the registers (32 of AVX-512 and NEON, 16 of AVX2). A lone
  * row takes more vectors, up to FUSED_LONE sums: a multiply-add waits 4 to 5 cycles for the one before it in
- * its chain, and two begin in a cycle. Under a sanitizer tiles are low, because tall ones take minutes to
- * compile there and walk through memory no differently. */
-#if V_WIDTH > 1 && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 8 };
-#define FUSED_HEIGHTS(H) H(2) H(3)
-#elif V_WIDTH == 16 || V_WIDTH == 4
+ * its chain, and two begin in a cycle. */
+#if V_WIDTH == 16 || V_WIDTH == 4
 enum { FUSED_ROWS = 6, FUSED_SUMS = 4, FUSED_LONE = 12 };
 #define FUSED_HEIGHTS(H) H(2) H(3) H(4) H(5) H(6)
 #elif V_WIDTH == 8

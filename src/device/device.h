@@ -8,7 +8,7 @@
 
 struct device_options {
     const char  *isa;                   /* NULL: the best there is */
-    int          threads;               /* 0: as many as are faster, at most one for each processor */
+    int          threads;               /* at most so many; 0: one for each processor that may be used */
     struct comm *comm;                  /* NULL: alone */
     bool         profile;               /* the time of each operation is taken */
 };

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 bool tensor_view_bytes(const struct tensor_view *tensor, uint64_t *bytes)
 {
@@ -49,7 +50,7 @@ static double element(const struct tensor_view *tensor, uint64_t i)
 
 unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
 {
-    uint64_t count = tensor->bytes / dtype_size(tensor->dtype);
+    uint64_t count = tensor_view_count(tensor);
 
     if (tensor->dtype == DTYPE_F32) {
         memcpy(to, tensor->data, tensor->bytes);
@@ -63,4 +64,41 @@ unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
                         tensor->name, i, value);
     }
     return UNROLL_OK;
+}
+
+static bool is_integer(enum dtype dtype)
+{
+    return dtype != DTYPE_F64 && dtype != DTYPE_F32 && dtype != DTYPE_F16 && dtype != DTYPE_BF16;
+}
+
+unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t *to)
+{
+    uint64_t count = tensor_view_count(tensor);
+
+    if (!is_integer(tensor->dtype))
+        return fail(UNROLL_DATA, "tensor '%.160s' holds %s; it must hold integers", tensor->name,
+                    dtype_name(tensor->dtype));
+    for (uint64_t i = 0; i < count; i++) {
+        double value = element(tensor, i);
+        if (!(value >= INT32_MIN && value <= INT32_MAX))
+            return fail(UNROLL_DATA, "tensor '%.160s': number %" PRIu64 " is %.0f, beyond 32 bits", tensor->name, i,
+                        value);
+        to[i] = (int32_t)value;
+    }
+    return UNROLL_OK;
+}
+
+uint64_t tensor_view_count(const struct tensor_view *tensor)
+{
+    return tensor->bytes / dtype_size(tensor->dtype);
+}
+
+const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT])
+{
+    size_t used = (size_t)snprintf(text, SHAPE_TEXT, "[");
+
+    for (int i = 0; i < tensor->rank; i++)
+        used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%" PRIu64, i ? ", " : "", tensor->shape[i]);
+    snprintf(text + used, SHAPE_TEXT - used, "]");
+    return text;
 }

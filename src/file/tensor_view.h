@@ -27,4 +27,13 @@ bool tensor_view_bytes(const struct tensor_view *tensor, uint64_t *bytes);
  * large for a float is an error (UNROLL_DATA) that names the tensor; NaN and infinities are kept. */
 unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to);
 
+/* All elements of a tensor of integers; a tensor of floats and a number that does not fit are UNROLL_DATA. */
+unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t *to);
+
+uint64_t tensor_view_count(const struct tensor_view *tensor);
+
+/* "[20, 3, 8]" into text, which is returned: for messages. */
+enum { SHAPE_TEXT = 176 };
+const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT]);
+
 #endif

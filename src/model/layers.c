@@ -212,14 +212,16 @@ static unroll_status check_layer_sizes(const unroll_layer *g, int index)
 }
 
 /* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
-static unroll_status check_name(const struct layer *layers, int index, const char *name)
+static unroll_status check_name(const struct layer *layers, int index, const char *name, int level,
+                                const char *embedding)
 {
-    if (!name || !*name || strlen(name) >= sizeof layers->name || !strcmp(name, "embedding"))
-        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes, not 'embedding'", index,
-                    sizeof layers->name - 1);
+    if (!name || !*name || strlen(name) >= sizeof layers->name || !strcmp(name, embedding))
+        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes, not '%.63s'", index,
+                    sizeof layers->name - 1, embedding);
     for (int i = 0; i < index; i++)
-        if (!strcmp(layers[i].name, name))
-            return fail(UNROLL_USAGE, "layers %d and %d are both named '%s'", i, index, name);
+        if (!strcmp(layers[i].name, name) && layers[i].level == level)
+            return fail(UNROLL_USAGE, "layers %d and %d are both named '%s'%s", i, index, name,
+                        level ? ", with the same level" : "");
     return UNROLL_OK;
 }
 
@@ -265,7 +267,8 @@ static unroll_status take_recurrent(const unroll_layer *g, int index, struct lay
         return fail(UNROLL_UNSUPPORTED, "layer %d: a projection is for the lstm; '%s' reads its own h unit by unit",
                     index, g->kind);
     TRY(check_range("projection", g->projection, 0, g->width - 1));
-    *l = recurrent_layer(cell, g->name, 0, 0, g->bidirectional ? 2 : 1, g->width, g->projection);
+    TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
+    *l = recurrent_layer(cell, g->name, g->level, 0, g->bidirectional ? 2 : 1, g->width, g->projection);
     l->options.clip = g->clip;
     return UNROLL_OK;
 }
@@ -276,12 +279,14 @@ static unroll_status take_layer(const unroll_network *n, struct layer *layers, i
     struct layer l;
     if (g->size != sizeof *g)
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
-    TRY(check_name(layers, index, g->name));
+    TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
     TRY(check_layer_sizes(g, index));
     if (!g->kind || strcmp(g->kind, "dense"))
         TRY(take_recurrent(g, index, &l));
     else
         l = dense_layer(g->name, 0, g->width);
+    if (l.kind == LAYER_DENSE && g->level)
+        return fail(UNROLL_USAGE, "layer %d: a level is for recurrent layers", index);
     l.bias = g->bias != 0;
     l.dropout = g->dropout;
     l.is_output = g->output || index + 1 == n->layers;
@@ -301,6 +306,9 @@ static unroll_status check_network(const unroll_network *n)
     TRY(check_range("embed", n->embed, 0, MOST));
     if (n->embed && !n->tokens)
         return fail(UNROLL_USAGE, "embed is for networks of tokens (tokens = 1)");
+    if (n->embedding && (!*n->embedding || strlen(n->embedding) >= sizeof ((struct layer *)0)->name))
+        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes",
+                    sizeof ((struct layer *)0)->name - 1);
     if (n->loss < UNROLL_LOSS_NONE || n->loss > UNROLL_LOSS_MSE)
         return fail(UNROLL_USAGE, "loss = %d is none of the losses", (int)n->loss);
     return UNROLL_OK;
@@ -363,6 +371,7 @@ unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer 
     bool dense = l->kind == LAYER_DENSE;
     *layer = (unroll_layer){
         .size = sizeof *layer, .kind = dense ? "dense" : name_for_users(l->cell), .name = l->name,
+        .level = l->level,
         .width = (int)(dense ? l->outputs : l->hidden), .sources = l->sources, .bidirectional = l->directions == 2,
         .projection = (int)l->projection, .peephole = !dense && l->cell->vectors > 0, .clip = l->options.clip,
         .bias = l->bias, .dropout = l->dropout, .activation = dense ? activation_name(l->activation.kind) : NULL,

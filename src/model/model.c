@@ -1,5 +1,5 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
- * Files of models are in model_file.c. */
+ * Files of models are in file/model_file.c. */
 #include "model/model.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -31,8 +31,24 @@ int model_find(const struct unroll_model *m, enum parameter_role role, int layer
     return -1;
 }
 
-static void add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, const char *name,
-                          int rank, uint32_t first, uint32_t second, uint32_t third)
+/* PyTorch's, or in its manner. */
+static void name_parameter(const struct unroll_model *m, struct parameter *q)
+{
+    static const char *const names[] = {
+        [PARAM_EMBEDDING] = "weight", [PARAM_W_IH] = "weight_ih", [PARAM_W_HH] = "weight_hh", [PARAM_B_IH] = "bias_ih",
+        [PARAM_B_HH] = "bias_hh", [PARAM_VECTOR] = "weight_peephole", [PARAM_W_HR] = "weight_hr",
+        [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
+    };
+    const struct layer *l = &m->layer[q->layer];
+    if (q->role == PARAM_EMBEDDING || l->kind == LAYER_DENSE)
+        snprintf(q->name, sizeof q->name, "%s.%s", q->role == PARAM_EMBEDDING ? m->embedding : l->name, names[q->role]);
+    else
+        snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, names[q->role], l->level,
+                 q->direction ? "_reverse" : "");
+}
+
+static void add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,
+                          uint32_t first, uint32_t second, uint32_t third)
 {
     struct parameter *q = &m->parameter[m->parameters];
     if (!first || (rank > 1 && !second) || (rank > 2 && !third))
@@ -41,13 +57,7 @@ static void add_parameter(struct unroll_model *m, enum parameter_role role, int 
                              .size = { first, second, third }, .first = m->count, .count = first };
     for (int i = 1; i < rank; i++)
         q->count *= q->size[i];
-    const struct layer *l = &m->layer[layer];
-    if (role == PARAM_EMBEDDING)
-        snprintf(q->name, sizeof q->name, "%s", name);
-    else if (l->kind == LAYER_DENSE)
-        snprintf(q->name, sizeof q->name, "%s.%s", l->name, name);
-    else
-        snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, name, l->level, direction ? "_reverse" : "");
+    name_parameter(m, q);
     m->count += q->count;
     m->parameters++;
 }
@@ -57,30 +67,30 @@ static void add_recurrent_parameters(struct unroll_model *m, int layer, int dire
     const struct layer *l = &m->layer[layer];
     uint32_t from_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
     uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
-    add_parameter(m, PARAM_W_IH, layer, direction, "weight_ih", 3, from_x, l->hidden, l->input);
-    add_parameter(m, PARAM_W_HH, layer, direction, "weight_hh", 3, recurrent, l->hidden, l->width);
+    add_parameter(m, PARAM_W_IH, layer, direction, 3, from_x, l->hidden, l->input);
+    add_parameter(m, PARAM_W_HH, layer, direction, 3, recurrent, l->hidden, l->width);
     if (l->bias) {
-        add_parameter(m, PARAM_B_IH, layer, direction, "bias_ih", 2, from_x, l->hidden, 0);
-        add_parameter(m, PARAM_B_HH, layer, direction, "bias_hh", 2, recurrent, l->hidden, 0);
+        add_parameter(m, PARAM_B_IH, layer, direction, 2, from_x, l->hidden, 0);
+        add_parameter(m, PARAM_B_HH, layer, direction, 2, recurrent, l->hidden, 0);
     }
-    add_parameter(m, PARAM_VECTOR, layer, direction, "weight_peephole", 2, (uint32_t)l->cell->vectors, l->hidden, 0);
-    add_parameter(m, PARAM_W_HR, layer, direction, "weight_hr", 2, l->projection, l->hidden, 0);
+    add_parameter(m, PARAM_VECTOR, layer, direction, 2, (uint32_t)l->cell->vectors, l->hidden, 0);
+    add_parameter(m, PARAM_W_HR, layer, direction, 2, l->projection, l->hidden, 0);
 }
 
 static void add_dense_parameters(struct unroll_model *m, int layer)
 {
     const struct layer *l = &m->layer[layer];
     if (!m->spec.tied)
-        add_parameter(m, PARAM_W_DENSE, layer, 0, "weight", 2, l->outputs, l->input, 0);
+        add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
     if (l->bias)
-        add_parameter(m, PARAM_B_DENSE, layer, 0, "bias", 1, l->outputs, 0, 0);
+        add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
 }
 
 static void add_parameters(struct unroll_model *m)
 {
     const unroll_spec *s = &m->spec;
     if (s->tokens && s->embed)
-        add_parameter(m, PARAM_EMBEDDING, 0, 0, "embedding.weight", 2, (uint32_t)s->input, (uint32_t)s->embed, 0);
+        add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)s->input, (uint32_t)s->embed, 0);
     for (int layer = 0; layer < m->layers; layer++)
         if (m->layer[layer].kind == LAYER_DENSE)
             add_dense_parameters(m, layer);
@@ -121,8 +131,8 @@ static void fill_parameter(struct unroll_model *m, int index, uint64_t seed)
 /* ---- making and freeing ---------------------------------------------------------------- */
 
 /* Takes the layers over, also when it fails. */
-static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, uint64_t seed,
-                                struct unroll_model **out)
+static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
+                                uint64_t seed, struct unroll_model **out)
 {
     enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
@@ -135,6 +145,7 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
     m->spec.cell = m->cell;
     m->layer = layer;
     m->layers = layers;
+    snprintf(m->embedding, sizeof m->embedding, "%s", embedding ? embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (m->parameter)
         add_parameters(m);
@@ -155,7 +166,7 @@ unroll_status model_build(const unroll_spec *spec, const struct cell_declaration
     struct layer *layer;
     int layers;
     TRY(layers_of_spec(spec, cell, &layer, &layers));
-    return make_model(spec, layer, layers, seed, out);
+    return make_model(spec, layer, layers, NULL, seed, out);
 }
 
 unroll_status unroll_model_new(const unroll_spec *given, uint64_t seed, unroll_model **model)
@@ -170,9 +181,23 @@ unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, u
     unroll_spec spec;
     struct layer *layer;
     TRY(layers_of_network(network, &spec, &layer));
-    TRY(make_model(&spec, layer, network->layers, seed, model));
+    TRY(make_model(&spec, layer, network->layers, network->embedding, seed, model));
     (*model)->is_network = true;
     return UNROLL_OK;
+}
+
+void model_rename(struct unroll_model *m, const char *embedding, const char *stack, const char *head)
+{
+    if (embedding)
+        snprintf(m->embedding, sizeof m->embedding, "%s", embedding);
+    for (int i = 0; i < m->layers; i++) {
+        struct layer *l = &m->layer[i];
+        const char *name = l->kind == LAYER_DENSE ? head : stack;
+        if (name)
+            snprintf(l->name, sizeof l->name, "%s", name);
+    }
+    for (int i = 0; i < m->parameters; i++)
+        name_parameter(m, &m->parameter[i]);
 }
 
 static void free_symbols(struct unroll_model *m)

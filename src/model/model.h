@@ -17,7 +17,7 @@ enum { SOURCE_INPUT = -1 };
 
 struct layer {
     enum layer_kind kind;
-    char            name[32];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
+    char            name[64];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
     int             level;              /* recurrent: N of weight_ih_lN */
     int             sources, source[SOURCES_MAX];
     uint32_t        input;              /* width of all sources together */
@@ -49,7 +49,7 @@ enum parameter_role {
 };
 
 struct parameter {
-    char                name[64];       /* PyTorch's */
+    char                name[96];       /* PyTorch's */
     enum parameter_role role;
     int                 layer, direction;
     int                 rank;           /* 1..3 */
@@ -66,6 +66,7 @@ struct unroll_model {
     bool        is_network;             /* made of layers by unroll_network_new */
     struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
     int         layers;
+    char        embedding[64];          /* "embedding": of its parameter */
     struct parameter *parameter;
     int         parameters;
     float      *values;                 /* all parameters one after the other */
@@ -100,6 +101,10 @@ unroll_status layers_of_network(const unroll_network *, unroll_spec *spec, struc
 
 /* The cell that users call `name`, with these options; the error names the known ones. */
 unroll_status find_cell(const char *name, bool peephole, bool clip, const struct cell_declaration **);
+
+/* Other names for the parameters of a stack than "embedding", "rnn" and "head"; NULL: as it was. To 63 bytes each,
+ * and no two alike. */
+void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
 
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

@@ -189,7 +189,7 @@ static inline size_t cell_bytes(enum dtype dtype)
 }
 
 struct buffer {
-    char         name[56];
+    char         name[112];
     enum dtype   dtype;
     enum segment segment;
     enum layout  layout;
@@ -263,6 +263,7 @@ struct plan_config {
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
+    bool           no_dropout;      /* a module that evaluates: gradients, no masks */
     int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
     int            optimizer;       /* index in the optimizer table */
 };

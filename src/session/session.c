@@ -3,23 +3,13 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "device/device.h"
 #include "optim/optim.h"
 #include "session/locate.h"
+#include "session/session.h"
 #include "session/weights.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-struct unroll_session {
-    struct unroll_model  *model;
-    unroll_session_config config;
-    struct plan          *plan;
-    const struct device  *device;
-    void                 *instance;
-    bool                  forwarded;        /* a forward ran that no backward has used yet */
-    uint64_t              packed;           /* the change of the model's weights that its own copies are of */
-};
 
 /* ---- making one ------------------------------------------------------------------------ */
 
@@ -29,7 +19,7 @@ unroll_session_config unroll_session_default(void)
                                     .rows = 1, .optimizer = "adam", .chunks = 1, .shards = 1 };
 }
 
-static void *host(unroll_session *s, const char *name)
+void *session_host(const unroll_session *s, const char *name)
 {
     return s->device->host(s->instance, name);
 }
@@ -94,6 +84,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->resets = c->resets;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
+    p->no_dropout = c->no_dropout;
     TRY(plan_set_checkpoint(p, c->checkpoint_time));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
@@ -104,7 +95,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     return UNROLL_OK;
 }
 
-static unroll_status clear_segment(unroll_session *s, enum segment segment)
+unroll_status session_clear(unroll_session *s, enum segment segment)
 {
     static const char zeros[16384];
     for (int i = 0; i < s->plan->buffers; i++) {
@@ -129,8 +120,7 @@ static unroll_status keep_up(unroll_session *s)
     return UNROLL_OK;
 }
 
-/* After the weights changed in this session. */
-static unroll_status pack(unroll_session *s)
+unroll_status session_pack(unroll_session *s)
 {
     s->model->changes++;
     return keep_up(s);
@@ -174,9 +164,9 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     if (status == UNROLL_OK && first)
         status = unroll_session_push(s);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
-        status = clear_segment(s, SEG_OPT);
+        status = session_clear(s, SEG_OPT);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
-        status = clear_segment(s, SEG_GRAD);
+        status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         s->model->sessions++;
         s->model->training |= s->config.mode == UNROLL_TRAIN;
@@ -212,7 +202,7 @@ static unroll_status open_session(struct unroll_session *s)
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: as many as are faster)", s->config.threads);
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     TRY(make_config(&s->config, &plan_config));
     plan_config.packed = s->device->packed;
     if (s->config.lanes == 0)
@@ -222,7 +212,7 @@ static unroll_status open_session(struct unroll_session *s)
     TRY(check_memory(s));
     TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads,
                                                     .profile = s->config.profile != 0 }));
-    ((int64_t *)host(s, "run"))[0] = (int64_t)s->config.seed;
+    ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }
 
@@ -352,7 +342,7 @@ static unroll_status check_batch(const unroll_session *s, const unroll_batch *b)
 
 static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)
 {
-    int32_t *to = host(s, name);
+    int32_t *to = session_host(s, name);
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
             int i = t * s->config.rows + row;
@@ -363,7 +353,7 @@ static void take_integers(unroll_session *s, const unroll_batch *b, const int32_
 /* What lies beyond a row's length becomes zero, so that nothing there can reach a sum. */
 static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
 {
-    char *to = host(s, name);
+    char *to = session_host(s, name);
     size_t size = width * dtype_size(s->plan->config.real);
     if (array && !s->config.lengths) {
         floats_to_reals(array, s->plan->config.real, to, (size_t)s->config.steps * (size_t)s->config.rows * width);
@@ -387,9 +377,9 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
     take_floats(s, b, b->inputs, "x", (size_t)spec->input);
     take_floats(s, b, b->values, "targets", (size_t)spec->output);
     if (b->lengths)
-        memcpy(host(s, "lengths"), b->lengths, (size_t)s->config.rows * sizeof *b->lengths);
+        memcpy(session_host(s, "lengths"), b->lengths, (size_t)s->config.rows * sizeof *b->lengths);
     if (b->reset)
-        memcpy(host(s, "reset"), b->reset, (size_t)s->config.rows * (size_t)s->config.steps);
+        memcpy(session_host(s, "reset"), b->reset, (size_t)s->config.rows * (size_t)s->config.steps);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -398,10 +388,10 @@ static void take_batch(unroll_session *s, const unroll_batch *b)
 static unroll_status check_loss(unroll_session *s)
 {
     char where[160];
-    double *sum = host(s, "loss_sum"), loss = *sum;
+    double *sum = session_host(s, "loss_sum"), loss = *sum;
     if (isfinite(loss))
         return UNROLL_OK;
-    *sum = *(double *)host(s, "weight_sum") = 0;
+    *sum = *(double *)session_host(s, "weight_sum") = 0;
     s->forwarded = false;
     locate_in_forward(s->device, s->instance, s->plan, where, sizeof where);
     return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
@@ -414,7 +404,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
     TRY(check_batch(s, batch));
     take_batch(s, batch);
-    int64_t *run = host(s, "run");
+    int64_t *run = session_host(s, "run");
     run[1]++;                                           /* each forward draws its own dropout masks */
     s->forwarded = false;
     TRY(s->device->run(s->instance, PART_FORWARD));
@@ -430,7 +420,7 @@ unroll_status unroll_backward(unroll_session *s)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
     if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
-        TRY(clear_segment(s, SEG_GRAD));
+        TRY(session_clear(s, SEG_GRAD));
     TRY(keep_up(s));
     TRY(s->device->run(s->instance, PART_BACKWARD));
     return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
@@ -438,7 +428,7 @@ unroll_status unroll_backward(unroll_session *s)
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
-    double *loss = host(s, "loss_sum"), *weight = host(s, "weight_sum");
+    double *loss = session_host(s, "loss_sum"), *weight = session_host(s, "weight_sum");
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
     *result = (unroll_result){ .loss = *weight > 0 ? *loss / *weight : 0, .weight = *weight };
@@ -465,7 +455,7 @@ unroll_rates unroll_rates_default(const char *optimizer)
 
 static void give_rates(unroll_session *s, const unroll_rates *r)
 {
-    double *rates = host(s, "rates");
+    double *rates = session_host(s, "rates");
     rates[RATE_LR] = r->learning_rate;
     rates[RATE_MOMENTUM] = r->momentum;
     rates[RATE_BETA1] = r->beta1;
@@ -483,8 +473,8 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
     TRY(s->device->run(s->instance, PART_SUM));
-    const double *norms = host(s, "norms");
-    double squared = 0, weight = *(double *)host(s, "weight_sum");
+    const double *norms = session_host(s, "norms");
+    double squared = 0, weight = *(double *)session_host(s, "weight_sum");
     for (int i = 0; i < s->model->parameters; i++)
         squared += norms[i];
     give_rates(s, rates);
@@ -499,122 +489,6 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
                       "infinite", where);
     }
     if (status != UNROLL_OK)
-        ((double *)host(s, "rates"))[RATE_STEP]--;     /* nothing was updated */
+        ((double *)session_host(s, "rates"))[RATE_STEP]--;     /* nothing was updated */
     return status;
-}
-
-/* ---- looking inside -------------------------------------------------------------------- */
-
-static const struct buffer *find(const unroll_session *s, const char *name)
-{
-    int i = plan_find_buffer(s->plan, name);
-    const struct buffer *b = i < 0 ? NULL : &s->plan->buffer[i];
-    bool real = b && (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64 || b->dtype == DTYPE_I64);
-    return real && b->layout == LAYOUT_DENSE && b->segment != SEG_SCRATCH ? b : NULL;
-}
-
-size_t unroll_count(const unroll_session *s, const char *name)
-{
-    const struct buffer *b = find(s, name);
-    return b ? b->bytes / dtype_size(b->dtype) : 0;
-}
-
-static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
-{
-    *b = find(s, name);
-    if (!*b || (*b)->dtype == DTYPE_I64)
-        return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (count != unroll_count(s, name))
-        return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
-    return UNROLL_OK;
-}
-
-enum { PIECE = 2048 };           /* numbers on the stack at once */
-
-unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t count)
-{
-    const struct buffer *b;
-    TRY(check_access(s, name, count, &b));
-    double piece[PIECE];
-    size_t size = dtype_size(b->dtype);
-    for (size_t i = 0; i < count; i += PIECE) {
-        size_t n = count - i < PIECE ? count - i : PIECE;
-        TRY(s->device->read(s->instance, name, i * size, n * size, piece));
-        reals_to_floats(piece, b->dtype, to + i, n);
-    }
-    return UNROLL_OK;
-}
-
-unroll_status unroll_write(unroll_session *s, const char *name, const float *from, size_t count)
-{
-    const struct buffer *b;
-    TRY(check_access(s, name, count, &b));
-    double piece[PIECE];
-    size_t size = dtype_size(b->dtype);
-    for (size_t i = 0; i < count; i += PIECE) {
-        size_t n = count - i < PIECE ? count - i : PIECE;
-        floats_to_reals(from + i, b->dtype, piece, n);
-        TRY(s->device->write(s->instance, name, i * size, n * size, piece));
-    }
-    return b->segment == SEG_PARAM ? pack(s) : UNROLL_OK;
-}
-
-unroll_status unroll_clear_states(unroll_session *s)
-{
-    return clear_segment(s, SEG_CARRY);
-}
-
-unroll_status unroll_session_pull(unroll_session *s)
-{
-    return weights_pull(s->device, s->instance, s->plan, s->model->values);
-}
-
-unroll_status unroll_session_push(unroll_session *s)
-{
-    TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
-    return pack(s);
-}
-
-void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
-{
-    *forwards = ((int64_t *)s->device->host(s->instance, "run"))[1];
-    *updates = (int64_t)((double *)s->device->host(s->instance, "rates"))[RATE_STEP];
-}
-
-void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t updates)
-{
-    ((int64_t *)host(s, "run"))[1] = forwards;
-    ((double *)host(s, "rates"))[RATE_STEP] = (double)updates;
-}
-
-uint64_t unroll_session_bytes(const unroll_session *s)
-{
-    return s->device->bytes(s->instance);
-}
-
-uint64_t unroll_session_forecast(const unroll_session *s)
-{
-    return s->device->forecast(s->plan);
-}
-
-const char *unroll_session_isa(const unroll_session *s)
-{
-    return s->device->isa(s->instance);
-}
-
-int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
-{
-    const struct op_time *time = index < 0 || index >= s->plan->ops ? NULL : s->device->time(s->instance, index);
-    if (!time)
-        return 0;
-    const struct op *op = &s->plan->op[index];
-    *operation = (unroll_operation){ .least = time->least, .seconds = time->seconds, .flops = op->flops,
-                                     .runs = time->runs };
-    op_label(s->plan, op, operation->name, sizeof operation->name);
-    return 1;
-}
-
-int unroll_session_threads(const unroll_session *s)
-{
-    return s->device->threads(s->instance);
 }

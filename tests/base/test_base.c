@@ -109,6 +109,23 @@ static void test_f16(void)
     CHECK(isinf(bf16_to_f32(0x7f80)) && isnan(bf16_to_f32(0x7f81)), "bf16 infinity and NaN");
 }
 
+/* Every half comes back; the middle of two neighbours goes to the even one, what is beside it to the nearer. */
+static void test_to_f16(void)
+{
+    int wrong = 0;
+
+    for (unsigned bits = 0; bits < 0x7c00; bits++) {
+        float low = f16_to_f32((uint16_t)bits), high = bits == 0x7bff ? 65536 : f16_to_f32((uint16_t)(bits + 1));
+        float middle = low + (high - low) / 2;
+        wrong += f32_to_f16(low) != bits || f32_to_f16(-low) != (bits | 0x8000u);
+        wrong += f32_to_f16(middle) != (bits & 1 ? bits + 1 : bits);
+        wrong += f32_to_f16(nextafterf(middle, 0)) != bits || f32_to_f16(nextafterf(middle, INFINITY)) != bits + 1;
+    }
+    CHECK(wrong == 0, "%d roundings to a half", wrong);
+    CHECK(f32_to_f16(INFINITY) == 0x7c00 && f32_to_f16(-1e9f) == 0xfc00 && isnan(f16_to_f32(f32_to_f16(NAN))),
+          "halves at infinity and NaN");
+}
+
 static void test_memory(void)
 {
     uint64_t before = memory_allocations(), live = memory_live();
@@ -460,6 +477,7 @@ int main(void)
     test_status();
     test_dtype();
     test_f16();
+    test_to_f16();
     test_memory();
     test_philox();
     test_rng();

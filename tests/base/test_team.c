@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
@@ -50,6 +51,26 @@ static void test_each_once(struct team *team, int size)
     CHECK(wrong == 0, "%d answers of %d members are wrong", wrong, size);
     CHECK(cpu_float_mode() == mode, "the caller's floating-point mode was not restored");
     CHECK(memory_allocations() == allocated, "a run allocated");
+}
+
+static double cpu_milliseconds(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return 1e3 * (double)used.tv_sec + 1e-6 * (double)used.tv_nsec;
+}
+
+/* Between runs nobody works: spinning, each worker would take 50 ms. */
+static void test_idle(struct team *team, int size)
+{
+    struct roll_call roll = {{0}, {0}, {0}};
+
+    team_run(team, answer, &roll);
+    double before = cpu_milliseconds();
+    usleep(50000);
+    double used = cpu_milliseconds() - before;
+    CHECK(used < 10, "%d idle members worked for %.1f ms", size, used);
 }
 
 /* ---- barriers: everybody sees what everybody wrote before ---- */
@@ -154,6 +175,7 @@ int main(void)
             continue;
         CHECK(team_size(team) == size, "%d", team_size(team));
         test_each_once(team, size);
+        test_idle(team, size);
         test_storm(team, size);
         test_wrap(team, size);
         team_free(team);

@@ -353,6 +353,7 @@ static void say_support(const struct test_case *c)
 
 int main(int argc, char **argv)
 {
+    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     static const struct { const char *name; void (*run)(const struct test_case *); } modes[] = {
         { "test", test_case_bits }, { "grad", test_case_gradients }, { "perf", time_case }, { "support", say_support },
         { "downgrade", test_drawn_isas },

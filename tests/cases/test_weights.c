@@ -127,6 +127,7 @@ static void test_weights(const struct test_case *c, const char *weights)
 
 int main(int argc, char **argv)
 {
+    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     struct test_case *cases;
     if (argc < 2) {
         fprintf(stderr, "usage: test_weights cases.txt [part of a line]\n");

@@ -17,7 +17,7 @@ static inline void find_isas(struct isa_table isa[5])
         isa[count++] = (struct isa_table){ "avx2", cells_avx2, toys_avx2 };
     if (__builtin_cpu_supports("avx512f")) {
         isa[count++] = (struct isa_table){ "avx512", cells_avx512, toys_avx512 };
-        isa[count++] = (struct isa_table){ "avx512, one", cells_one_register, toys_one_register };
+        isa[count++] = (struct isa_table){ "avx512, two", cells_two_registers, toys_two_registers };
     }
     if (__builtin_cpu_supports("avx512vnni"))
         isa[count++] = (struct isa_table){ "avx512_vnni", cells_avx512_vnni, toys_avx512 };

@@ -1,8 +1,7 @@
-/* The tests' cells for AVX-512, two registers at a time. */
+/* The tests' cells for AVX-512. */
 #include "toys.h"
-#include "cells/v/v_avx512x2.h"
+#include "cells/v/v_avx512.h"
 #include "cells/v/v_narrow.h"
-#define CELL_POINTWISE
 #define CELL_USER "cells/cell_loops.h"
 #include "toy_table.h"
 

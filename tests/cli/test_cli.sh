@@ -88,7 +88,7 @@ printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}
 
 # ---- help ----
 
-for command in train eval sample stream plan inspect check bench devices completion version help; do
+for command in train eval sample stream run import export plan inspect check bench devices completion version help; do
     unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
 done
 unroll help 2>&1 | same_as_golden help.txt

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static atomic_size_t requests, requested_bytes;
+static atomic_size_t requests, requested_bytes __attribute__((unused));
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 enum { COUNTS_ALLOCATIONS = 1 };

@@ -2,6 +2,7 @@
  * sources and every activation; equal bits on every ISA, with chunks and threads; files; outputs of inner
  * layers; refusals. Stacks are the business of tests/cases. */
 #include "session/fixture.h"
+#include <stdlib.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -242,6 +243,7 @@ static void test_refusals(void)
 
 int main(void)
 {
+    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     test_gradients();
     test_bits();
     test_file();

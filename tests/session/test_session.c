@@ -3,6 +3,7 @@
  * right is tested in tests/cases and tests/vectors. */
 #include "session/fixture.h"
 #include "base/memory.h"
+#include <stdlib.h>
 #include <math.h>
 
 enum { WEIGHTS = 4096 };        /* more than any model here has */
@@ -359,6 +360,7 @@ static void check_out_of_memory(void)
 
 int main(void)
 {
+    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     static const char *const cells[] = { "rnn", "lstm", "gru", "gru-before" };
     check_sharing();
     check_push_and_pull();

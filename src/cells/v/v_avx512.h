@@ -1,5 +1,4 @@
-/* V is 16 floats in an AVX-512 register, with the bits of v_f32.h. For code that has enough
- * independent work of its own; the cells use v_avx512x2.h. */
+/* V is 16 floats in an AVX-512 register, with the bits of v_f32.h. */
 #ifndef __AVX512F__
 #error "v_avx512.h needs -mavx512f"
 #endif

@@ -1,6 +1,7 @@
 /* V is 32 floats in two AVX-512 registers, with the bits of v_f32.h: two chains of operations side
  * by side hide the latency that one chain of a sigmoid waits for, 20% of a cell's forward. It has
- * its own v_load_tiles, because its halves may lie in different tiles (cells/cell.h). */
+ * its own v_load_tiles, because its halves may lie in different tiles (cells/cell.h). For pointwise code:
+ * the fused steps of the library's table want one register. */
 #ifndef __AVX512F__
 #error "v_avx512x2.h needs -mavx512f"
 #endif

@@ -13,6 +13,12 @@
 #ifndef V_DERIVED_H
 #define V_DERIVED_H
 
+/* Without optimization nothing is inlined: one function walks through the tiles of all sizes. */
+#if !defined(__OPTIMIZE__) && !defined(__CUDACC__)
+#undef CELL_CODE
+#define CELL_CODE static inline __attribute__((unused))
+#endif
+
 /* z a + (1 - z) b, exact where a equals b. */
 CELL_CODE V v_mix(V z, V a, V b) { return v_fma(z, v_sub(a, b), b); }
 

@@ -1,7 +1,9 @@
 /* The CPU as a device: instances of instance.h behind the functions of device.h. All its memory is the
  * host's, so reading a buffer is a copy. */
 #include "device/cpu/instance.h"
+#include "device/cpu/pace.h"
 #include "device/device.h"
+#include <stdlib.h>
 #include <string.h>
 
 static unroll_status cpu_store_new(const struct plan *plan, void **store)
@@ -16,9 +18,9 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
                                       void **instance)
 {
     struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
-                                      .chooses = options->threads == 0,
                                       .comm = options->comm, .profile = options->profile };
     struct instance *made;
+    TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
     TRY(instance_new(plan, store, &config, &made));
     *instance = made;

@@ -1,8 +1,11 @@
-/* Chooses between the caller's thread and all of them by looking at both now and then. A look costs at most
- * 2% of the time: the way that lost is tried again when fifty times what it took has passed, or ten times
- * sooner when the way that won turns out slower than it: the machine has changed. */
+/* Chooses between the caller's thread and all of them by looking at both now and then. The way that lost is tried
+ * again when four times what it took has passed, because a look may fall into a moment when others use the
+ * processors; each look that finds the same doubles that, to fifty times: then a look costs at most 2% of the
+ * time. It comes ten times sooner when the way that won turns out slower than the other was: the machine has
+ * changed. */
 #include "device/cpu/pace.h"
 #include <math.h>
+#include <string.h>
 
 /* A guess of a part's time on one thread. Only its magnitude matters: it decides which parts are not worth a
  * look (a wake-up takes longer), and with which way the first look begins. */
@@ -11,10 +14,18 @@
 #define SMALL                  10e3     /* nanoseconds */
 #define LARGE                  1e6
 
-#define LOOKS_SHARE            50.0     /* time between looks for each that a look lost */
+#define TRUST_LEAST            4.0      /* time between looks for each that a look lost */
+#define TRUST_MOST             50.0
 #define WORTH_IT               0.95     /* of the time alone: less is not worth a second processor */
-#define HOPELESS               2.0      /* times the favourite's: one run says enough */
+#define HOPELESS               2.0      /* times the favourite's: two runs say enough, the first woke threads up */
 #define HURRY                  10.0
+
+unroll_status pace_parse(const char *name, bool *chooses)
+{
+    *chooses = !name || !strcmp(name, "chosen");
+    return *chooses || !strcmp(name, "together")
+         ? UNROLL_OK : fail(UNROLL_USAGE, "RNN_PACE is '%s'; fix: chosen or together", name);
+}
 
 static void look_again(struct pace *pace)
 {
@@ -30,7 +41,7 @@ void pace_init(struct pace *pace, const struct plan *plan, enum part part)
     double guess = 0;
     for (int i = plan->part[part].first; i < plan->part[part].end; i++)
         guess += plan->op[i].flops / FLOPS_OF_A_NANOSECOND + plan->op[i].bytes / BYTES_OF_A_NANOSECOND;
-    *pace = (struct pace){ .small = guess < SMALL, .together = guess > LARGE };
+    *pace = (struct pace){ .small = guess < SMALL, .together = guess > LARGE, .trust = TRUST_LEAST };
     look_again(pace);
 }
 
@@ -42,8 +53,11 @@ bool pace_together(const struct pace *pace)
 
 static void decide(struct pace *pace)
 {
-    pace->together = pace->median[1] < WORTH_IT * pace->median[0];
-    pace->credit = LOOKS_SHARE * pace->spent[!pace->together];
+    bool together = pace->median[1] < WORTH_IT * pace->median[0];
+    double more = fmin(2 * pace->trust, TRUST_MOST);
+    pace->trust = together == pace->together ? more : TRUST_LEAST;
+    pace->together = together;
+    pace->credit = pace->trust * pace->spent[!together];
     pace->runs = 2 * PACE_RUNS;
 }
 
@@ -54,7 +68,7 @@ static void look(struct pace *pace, double nanoseconds, double time)
     pace->spent[way] += nanoseconds;
     pace->median[way] = more < pace->median[way] ? more : pace->median[way];
     pace->least[way] = time < pace->least[way] ? time : pace->least[way];
-    bool hopeless = ++pace->runs > PACE_RUNS && time > HOPELESS * pace->median[!way];
+    bool hopeless = ++pace->runs > PACE_RUNS + 1 && time > HOPELESS * pace->median[!way];
     if (hopeless || pace->runs == 2 * PACE_RUNS)
         decide(pace);
 }

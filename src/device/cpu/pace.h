@@ -18,7 +18,11 @@ struct pace {
     double median[2];           /* the second least of three, or infinite: not looked at */
     double spent[2];            /* nanoseconds of a look */
     double credit;              /* nanoseconds until the next look */
+    double trust;               /* of them for each nanosecond that the last look lost */
 };
+
+/* What RNN_PACE in the environment says: chosen, or together, for tests and measurements. NULL: chosen. */
+unroll_status pace_parse(const char *name, bool *chooses);
 
 void pace_init(struct pace *pace, const struct plan *plan, enum part part);
 bool pace_together(const struct pace *pace);                /* how the next run is to be done */

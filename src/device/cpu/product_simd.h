@@ -312,21 +312,25 @@ static bool copies_rows(const struct product *p)
            p->m > TILE_ROWS;
 }
 
-static void copy_rows(real *to, struct tile *t, size_t rows)
+/* Not inlined: only who copies has the copy on its stack. */
+__attribute__((noinline))
+static void product_block_of_copy(const struct product *p, struct tile t, size_t rows, const struct ahead *wanted)
 {
-    const real *from = t->a;
-    t->a = to;
-    for (; rows > 0; rows--, to += BLOCK_K + SPARE, from += t->a_row)
-        for (size_t k = 0; k < t->k; k += V_WIDTH)
-            v_store(to + k, t->k - k < V_WIDTH ? v_load_some(from + k, t->k - k) : v_load(from + k));
-    t->a_row = BLOCK_K + SPARE;
+    real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
+    const real *from = t.a;
+    for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t.a_row)
+        for (size_t k = 0; k < t.k; k += V_WIDTH)
+            v_store(to + k, t.k - k < V_WIDTH ? v_load_some(from + k, t.k - k) : v_load(from + k));
+    t.a = copy;
+    t.a_row = BLOCK_K + SPARE;
+    product_block(p, t, rows, wanted);
 }
 
 static void product(const struct product *p)
 {
-    real copy[BLOCK_ROWS * (BLOCK_K + SPARE)];
     size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
     const char *wanted = p->wanted;
+    const bool copies = copies_rows(p);
     do {                                            /* once at least: k may be 0, and c must be set then */
         size_t depth = p->k - k < most ? p->k - k : most;
         struct ahead ahead = wanted_by_caller(p, depth);
@@ -341,11 +345,9 @@ static void product(const struct product *p)
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
                 .ahead.at = p->b,
             };
-            if (copies_rows(p) && depth <= BLOCK_K)
-                copy_rows(copy, &t, rows);
             if (ahead.at)
                 ahead.at = wanted;
-            product_block(p, t, rows, &ahead);
+            (copies && depth <= BLOCK_K ? product_block_of_copy : product_block)(p, t, rows, &ahead);
             wanted += ahead.at ? tiles_over(rows, TILE_ROWS) * columns * ahead.tile : 0;
         }
         k += depth;

@@ -39,7 +39,7 @@ static json_t *spec_to_json(const unroll_spec *s)
 
 /* The fields of a layer, likewise. Its sources are an array. */
 #define LAYER_INTEGERS(FIELD) \
-    FIELD(width) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) FIELD(output)
+    FIELD(level) FIELD(width) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) FIELD(output)
 #define LAYER_REALS(FIELD) FIELD(clip) FIELD(dropout) FIELD(alpha) FIELD(beta)
 
 static json_t *layer_to_json(const unroll_layer *l)
@@ -75,6 +75,27 @@ static json_t *layers_to_json(const struct unroll_model *m)
         return json;
     json_decref(json);
     return NULL;
+}
+
+/* The names of what has no name in the specification or in the layers. */
+static const char *name_of(const struct unroll_model *m, enum layer_kind kind)
+{
+    for (int i = 0; i < m->layers && !m->is_network; i++)
+        if (m->layer[i].kind == kind)
+            return m->layer[i].name;
+    return kind == LAYER_DENSE ? "head" : "rnn";
+}
+
+static bool has_names(const struct unroll_model *m)
+{
+    return strcmp(m->embedding, "embedding") || strcmp(name_of(m, LAYER_RECURRENT), "rnn") ||
+           strcmp(name_of(m, LAYER_DENSE), "head");
+}
+
+static json_t *names_to_json(const struct unroll_model *m)
+{
+    return json_pack("{ss ss ss}", "embedding", m->embedding, "rnn", name_of(m, LAYER_RECURRENT), "head",
+                     name_of(m, LAYER_DENSE));
 }
 
 static json_t *symbols_to_json(const struct unroll_model *m)
@@ -118,7 +139,7 @@ static unroll_status write_tensors(struct unroll_model *m, const char *path, con
 }
 
 /* What a file says beside the weights; the texts are released with the model's file. */
-struct description { struct metadata metadata[6]; int count; char *spec, *layers, *symbols; };
+struct description { struct metadata metadata[7]; int count; char *spec, *layers, *names, *symbols; };
 
 static void describe_as(struct description *d, const char *key, const char *value)
 {
@@ -134,6 +155,10 @@ static unroll_status describe(const struct unroll_model *m, struct description *
     if (m->is_network) {
         TRY(to_text(layers_to_json(m), &d->layers));
         describe_as(d, "layers", d->layers);
+    }
+    if (has_names(m)) {
+        TRY(to_text(names_to_json(m), &d->names));
+        describe_as(d, "names", d->names);
     }
     if (m->symbol) {
         TRY(to_text(symbols_to_json(m), &d->symbols));
@@ -152,6 +177,7 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
     release(d.symbols);
+    release(d.names);
     release(d.layers);
     release(d.spec);
     return status;
@@ -267,6 +293,41 @@ static unroll_status new_from_metadata(const struct safetensors *file, const cha
     return status;
 }
 
+static unroll_status read_name(json_t *json, const char *where, const char *key, const char **name)
+{
+    enum { LONGEST = 63 };
+    TRY(json_field_string(json, where, key, name));
+    if (!**name || strlen(*name) > LONGEST)
+        return fail(UNROLL_DATA, "'%s': the name of '%s' has not 1 to %d bytes", where, key, LONGEST);
+    return UNROLL_OK;
+}
+
+static unroll_status rename_from_json(json_t *json, const char *where, struct unroll_model *m)
+{
+    static const char *const known[] = { "embedding", "rnn", "head", NULL };
+    const char *embedding, *rnn, *head;
+    TRY(json_fields_known(json, where, known));
+    TRY(read_name(json, where, "embedding", &embedding));
+    TRY(read_name(json, where, "rnn", &rnn));
+    TRY(read_name(json, where, "head", &head));
+    if (!m->is_network && (!strcmp(embedding, rnn) || !strcmp(embedding, head) || !strcmp(rnn, head)))
+        return fail(UNROLL_DATA, "'%s': two of its names are alike", where);
+    model_rename(m, embedding, m->is_network ? NULL : rnn, m->is_network ? NULL : head);
+    return UNROLL_OK;
+}
+
+static unroll_status read_names(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *text = safetensors_metadata(file, "names");
+    json_t *json;
+    if (!text)
+        return UNROLL_OK;
+    TRY(parse_json(text, strlen(text), path, &json));
+    unroll_status status = rename_from_json(json, path, m);
+    json_decref(json);
+    return status;
+}
+
 /* Symbols of a file that does not say their kind are characters. */
 static unroll_status read_symbol_kind(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
@@ -325,6 +386,7 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
 
 static unroll_status fill_from(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
+    TRY(read_names(file, path, m));
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
     for (int i = 0; i < m->parameters; i++)

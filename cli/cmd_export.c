@@ -1,0 +1,38 @@
+/* unroll export: a model in the format of another tool. */
+#include <stdio.h>
+
+#include "console.h"
+#include "network.h"
+#include "options.h"
+
+static void print_line(void *arg, const char *line)
+{
+    (void)arg;
+    puts(line);
+}
+
+unroll_status cmd_export(struct settings *settings)
+{
+    static const enum option_id needed[] = { OPTION_MODEL, OPTION_TO, OPTION_SAVE };
+    unroll_export_config config = unroll_export_default();
+    unroll_model *model;
+    unroll_status status = UNROLL_OK;
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed && status == UNROLL_OK; i++)
+        status = settings_need(settings, needed[i]);
+    if (status == UNROLL_OK)
+        status = network_open(text_of(settings, OPTION_MODEL), &model);
+    if (status != UNROLL_OK)
+        return status;
+    config.format = text_of(settings, OPTION_TO);
+    config.prefix = text_of(settings, OPTION_PREFIX);
+    config.dtype = text_of(settings, OPTION_WEIGHTS);
+    config.report = print_line;
+    status = unroll_export(model, text_of(settings, OPTION_SAVE), &config);
+    if (status == UNROLL_OK)
+        printf("saved %s\n", text_of(settings, OPTION_SAVE));
+    else
+        complain_library(status);
+    unroll_model_free(model);
+    return status;
+}

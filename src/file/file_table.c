@@ -1,0 +1,132 @@
+/* Import and export: finds the format and leaves the rest to it. No format is known here but by its row. */
+#include "file/file_table.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROW(name) &format_##name,
+static const struct file_format *const formats[] = { FILE_FORMATS(ROW) };
+#undef ROW
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+enum direction { IMPORT, EXPORT };
+
+static bool offers(const struct file_format *format, enum direction direction)
+{
+    return direction == IMPORT ? format->import != NULL : format->export != NULL;
+}
+
+const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about)
+{
+    if (index < 0 || index >= FORMATS)
+        return NULL;
+    if (can_import)
+        *can_import = offers(formats[index], IMPORT);
+    if (can_export)
+        *can_export = offers(formats[index], EXPORT);
+    if (about)
+        *about = formats[index]->about;
+    return formats[index]->name;
+}
+
+void report_line(void (*report)(void *arg, const char *line), void *arg, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+
+    if (!report)
+        return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    report(arg, line);
+}
+
+bool path_ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), end = strlen(ending);
+    return length >= end && !strcmp(path + length - end, ending);
+}
+
+/* ---- finding the format ---------------------------------------------------------------- */
+
+static unroll_status find_by_name(const char *name, enum direction direction, const struct file_format **found)
+{
+    char known[256] = "";
+
+    for (int i = 0; i < FORMATS; i++) {
+        if (!offers(formats[i], direction))
+            continue;
+        if (!strcmp(formats[i]->name, name)) {
+            *found = formats[i];
+            return UNROLL_OK;
+        }
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i]->name);
+    }
+    return fail(UNROLL_USAGE, "models are not %s '%.40s'; choose one of %s",
+                direction == IMPORT ? "imported from" : "exported to", name, known);
+}
+
+static unroll_status find_by_content(const char *path, const struct file_format **found)
+{
+    char head[FORMAT_HEAD];
+    FILE *file = fopen(path, "rb");
+
+    if (!file)
+        return fail(UNROLL_DATA, "cannot open '%s': %s", path, strerror(errno));
+    size_t bytes = fread(head, 1, sizeof head, file);
+    bool failed = ferror(file);
+    int reason = errno;
+    fclose(file);
+    if (failed)
+        return fail(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->import && formats[i]->recognises && formats[i]->recognises(path, head, bytes)) {
+            *found = formats[i];
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: name it before the file", path);
+}
+
+/* ---- the public interface -------------------------------------------------------------- */
+
+unroll_import_config unroll_import_default(void)
+{
+    return (unroll_import_config){ .size = sizeof(unroll_import_config) };
+}
+
+unroll_export_config unroll_export_default(void)
+{
+    return (unroll_export_config){ .size = sizeof(unroll_export_config) };
+}
+
+unroll_status unroll_import(const char *path, const unroll_import_config *given, unroll_model **model)
+{
+    const struct file_format *format;
+
+    if (!given || given->size != sizeof *given)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_import_default()");
+    unroll_import_config config = *given;
+    const char *reset = config.gru_reset;
+    if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
+        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; choose one of after, before", reset);
+    if (config.format)
+        TRY(find_by_name(config.format, IMPORT, &format));
+    else
+        TRY(find_by_content(path, &format));
+    config.format = format->name;
+    return format->import(path, &config, model);
+}
+
+unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *given)
+{
+    const struct file_format *format;
+
+    if (!given || given->size != sizeof *given)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_export_default()");
+    TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
+    return format->export(model, path, given);
+}

@@ -1,0 +1,187 @@
+/* One list of tensors from one file or from shards with an index:
+ *     {"metadata": {...}, "weight_map": {"lstm.weight_ih_l0": "model-00001-of-00002.safetensors", ...}} */
+#include "file/tensor_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "file/file_table.h"
+
+enum { LARGEST_INDEX = 100000000, SHARDS_MAX = 4096, PATH_LONGEST = 4096 };
+
+static int compare_names(const void *left, const void *right)
+{
+    const struct tensor_view *const *a = left, *const *b = right;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+/* The list of all files' tensors; names of different files must differ. */
+static unroll_status list_tensors(const char *path, struct tensor_set *set)
+{
+    int total = 0;
+
+    for (int f = 0; f < set->files; f++)
+        total += safetensors_count(set->file[f]);
+    set->tensor = allocate_zeroed((size_t)total, sizeof *set->tensor);
+    if (!set->tensor)
+        return fail(UNROLL_RESOURCE, "no memory for %d tensors", total);
+    for (int f = 0; f < set->files; f++)
+        for (int i = 0; i < safetensors_count(set->file[f]); i++)
+            set->tensor[set->count++] = safetensors_at(set->file[f], i);
+    qsort(set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
+    for (int i = 1; i < set->count; i++)
+        if (!strcmp(set->tensor[i - 1]->name, set->tensor[i]->name))
+            return fail(UNROLL_DATA, "'%s': two shards hold the tensor '%.160s'", path, set->tensor[i]->name);
+    return UNROLL_OK;
+}
+
+/* ---- shards ---------------------------------------------------------------------------- */
+
+/* A name in the folder of the index and nothing else: an index is not to reach other files. */
+static bool is_plain_name(const char *name)
+{
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 256;
+}
+
+static unroll_status open_shard(const char *index, const char *name, struct tensor_set *set)
+{
+    char path[PATH_LONGEST];
+    const char *slash = strrchr(index, '/');
+    int folder = slash ? (int)(slash - index) + 1 : 0;
+
+    if (snprintf(path, sizeof path, "%.*s%s", folder, index, name) >= (int)sizeof path)
+        return fail(UNROLL_USAGE, "'%s': the path of shard '%s' is too long", index, name);
+    TRY(safetensors_open(path, &set->file[set->files]));
+    set->files++;
+    return UNROLL_OK;
+}
+
+static int find_name(const char *const *names, int count, const char *name)
+{
+    int i = 0;
+    while (i < count && strcmp(names[i], name))
+        i++;
+    return i;
+}
+
+/* Opens each shard once, in the order of its first tensor; names[] are their names. */
+static unroll_status open_shards(const char *index, json_t *map, const char **names, struct tensor_set *set)
+{
+    const char *tensor;
+    json_t *value;
+
+    json_object_foreach(map, tensor, value) {
+        const char *name = json_string_value(value);
+        if (!name || !is_plain_name(name))
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index, tensor);
+        if (find_name(names, set->files, name) < set->files)
+            continue;
+        if (set->files == SHARDS_MAX)
+            return fail(UNROLL_UNSUPPORTED, "'%s' has more than %d shards", index, SHARDS_MAX);
+        names[set->files] = name;
+        TRY(open_shard(index, name, set));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status check_map(const char *index, json_t *map, const char *const *names, const struct tensor_set *set)
+{
+    const char *tensor;
+    json_t *value;
+
+    json_object_foreach(map, tensor, value) {
+        int f = find_name(names, set->files, json_string_value(value));
+        if (!safetensors_find(set->file[f], tensor))
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index, tensor,
+                        names[f]);
+    }
+    for (int f = 0; f < set->files; f++)
+        for (int i = 0; i < safetensors_count(set->file[f]); i++)
+            if (!json_object_get(map, safetensors_at(set->file[f], i)->name))
+                return fail(UNROLL_DATA, "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
+                            names[f], safetensors_at(set->file[f], i)->name);
+    return UNROLL_OK;
+}
+
+static unroll_status read_index(const char *index, json_t *json, struct tensor_set *set)
+{
+    static const char *const known[] = { "metadata", "weight_map", NULL };
+    json_t *map;
+
+    TRY(json_fields_known(json, index, known));
+    TRY(json_field_object(json, index, "weight_map", &map));
+    const char **names = allocate_zeroed(SHARDS_MAX, sizeof *names);
+    set->file = allocate_zeroed(SHARDS_MAX, sizeof(struct safetensors *));
+    unroll_status status = names && set->file ? open_shards(index, map, names, set)
+                                              : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
+    if (status == UNROLL_OK)
+        status = check_map(index, map, names, set);
+    release(names);
+    return status;
+}
+
+static unroll_status open_index(const char *path, struct tensor_set *set)
+{
+    json_t *json;
+
+    TRY(read_json_file(path, LARGEST_INDEX, &json));
+    unroll_status status = read_index(path, json, set);
+    json_decref(json);
+    return status;
+}
+
+/* ---- one file, or several -------------------------------------------------------------- */
+
+static unroll_status open_one(const char *path, struct tensor_set *set)
+{
+    set->file = allocate_zeroed(1, sizeof(struct safetensors *));
+    if (!set->file)
+        return fail(UNROLL_RESOURCE, "no memory for '%s'", path);
+    TRY(safetensors_open(path, &set->file[0]));
+    set->files = 1;
+    return UNROLL_OK;
+}
+
+unroll_status tensor_set_open(const char *path, struct tensor_set *set)
+{
+    *set = (struct tensor_set){ .count = 0 };
+    unroll_status status = path_ends_in(path, ".json") ? open_index(path, set) : open_one(path, set);
+    if (status == UNROLL_OK)
+        status = list_tensors(path, set);
+    if (status != UNROLL_OK)
+        tensor_set_close(set);
+    return status;
+}
+
+void tensor_set_close(struct tensor_set *set)
+{
+    for (int f = 0; f < set->files; f++)
+        safetensors_close(set->file[f]);
+    release(set->file);
+    release(set->tensor);
+    *set = (struct tensor_set){ .count = 0 };
+}
+
+const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name)
+{
+    int low = 0, high = set->count;
+
+    while (low < high) {
+        int middle = (low + high) / 2, order = strcmp(set->tensor[middle]->name, name);
+        if (order == 0)
+            return set->tensor[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const char *tensor_set_metadata(const struct tensor_set *set, const char *key)
+{
+    return set->files == 1 ? safetensors_metadata(set->file[0], key) : NULL;
+}

@@ -1,0 +1,251 @@
+/* A model from the modules of a state_dict: a stack with or without an embedding and a head where the modules
+ * are that, else a network. Names stay PyTorch's, so that an export gives them back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "file/file_table.h"
+#include "file/torch.h"
+
+/* ---- what was found, in words ---------------------------------------------------------- */
+
+static void report_stack(const unroll_import_config *config, const struct torch_module *m)
+{
+    char projection[48] = "";
+
+    if (m->projection)
+        snprintf(projection, sizeof projection, ", projection %u", (unsigned)m->projection);
+    report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell, m->levels, (unsigned)m->hidden,
+                  (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "", projection,
+                  m->bias ? "" : ", no bias");
+    if (!strncmp(m->cell, "rnn", 3) && !config->nonlinearity)
+        report_import(config, "%s: tanh is assumed, the file does not say it (--nonlinearity relu)", m->name);
+}
+
+static void report_modules(const unroll_import_config *config, const struct torch_modules *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        const struct torch_module *m = &all->module[i];
+        if (m->kind == TORCH_STACK)
+            report_stack(config, m);
+        else if (m->kind == TORCH_EMBEDDING)
+            report_import(config, "%s: embedding of %u symbols, width %u", m->name, (unsigned)m->input,
+                          (unsigned)m->output);
+        else
+            report_import(config, "%s: linear %u -> %u%s%s%s", m->name, (unsigned)m->input, (unsigned)m->output,
+                          m->bias ? "" : ", no bias", m->activation.kind == ACTIVATION_LINEAR ? "" : ", ",
+                          m->activation.kind == ACTIVATION_LINEAR ? "" : activation_name(m->activation.kind));
+    }
+}
+
+/* ---- a stack --------------------------------------------------------------------------- */
+
+/* The modules of a plain stack by their places; NULL: there is none. */
+struct parts { const struct torch_module *embedding, *stack, *head; };
+
+/* Heads of plain stacks have a bias and no activation. */
+static bool is_plain(const struct torch_modules *all, struct parts *p)
+{
+    int at = 0;
+
+    *p = (struct parts){ NULL, NULL, NULL };
+    if (all->module[at].kind == TORCH_EMBEDDING)
+        p->embedding = &all->module[at++];
+    if (at < all->count && all->module[at].kind == TORCH_STACK)
+        p->stack = &all->module[at++];
+    if (at < all->count && all->module[at].kind == TORCH_LINEAR)
+        p->head = &all->module[at++];
+    return p->stack && at == all->count &&
+           (!p->head || (p->head->bias && p->head->activation.kind == ACTIVATION_LINEAR));
+}
+
+static const struct tensor_view *matrix_of(const struct tensor_set *set, const struct torch_module *m)
+{
+    char name[256];
+
+    snprintf(name, sizeof name, "%sweight", m->base);
+    return tensor_set_find(set, name);
+}
+
+/* A state_dict lists a tied weight twice. */
+static bool is_tied(const struct tensor_set *set, const struct parts *p)
+{
+    if (!p->embedding || !p->head || p->embedding->output != p->head->input || p->embedding->input != p->head->output)
+        return false;
+    const struct tensor_view *a = matrix_of(set, p->embedding), *b = matrix_of(set, p->head);
+    return a->dtype == b->dtype && !memcmp(a->data, b->data, a->bytes);
+}
+
+static unroll_status new_stack(const struct tensor_set *set, const unroll_import_config *config, const struct parts *p,
+                               unroll_model **model)
+{
+    unroll_spec spec = unroll_spec_default();
+
+    spec.cell = p->stack->cell;
+    spec.layers = p->stack->levels;
+    spec.hidden = (int)p->stack->hidden;
+    spec.projection = (int)p->stack->projection;
+    spec.bidirectional = p->stack->directions == 2;
+    spec.bias = p->stack->bias;
+    spec.input = (int)(p->embedding ? p->embedding->input : p->stack->input);
+    spec.tokens = p->embedding != NULL;
+    spec.embed = p->embedding ? (int)p->embedding->output : 0;
+    spec.output = p->head ? (int)p->head->output : 0;
+    spec.tied = is_tied(set, p);
+    spec.loss = p->embedding && p->head ? UNROLL_LOSS_XENT : UNROLL_LOSS_NONE;
+    if (spec.tied)
+        report_import(config, "%s: the weight of '%s', tied", p->head->name, p->embedding->name);
+    TRY(unroll_model_new(&spec, 0, model));
+    model_rename(*model, p->embedding ? p->embedding->name : NULL, p->stack->name, p->head ? p->head->name : NULL);
+    return UNROLL_OK;
+}
+
+/* ---- a network ------------------------------------------------------------------------- */
+
+static void add_stack(const struct torch_module *m, unroll_layer *layer, int *layers)
+{
+    for (int level = 0; level < m->levels && *layers < MODEL_LAYERS_MAX; level++) {
+        unroll_layer *l = &layer[(*layers)++];
+        *l = unroll_layer_default();
+        l->kind = m->cell;
+        l->name = m->name;
+        l->level = level;
+        l->width = (int)m->hidden;
+        l->projection = (int)m->projection;
+        l->bidirectional = m->directions == 2;
+        l->bias = m->bias;
+    }
+}
+
+static void add_linear(const struct torch_module *m, unroll_layer *layer, int *layers)
+{
+    if (*layers == MODEL_LAYERS_MAX)
+        return;
+    unroll_layer *l = &layer[(*layers)++];
+    *l = unroll_layer_default();
+    l->name = m->name;
+    l->width = (int)m->output;
+    l->bias = m->bias;
+    l->activation = activation_name(m->activation.kind);
+}
+
+static unroll_status new_network(const struct torch_modules *all, unroll_model **model)
+{
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    unroll_network network = unroll_network_default();
+    const struct torch_module *first = &all->module[0];
+    bool embedded = first->kind == TORCH_EMBEDDING;
+    int wanted = 0;
+
+    network.input = (int)first->input;
+    network.tokens = embedded;
+    network.embed = embedded ? (int)first->output : 0;
+    network.embedding = embedded ? first->name : NULL;
+    network.layer = layer;
+    for (int i = embedded; i < all->count; i++) {
+        const struct torch_module *m = &all->module[i];
+        wanted += m->kind == TORCH_STACK ? m->levels : 1;
+        (m->kind == TORCH_STACK ? add_stack : add_linear)(m, layer, &network.layers);
+    }
+    if (wanted > MODEL_LAYERS_MAX || wanted == 0)
+        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted, MODEL_LAYERS_MAX);
+    return unroll_network_new(&network, 0, model);
+}
+
+/* ---- weights --------------------------------------------------------------------------- */
+
+/* The tensor of "lstm.weight_ih_l0": that of the module "lstm", under the name that the file has. */
+static const struct tensor_view *find_tensor(const struct tensor_set *set, const struct torch_modules *all,
+                                             const char *parameter)
+{
+    const char *dot = strrchr(parameter, '.');
+    size_t length = (size_t)(dot - parameter);
+    char name[320];
+
+    for (int i = 0; i < all->count; i++) {
+        const struct torch_module *m = &all->module[i];
+        if (strlen(m->name) != length || memcmp(m->name, parameter, length))
+            continue;
+        snprintf(name, sizeof name, "%s%s", m->base, dot + 1);
+        return tensor_set_find(set, name);
+    }
+    return NULL;
+}
+
+static unroll_status fill_parameter(const struct tensor_set *set, const struct torch_modules *all,
+                                    const unroll_parameter *p, size_t count)
+{
+    const struct tensor_view *t = find_tensor(set, all, p->name);
+
+    if (!t || tensor_view_count(t) != count)
+        return fail(UNROLL_DATA, "the tensor for '%s' is missing, or of another size", p->name);
+    TRY(tensor_view_to_floats(t, p->data));
+    for (size_t k = 0; k < count; k++)
+        if (!(p->data[k] - p->data[k] == 0))
+            return fail(UNROLL_DATA, "the tensor '%.160s' holds NaN or infinity at number %zu", t->name, k);
+    return UNROLL_OK;
+}
+
+static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
+{
+    unroll_parameter p;
+
+    for (int i = 0; i < m->parameters; i++) {
+        unroll_model_parameter(m, i, &p);
+        TRY(fill_parameter(set, all, &p, m->parameter[i].count));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
+static void report_dtypes(const unroll_import_config *config, const struct tensor_set *set)
+{
+    int of[DTYPE_COUNT] = { 0 };
+
+    for (int i = 0; i < set->count; i++)
+        of[set->tensor[i]->dtype]++;
+    for (int d = 0; d < DTYPE_COUNT; d++)
+        if (of[d] && d != DTYPE_F32)
+            report_import(config, "%d tensors are %s in the file and F32 in the model", of[d],
+                          dtype_name((enum dtype)d));
+}
+
+static unroll_status import_set(const struct tensor_set *set, const unroll_import_config *config, unroll_model **model)
+{
+    struct torch_modules all;
+    struct parts parts;
+
+    TRY(torch_find_modules(set, config, &all));
+    TRY(torch_order_modules(config, &all));
+    report_modules(config, &all);
+    report_dtypes(config, set);
+    if (is_plain(&all, &parts))
+        TRY(new_stack(set, config, &parts, model));
+    else
+        TRY(new_network(&all, model));
+    unroll_status status = fill(set, &all, *model);
+    if (status != UNROLL_OK)
+        unroll_model_free(*model);
+    return status;
+}
+
+unroll_status import_torch(const char *path, const unroll_import_config *config, unroll_model **model)
+{
+    const char *nonlinearity = config->nonlinearity;
+    struct tensor_set set;
+    struct unroll_model *made;
+
+    if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
+        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; choose one of tanh, relu", nonlinearity);
+    TRY(tensor_set_open(path, &set));
+    const char *format = tensor_set_metadata(&set, "format");
+    unroll_status status = format && !strcmp(format, "unroll")
+        ? fail(UNROLL_USAGE, "'%s' is a model of ours already; fix: use it as it is", path)
+        : import_set(&set, config, &made);
+    if (status == UNROLL_DATA || status == UNROLL_UNSUPPORTED)
+        status = fail(status, "'%s': %s", path, unroll_last_error());
+    tensor_set_close(&set);
+    if (status == UNROLL_OK)
+        *model = made;
+    return status;
+}

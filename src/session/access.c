@@ -1,0 +1,172 @@
+/* Looking into a session and writing into it: buffers by name, weights and gradients as a whole, counters.
+ * Runs nothing but the packing of weights that came from outside. */
+#include "base/status.h"
+#include "optim/optim.h"
+#include "session/session.h"
+#include "session/weights.h"
+#include <string.h>
+
+/* ---- looking inside -------------------------------------------------------------------- */
+
+static const struct buffer *find(const unroll_session *s, const char *name)
+{
+    int i = plan_find_buffer(s->plan, name);
+    const struct buffer *b = i < 0 ? NULL : &s->plan->buffer[i];
+    bool real = b && (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64 || b->dtype == DTYPE_I64);
+    return real && b->layout == LAYOUT_DENSE && b->segment != SEG_SCRATCH ? b : NULL;
+}
+
+size_t unroll_count(const unroll_session *s, const char *name)
+{
+    const struct buffer *b = find(s, name);
+    return b ? b->bytes / dtype_size(b->dtype) : 0;
+}
+
+int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXES])
+{
+    const struct buffer *b = find(s, name);
+    for (int i = 0; b && i < b->rank; i++)
+        shape[i] = (int)b->size[i];
+    return b ? b->rank : 0;
+}
+
+static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
+{
+    *b = find(s, name);
+    if (!*b || (*b)->dtype == DTYPE_I64)
+        return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
+    if (count != unroll_count(s, name))
+        return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
+    return UNROLL_OK;
+}
+
+enum { PIECE = 2048 };           /* numbers on the stack at once */
+
+static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
+{
+    double piece[PIECE];
+    if (b->dtype == DTYPE_F32)
+        return s->device->read(s->instance, b->name, 0, count * sizeof *to, to);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        TRY(s->device->read(s->instance, b->name, i * sizeof *piece, n * sizeof *piece, piece));
+        reals_to_floats(piece, b->dtype, to + i, n);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status put(unroll_session *s, const struct buffer *b, const float *from, size_t count)
+{
+    double piece[PIECE];
+    if (b->dtype == DTYPE_F32)
+        return s->device->write(s->instance, b->name, 0, count * sizeof *from, from);
+    for (size_t i = 0; i < count; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        floats_to_reals(from + i, b->dtype, piece, n);
+        TRY(s->device->write(s->instance, b->name, i * sizeof *piece, n * sizeof *piece, piece));
+    }
+    return UNROLL_OK;
+}
+
+unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t count)
+{
+    const struct buffer *b;
+    TRY(check_access(s, name, count, &b));
+    return take(s, b, to, count);
+}
+
+unroll_status unroll_write(unroll_session *s, const char *name, const float *from, size_t count)
+{
+    const struct buffer *b;
+    TRY(check_access(s, name, count, &b));
+    TRY(put(s, b, from, count));
+    return b->segment == SEG_PARAM ? session_pack(s) : UNROLL_OK;
+}
+
+/* ---- weights and gradients as a whole --------------------------------------------------- */
+
+unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
+{
+    const struct unroll_model *m = s->model;
+    for (int i = 0; i < m->parameters; i++) {
+        const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        if (weights[i])
+            TRY(put(s, b, weights[i], m->parameter[i].count));
+    }
+    return session_pack(s);
+}
+
+unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
+{
+    const struct unroll_model *m = s->model;
+    if (s->config.mode != UNROLL_MODULE)
+        return fail(UNROLL_USAGE, "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
+    for (int i = 0; i < m->parameters; i++) {
+        const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        if (gradients[i])
+            TRY(take(s, &s->plan->buffer[b->gradient], gradients[i], m->parameter[i].count));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- states, weights of the model, counters --------------------------------------------- */
+
+unroll_status unroll_clear_states(unroll_session *s)
+{
+    return session_clear(s, SEG_CARRY);
+}
+
+unroll_status unroll_session_pull(unroll_session *s)
+{
+    return weights_pull(s->device, s->instance, s->plan, s->model->values);
+}
+
+unroll_status unroll_session_push(unroll_session *s)
+{
+    TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
+    return session_pack(s);
+}
+
+void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
+{
+    *forwards = ((int64_t *)session_host(s, "run"))[1];
+    *updates = (int64_t)((double *)session_host(s, "rates"))[RATE_STEP];
+}
+
+void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t updates)
+{
+    ((int64_t *)session_host(s, "run"))[1] = forwards;
+    ((double *)session_host(s, "rates"))[RATE_STEP] = (double)updates;
+}
+
+uint64_t unroll_session_bytes(const unroll_session *s)
+{
+    return s->device->bytes(s->instance);
+}
+
+uint64_t unroll_session_forecast(const unroll_session *s)
+{
+    return s->device->forecast(s->plan);
+}
+
+const char *unroll_session_isa(const unroll_session *s)
+{
+    return s->device->isa(s->instance);
+}
+
+int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
+{
+    const struct op_time *time = index < 0 || index >= s->plan->ops ? NULL : s->device->time(s->instance, index);
+    if (!time)
+        return 0;
+    const struct op *op = &s->plan->op[index];
+    *operation = (unroll_operation){ .least = time->least, .seconds = time->seconds, .flops = op->flops,
+                                     .runs = time->runs };
+    op_label(s->plan, op, operation->name, sizeof operation->name);
+    return 1;
+}
+
+int unroll_session_threads(const unroll_session *s)
+{
+    return s->device->threads(s->instance);
+}

@@ -1,0 +1,414 @@
+/* Arrays of NumPy's files through a session and back. */
+#include "session/arrays.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+unroll_arrays_config unroll_arrays_default(void)
+{
+    return (unroll_arrays_config){ .size = sizeof(unroll_arrays_config) };
+}
+
+/* ---- stacks ---------------------------------------------------------------------------- */
+
+static struct stack *find_stack(struct arrays *a, const struct layer *l)
+{
+    for (int i = 0; i < a->stacks; i++)
+        if (!strcmp(a->stack[i].name, l->name))
+            return &a->stack[i];
+    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions, .width = l->width,
+                                          .units = l->hidden, .has_cell = l->cell->states > 1, .is_even = true };
+    return &a->stack[a->stacks++];
+}
+
+static void find_stacks(const struct unroll_model *m, struct arrays *a)
+{
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        if (l->kind != LAYER_RECURRENT)
+            continue;
+        struct stack *s = find_stack(a, l);
+        s->is_even &= s->directions == l->directions && s->width == l->width && s->units == l->hidden &&
+                      s->has_cell == (l->cell->states > 1);
+        s->layer[s->layers++] = i;
+    }
+}
+
+/* "h0" of a model with one stack, else "h0.NAME". */
+static void name_state(const struct arrays *a, const struct stack *s, const char *state, char name[80])
+{
+    snprintf(name, 80, a->stacks > 1 ? "%s.%s" : "%s", state, s->name);
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static bool is_known(const struct arrays *a, const char *name)
+{
+    static const char *const plain[] = { "x", "tokens", "lengths", "y" };
+    static const char *const states[] = { "h0", "c0", "hn", "cn" };
+    char known[80];
+
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!strcmp(name, plain[i]))
+            return true;
+    for (int s = 0; s < a->stacks; s++)
+        for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+            name_state(a, &a->stack[s], states[i], known);
+            if (!strcmp(name, known) && (states[i][0] == 'h' || a->stack[s].has_cell))
+                return true;
+        }
+    return false;
+}
+
+static unroll_status check_names(const struct arrays *a)
+{
+    char first[80] = "h0";
+
+    if (a->stacks)
+        name_state(a, &a->stack[0], "h0", first);
+    for (int i = 0; i < npz_count(a->file); i++)
+        if (*npz_at(a->file, i)->name && !is_known(a, npz_at(a->file, i)->name))
+            return fail(UNROLL_DATA, "'%s': the array '%.80s' is none that this model knows; it knows x or tokens, "
+                        "lengths, y and states such as '%s'", a->path, npz_at(a->file, i)->name, first);
+    return UNROLL_OK;
+}
+
+/* The array of the input: by its name, or the only one of a .npy. */
+static unroll_status find_input(const struct arrays *a, bool tokens, const struct tensor_view **found)
+{
+    const char *name = tokens ? "tokens" : "x", *other = tokens ? "x" : "tokens";
+
+    *found = npz_find(a->file, name);
+    if (!*found && npz_count(a->file) == 1 && !*npz_at(a->file, 0)->name)
+        *found = npz_at(a->file, 0);
+    if (*found)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%s' has no array '%s', which the model reads%s", a->path, name,
+                npz_find(a->file, other) ? "; it has the other kind of input" : "");
+}
+
+/* T and B from the shape; `inner` is the rank of one step of one row. */
+static unroll_status read_extents(struct arrays *a, const struct tensor_view *v, int inner, uint32_t width)
+{
+    char shape[SHAPE_TEXT];
+    bool scalars = inner && width == 1 && v->rank == 1;         /* one sequence of single numbers */
+
+    a->single = scalars || v->rank == inner + 1;
+    if (!a->single && v->rank != inner + 2)
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
+                    a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
+    if (inner && !scalars && v->shape[v->rank - 1] != width)
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step", a->path,
+                    tensor_view_shape(v, shape), (unsigned)width);
+    uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
+    if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s: no steps, no rows, or too many", a->path,
+                    tensor_view_shape(v, shape));
+    a->T = (int)T;
+    a->B = (int)B;
+    return UNROLL_OK;
+}
+
+/* [B, T, n bytes] to [T, B, n bytes], or back with T and B exchanged. */
+static void transpose(const char *from, char *to, size_t rows, size_t columns, size_t bytes)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(to + (c * rows + r) * bytes, from + (r * columns + c) * bytes, bytes);
+}
+
+/* The elements of v as floats or 32-bit integers; release(*to). */
+static unroll_status read_elements(const struct tensor_view *v, bool integers, void **to)
+{
+    void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
+    if (!elements)
+        return fail(UNROLL_RESOURCE, "no memory for the array '%s'", v->name);
+    unroll_status status = integers ? tensor_view_to_integers(v, elements) : tensor_view_to_floats(v, elements);
+    if (status != UNROLL_OK) {
+        release(elements);
+        return status;
+    }
+    *to = elements;
+    return UNROLL_OK;
+}
+
+static unroll_status to_time_major(const struct arrays *a, void **elements, size_t width)
+{
+    size_t rows = (size_t)a->B, steps = (size_t)a->T;
+    if (!a->batch_first || a->single)
+        return UNROLL_OK;
+    char *turned = allocate_zeroed(rows * steps * width, sizeof(float));
+    if (!turned)
+        return fail(UNROLL_RESOURCE, "no memory for the inputs");
+    transpose(*elements, turned, rows, steps, width * sizeof(float));
+    release(*elements);
+    *elements = turned;
+    return UNROLL_OK;
+}
+
+static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
+{
+    const struct tensor_view *v;
+    bool tokens = m->spec.tokens;
+    size_t width = tokens ? 1 : (size_t)m->spec.input;
+    void *elements;
+
+    TRY(find_input(a, tokens, &v));
+    TRY(read_extents(a, v, !tokens, (uint32_t)width));
+    TRY(read_elements(v, tokens, &elements));
+    unroll_status status = to_time_major(a, &elements, width);
+    if (tokens)
+        a->tokens = elements;
+    else
+        a->inputs = elements;
+    return status;
+}
+
+static unroll_status read_lengths(struct arrays *a)
+{
+    const struct tensor_view *v = npz_find(a->file, "lengths");
+    char shape[SHAPE_TEXT];
+    void *elements;
+
+    if (!v)
+        return UNROLL_OK;
+    if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
+        return fail(UNROLL_DATA, "'%s': lengths have the shape %s; there are %d rows", a->path,
+                    tensor_view_shape(v, shape), a->B);
+    TRY(read_elements(v, true, &elements));
+    a->lengths = elements;
+    return UNROLL_OK;
+}
+
+unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config,
+                          struct arrays *a)
+{
+    if (!config || config->size != sizeof *config)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_arrays_default()");
+    *a = (struct arrays){ .path = path, .batch_first = config->batch_first != 0 };
+    find_stacks(m, a);
+    TRY(npz_open(path, &a->file));
+    unroll_status status = check_names(a);
+    if (status == UNROLL_OK)
+        status = read_input(m, a);
+    if (status == UNROLL_OK)
+        status = read_lengths(a);
+    if (status != UNROLL_OK)
+        arrays_close(a);
+    return status;
+}
+
+void arrays_close(struct arrays *a)
+{
+    release(a->inputs);
+    release(a->tokens);
+    release(a->lengths);
+    npz_close(a->file);
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+/* Plane k of a stack's states: the session's buffer of that layer and direction. */
+static void name_plane(const struct stack *s, int k, const char *state, char name[48])
+{
+    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], k % s->directions ? ".reverse" : "");
+}
+
+/* [layers x directions, B, width], without B of one sequence. */
+static void shape_state(const struct arrays *a, const struct stack *s, uint32_t width, struct tensor_view *v)
+{
+    v->rank = a->single ? 2 : 3;
+    v->shape[0] = (uint64_t)s->layers * (uint64_t)s->directions;
+    v->shape[1] = a->single ? width : (uint64_t)a->B;
+    v->shape[2] = a->single ? 0 : width;
+}
+
+static unroll_status write_state(const struct arrays *a, const struct stack *s, const struct tensor_view *v,
+                                 const char *buffer, uint32_t width, unroll_session *session)
+{
+    struct tensor_view wanted = { .rank = 0 };
+    char shape[SHAPE_TEXT], should[SHAPE_TEXT], name[48];
+    size_t plane = (size_t)a->B * width;
+    void *numbers;
+
+    shape_state(a, s, width, &wanted);
+    bool fits = v->rank == wanted.rank && s->is_even;
+    for (int i = 0; fits && i < v->rank; i++)
+        fits = v->shape[i] == wanted.shape[i];
+    if (!fits)
+        return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s",
+                    a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
+                    a->batch_first ? " (batch-first or not)" : "");
+    TRY(read_elements(v, false, &numbers));
+    unroll_status status = UNROLL_OK;
+    for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {
+        name_plane(s, k, buffer, name);
+        status = unroll_write(session, name, (const float *)numbers + (size_t)k * plane, plane);
+    }
+    release(numbers);
+    return status;
+}
+
+static unroll_status write_states(const struct arrays *a, unroll_session *session)
+{
+    char name[80];
+
+    for (int i = 0; i < a->stacks; i++) {
+        const struct stack *s = &a->stack[i];
+        name_state(a, s, "h0", name);
+        const struct tensor_view *h = npz_find(a->file, name);
+        if (h)
+            TRY(write_state(a, s, h, "h0", s->width, session));
+        name_state(a, s, "c0", name);
+        const struct tensor_view *c = s->has_cell ? npz_find(a->file, name) : NULL;
+        if (c)
+            TRY(write_state(a, s, c, "s0", s->units, session));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- results --------------------------------------------------------------------------- */
+
+/* Takes `data` over. */
+static struct tensor_view *add_result(struct results *r, float *data, size_t count)
+{
+    struct tensor_view *v = &r->view[r->count];
+    *v = (struct tensor_view){ .name = r->name[r->count], .dtype = DTYPE_F32, .data = data,
+                               .bytes = count * sizeof *data };
+    r->count++;
+    return v;
+}
+
+static unroll_status take_y(const struct unroll_model *m, const struct arrays *a, unroll_session *session,
+                            struct results *r)
+{
+    char name[16];
+    size_t width = m->layer[m->layers - 1].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
+    size_t count = rows * steps * width;
+
+    snprintf(name, sizeof name, m->spec.output ? "z" : "y.l%d", m->layers - 1);
+    float *y = allocate_zeroed(count, sizeof *y), *turned = allocate_zeroed(count, sizeof *turned);
+    unroll_status status = y && turned ? unroll_read(session, name, y, count)
+                                       : fail(UNROLL_RESOURCE, "no memory for the results");
+    for (size_t b = 0; b < rows && a->lengths && status == UNROLL_OK; b++)
+        for (size_t t = (size_t)a->lengths[b]; t < steps; t++)
+            memset(y + (t * rows + b) * width, 0, width * sizeof *y);
+    if (status == UNROLL_OK && a->batch_first && !a->single) {
+        transpose((const char *)y, (char *)turned, steps, rows, width * sizeof *y);
+        memcpy(y, turned, count * sizeof *y);
+    }
+    release(turned);
+    if (status != UNROLL_OK) {
+        release(y);
+        return status;
+    }
+    snprintf(r->name[r->count], sizeof *r->name, "y");
+    struct tensor_view *v = add_result(r, y, count);
+    v->rank = a->single ? 2 : 3;
+    v->shape[0] = a->batch_first && !a->single ? rows : steps;
+    v->shape[1] = a->single ? width : a->batch_first ? steps : rows;
+    v->shape[2] = a->single ? 0 : width;
+    return UNROLL_OK;
+}
+
+static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array, const char *buffer,
+                                uint32_t width, unroll_session *session, struct results *r)
+{
+    size_t plane = (size_t)a->B * width, planes = (size_t)s->layers * (size_t)s->directions;
+    char name[48];
+
+    if (!s->is_even)
+        return UNROLL_OK;
+    float *state = allocate_zeroed(planes * plane, sizeof *state);
+    unroll_status status = state ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the last states");
+    for (size_t k = 0; k < planes && status == UNROLL_OK; k++) {
+        name_plane(s, (int)k, buffer, name);
+        status = unroll_read(session, name, state + k * plane, plane);
+    }
+    if (status != UNROLL_OK) {
+        release(state);
+        return status;
+    }
+    name_state(a, s, array, r->name[r->count]);
+    shape_state(a, s, width, add_result(r, state, planes * plane));
+    return UNROLL_OK;
+}
+
+static unroll_status take_results(const struct unroll_model *m, const struct arrays *a, unroll_session *session,
+                                  struct results *r)
+{
+    TRY(take_y(m, a, session, r));
+    for (int i = 0; i < a->stacks; i++) {
+        const struct stack *s = &a->stack[i];
+        TRY(take_state(a, s, "hn", "hn", s->width, session, r));
+        if (s->has_cell)
+            TRY(take_state(a, s, "cn", "sn", s->units, session, r));
+    }
+    return UNROLL_OK;
+}
+
+void results_free(struct results *r)
+{
+    for (int i = 0; i < r->count; i++)
+        release((void *)r->view[i].data);
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_arrays_config *config,
+                         struct results *r)
+{
+    unroll_session_config c = unroll_session_default();
+    unroll_session *session;
+
+    c.steps = a->T;
+    c.rows = a->B;
+    c.lengths = a->lengths != NULL;
+    c.threads = config->threads;
+    c.isa = config->isa;
+    c.weights = config->weights;
+    r->count = 0;
+    TRY(unroll_session_new(m, &c, &session));
+    unroll_status status = write_states(a, session);
+    if (status == UNROLL_OK)
+        status = unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
+                                                          .lengths = a->lengths });
+    if (status == UNROLL_OK)
+        status = take_results(m, a, session, r);
+    unroll_session_free(session);
+    if (status != UNROLL_OK)
+        results_free(r);
+    return status;
+}
+
+static void report_written(const struct results *r, int count, const unroll_arrays_config *config)
+{
+    char line[320], shape[SHAPE_TEXT];
+
+    for (int i = 0; i < count && config->report; i++) {
+        snprintf(line, sizeof line, "%s %s", r->name[i], tensor_view_shape(&r->view[i], shape));
+        config->report(config->arg, line);
+    }
+}
+
+unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
+                         const unroll_arrays_config *config)
+{
+    struct arrays a;
+    struct results r;
+    size_t length = strlen(outputs);
+    bool archive = length >= 4 && !strcmp(outputs + length - 4, ".npz");
+
+    TRY(arrays_open(model, inputs, config, &a));
+    unroll_status status = arrays_run(model, &a, config, &r);
+    if (status == UNROLL_OK) {
+        status = archive ? npz_write(outputs, r.view, r.count) : npy_write(outputs, &r.view[0]);
+        if (status == UNROLL_OK)
+            report_written(&r, archive ? r.count : 1, config);
+        results_free(&r);
+    }
+    arrays_close(&a);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* What the files of this room share of a session. Not for users, who know it from unroll.h alone. */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+#include "device/device.h"
+#include <stdbool.h>
+
+struct unroll_session {
+    struct unroll_model  *model;
+    unroll_session_config config;
+    struct plan          *plan;
+    const struct device  *device;
+    void                 *instance;
+    bool                  forwarded;        /* a forward ran that no backward has used yet */
+    uint64_t              packed;           /* the change of the model's weights that its own copies are of */
+};
+
+/* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
+void *session_host(const unroll_session *, const char *name);
+
+/* All bytes of a segment become zero. */
+unroll_status session_clear(unroll_session *, enum segment);
+
+/* After the weights changed in this session: the copies that products read are made anew. */
+unroll_status session_pack(unroll_session *);
+
+#endif

@@ -1,0 +1,178 @@
+/* Modules inside a larger model: several forwards before their backwards, weights that come from outside,
+ * gradients of all parameters at once, evaluation with gradients but without dropout. The numbers themselves
+ * are the business of tests/vectors and tests/cases. */
+#include "session/fixture.h"
+#include <math.h>
+
+enum { PARAMETERS_MAX = 32, NUMBERS = 4096, WIDTH = 4 };
+
+/* Two layers of an LSTM both ways with dropout, no head. */
+static unroll_spec layers_spec(float dropout)
+{
+    unroll_spec s = unroll_spec_default();
+    s.layers = 2;
+    s.hidden = WIDTH;
+    s.bidirectional = 1;
+    s.dropout = dropout;
+    s.input = INPUT;
+    return s;
+}
+
+static unroll_session *open_module(unroll_model *m, int no_dropout)
+{
+    unroll_session_config c = config_of(UNROLL_MODULE, STEPS, ROWS);
+    c.input_gradient = 1;
+    c.no_dropout = no_dropout;
+    return open_with(m, c);
+}
+
+/* ---- what a forward and a backward make -------------------------------------------------- */
+
+struct answers {
+    float y[STEPS * ROWS * 2 * WIDTH], dx[STEPS * ROWS * INPUT];
+    float gradient[NUMBERS];            /* of all parameters, one after the other */
+};
+
+static void forward(unroll_session *s, const struct arrays *a)
+{
+    unroll_session_set_counters(s, 7, 0);               /* the same dropout masks each time */
+    MUST(unroll_forward(s, &(unroll_batch){ .inputs = a->inputs }));
+}
+
+/* The gradient of the outputs is the input of another draw. */
+static void backward(unroll_session *s, uint64_t seed, struct answers *out)
+{
+    float dy[STEPS * ROWS * 2 * WIDTH];
+    for (size_t i = 0; i < sizeof dy / sizeof *dy; i++)
+        dy[i] = (float)random_number(&seed);
+    MUST(unroll_write(s, "d.y.l1", dy, sizeof dy / sizeof *dy));
+    MUST(unroll_backward(s));
+    MUST(unroll_read(s, "y.l1", out->y, sizeof out->y / sizeof *out->y));
+    MUST(unroll_read(s, "d.x", out->dx, sizeof out->dx / sizeof *out->dx));
+}
+
+static size_t gradients(unroll_session *s, unroll_model *m, struct answers *out)
+{
+    float *to[PARAMETERS_MAX];
+    size_t count = 0;
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_parameter p;
+        MUST(unroll_model_parameter(m, i, &p));
+        to[i] = out->gradient + count;
+        count += (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
+    }
+    MUST(unroll_session_gradients(s, to));
+    return count;
+}
+
+static struct answers alone(unroll_model *m, const struct arrays *a, uint64_t seed, int no_dropout)
+{
+    struct answers out = { 0 };
+    unroll_session *s = open_module(m, no_dropout);
+    forward(s, a);
+    backward(s, seed, &out);
+    gradients(s, m, &out);
+    unroll_session_free(s);
+    return out;
+}
+
+/* ---- tests -------------------------------------------------------------------------------- */
+
+static void test_several_alive(void)
+{
+    enum { N = 3 };
+    unroll_model *m = new_model(layers_spec(0.4f));
+    unroll_session *s[N];
+    struct arrays a[N];
+    for (int i = 0; i < N; i++) {
+        a[i] = draw(11 + (uint64_t)i);
+        s[i] = open_module(m, 0);
+    }
+    for (int i = 0; i < N; i++)
+        forward(s[i], &a[i]);
+    for (int i = N; i-- > 0;) {
+        struct answers together = { 0 }, expected = alone(m, &a[i], 100 + (uint64_t)i, 0);
+        backward(s[i], 100 + (uint64_t)i, &together);
+        gradients(s[i], m, &together);
+        CHECK(!memcmp(&together, &expected, sizeof expected), "module %d of %d alive has other bits", i, N);
+    }
+    for (int i = 0; i < N; i++)
+        unroll_session_free(s[i]);
+    unroll_model_free(m);
+}
+
+/* The weights of another model, set in one session, reach the others and the model's own memory. */
+static void test_weights_from_outside(void)
+{
+    unroll_spec spec = layers_spec(0);
+    unroll_model *m = new_model(spec), *other = NULL;
+    MUST(unroll_model_new(&spec, 99, &other));
+    unroll_session *first = open_module(m, 0), *second = open_module(m, 0);
+    const float *weights[PARAMETERS_MAX];
+    unroll_parameter p, q;
+    for (int i = 0; i < unroll_model_parameters(other); i++) {
+        MUST(unroll_model_parameter(other, i, &p));
+        weights[i] = p.data;
+    }
+    struct arrays a = draw(5);
+    struct answers expected = alone(other, &a, 6, 0), got = { 0 };
+    MUST(unroll_session_set_weights(first, weights));
+    forward(second, &a);
+    backward(second, 6, &got);
+    gradients(second, m, &got);
+    CHECK(!memcmp(&got, &expected, sizeof expected), "weights set in one session are not those of another");
+
+    MUST(unroll_model_parameter(other, 0, &p));
+    p.data[0] += 1;
+    memset(weights, 0, sizeof weights);
+    weights[0] = p.data;                                /* NULL: the others stay */
+    MUST(unroll_session_set_weights(first, weights));
+    MUST(unroll_session_pull(first));
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        MUST(unroll_model_parameter(m, i, &q));
+        MUST(unroll_model_parameter(other, i, &p));
+        CHECK(q.data[0] == p.data[0], "%s[0] is %g, not %g", q.name, (double)q.data[0], (double)p.data[0]);
+    }
+    unroll_session_free(first);
+    unroll_session_free(second);
+    unroll_model_free(m);
+    unroll_model_free(other);
+}
+
+static void test_no_dropout(void)
+{
+    unroll_model *dropping = new_model(layers_spec(0.4f)), *plain = new_model(layers_spec(0));
+    struct arrays a = draw(8);
+    struct answers expected = alone(plain, &a, 9, 0), got = alone(dropping, &a, 9, 1), dropped = alone(dropping, &a, 9, 0);
+    CHECK(!memcmp(&got, &expected, sizeof got), "no_dropout gives other bits than a model without dropout");
+    CHECK(memcmp(&dropped, &expected, sizeof got), "dropout drops nothing");
+    unroll_model_free(dropping);
+    unroll_model_free(plain);
+}
+
+static void test_shapes_and_refusals(void)
+{
+    unroll_model *m = new_model(layers_spec(0));
+    unroll_session *s = open_module(m, 0), *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    int shape[UNROLL_AXES] = { 0 };
+    CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS && shape[2] == 2 * WIDTH,
+          "y.l1 is [%d, %d, %d]", shape[0], shape[1], shape[2]);
+    CHECK(unroll_shape(s, "hn.l0.reverse", shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH, "hn has a shape");
+    CHECK(unroll_shape(s, "d.rnn.weight_ih_l0", shape) == 4 && shape[1] == 4 && shape[3] == INPUT, "d.W has 4 axes");
+    CHECK(unroll_shape(s, "nothing", shape) == 0, "what is not there has no axes");
+    float *none[PARAMETERS_MAX] = { NULL };
+    MUST(unroll_session_gradients(s, none));
+    REFUSED(UNROLL_USAGE, "modules", unroll_session_gradients(infer, none));
+    unroll_session_free(s);
+    unroll_session_free(infer);
+    unroll_model_free(m);
+}
+
+int main(void)
+{
+    test_several_alive();
+    test_weights_from_outside();
+    test_no_dropout();
+    test_shapes_and_refusals();
+    return check_finish("test_module");
+}
