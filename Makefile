@@ -16,7 +16,7 @@ CC      ?= gcc
 CFLAGS  ?= -O2
 WARN     = -Wall -Wextra -Wpedantic
 FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE)
-LIBS     = -ljansson -lm -pthread
+LIBS     = -ljansson -lm -pthread -ldl
 ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma
@@ -25,7 +25,7 @@ ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
 
 X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
-SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/cpu/*.c))
+SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/*/*.c))
 OBJECTS   := $(SOURCES:%.c=$B/%.o)
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
@@ -60,6 +60,13 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
+# Source that is compiled and also printed into exported C: each line as a string.
+$B/text/%.inc: src/export/%.h
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/' $< >$@
+FLAGS_c99_fixed = -I$B/text
+$B/src/export/c99_fixed.o: $B/text/integer_functions.inc $B/text/integer_tables.inc
+
 # ---- what it takes ------------------------------------------------------------------------
 
 NEEDED = gcc make libc6-dev libjansson-dev
@@ -87,4 +94,4 @@ clean:
 	rm -rf $B
 .PHONY: all clean debug deps demo
 
--include $(wildcard $B/src/*/*.d $B/src/device/cpu/*.d $B/cli/*.d $B/tests/*/*.d)
+-include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

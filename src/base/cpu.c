@@ -151,9 +151,12 @@ void cpu_restore_float_mode(uint64_t mode)
     _mm_setcsr((unsigned)mode);
 }
 
-void cpu_flush_denormals(void)
+uint64_t cpu_flush_denormals(void)
 {
-    _mm_setcsr(_mm_getcsr() | 1u << 15 | 1u << 6);      /* FTZ: results, DAZ: operands */
+    unsigned before = _mm_getcsr();
+
+    _mm_setcsr(before | 1u << 15 | 1u << 6);            /* FTZ: results, DAZ: operands */
+    return before;
 }
 
 #elif defined(__aarch64__)
@@ -170,9 +173,12 @@ void cpu_restore_float_mode(uint64_t mode)
     __asm__ volatile("msr fpcr, %0" : : "r"(mode));
 }
 
-void cpu_flush_denormals(void)
+uint64_t cpu_flush_denormals(void)
 {
-    cpu_restore_float_mode(cpu_float_mode() | 1u << 24);    /* FZ: operands and results */
+    uint64_t before = cpu_float_mode();
+
+    cpu_restore_float_mode(before | 1u << 24);          /* FZ: operands and results */
+    return before;
 }
 
 #else
@@ -187,8 +193,9 @@ void cpu_restore_float_mode(uint64_t mode)
     (void)mode;
 }
 
-void cpu_flush_denormals(void)
+uint64_t cpu_flush_denormals(void)
 {
+    return 0;
 }
 
 #endif

@@ -33,10 +33,9 @@ int cpu_quota(const char *mount, const char *membership);
 /* Bytes of the largest cache that a processor has for itself; a guess where the system does not say. */
 size_t cpu_cache_bytes(void);
 
-/* Treat subnormal operands and results of this thread as 0: they cost about a hundred cycles each. */
-void cpu_flush_denormals(void);
-
-/* The floating-point mode of this thread, to give a caller's thread back as it was. */
+/* Treat subnormal operands and results of this thread as 0: they cost about a hundred cycles each. Returns the
+ * floating-point mode that was, to give a caller's thread back as it was. */
+uint64_t cpu_flush_denormals(void);
 uint64_t cpu_float_mode(void);
 void cpu_restore_float_mode(uint64_t mode);
 

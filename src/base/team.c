@@ -174,9 +174,7 @@ int team_size(const struct team *team)
 
 void team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
 {
-    uint64_t mode = cpu_float_mode();
-
-    cpu_flush_denormals();
+    uint64_t mode = cpu_flush_denormals();
     team->work = work;
     team->arg = arg;
     barrier_wait(&team->gate);

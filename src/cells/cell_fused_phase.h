@@ -358,6 +358,11 @@ static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left)
  * where tiles are many and the sums have a place to wait; those of int8 have none. */
 static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
 {
+    if (s->rows == 1) {                     /* no divisions: a small step takes no longer than some of them */
+        struct fused_tile lone = { .unit = unit, .k_end = s->of_h.at ? s->of_h.k : 0, .ends = true };
+        PHASE_(run_tile)(s, &lone, 1, vectors);
+        return;
+    }
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at && s->of_h.cell != FUSED_INT8;

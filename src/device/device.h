@@ -7,9 +7,10 @@
 #include "plan/plan.h"
 
 struct device_options {
+    const char  *which;                 /* what follows "NAME:" in the name of the device, or NULL */
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* at most so many; 0: one for each processor that may be used */
-    struct comm *comm;                  /* NULL: alone */
+    struct unroll_comm *comm;           /* NULL: alone */
     bool         profile;               /* the time of each operation is taken */
 };
 
@@ -20,6 +21,7 @@ struct op_time { double least, seconds; long runs; };
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
 struct device {
     const char *name;
+    unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
@@ -42,10 +44,11 @@ struct device {
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);
-    const struct op_time *(*time)(const void *instance, int op);    /* NULL: not taken */
+    const struct op_time *(*time)(const void *instance, int op);    /* NULL: not asked for; or the device takes none */
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
-const struct device *device_find(const char *name);     /* NULL: there is none of that name */
+/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
+const struct device *device_find(const char *name, const char **which);
 
 #endif

@@ -18,6 +18,11 @@ static int compare_names(const void *left, const void *right)
     return strcmp((*a)->name, (*b)->name);
 }
 
+void tensor_set_sort(struct tensor_set *set)
+{
+    qsort(set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
+}
+
 /* The list of all files' tensors; names of different files must differ. */
 static unroll_status list_tensors(const char *path, struct tensor_set *set)
 {
@@ -31,7 +36,7 @@ static unroll_status list_tensors(const char *path, struct tensor_set *set)
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
             set->tensor[set->count++] = safetensors_at(set->file[f], i);
-    qsort(set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
+    tensor_set_sort(set);
     for (int i = 1; i < set->count; i++)
         if (!strcmp(set->tensor[i - 1]->name, set->tensor[i]->name))
             return fail(UNROLL_DATA, "'%s': two shards hold the tensor '%.160s'", path, set->tensor[i]->name);

@@ -15,6 +15,9 @@ struct tensor_set {
 unroll_status tensor_set_open(const char *path, struct tensor_set *set);
 void tensor_set_close(struct tensor_set *set);
 
+/* For a list made by hand: finding wants it sorted. */
+void tensor_set_sort(struct tensor_set *set);
+
 const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name);      /* or NULL */
 
 /* A value of the metadata of a file that is alone; NULL: there is none. */

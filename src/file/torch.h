@@ -33,6 +33,9 @@ unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_
  * embeddings or linear layers. */
 unroll_status torch_order_modules(const unroll_import_config *, struct torch_modules *);
 
+/* The model of a state_dict, whatever file it lay in. */
+unroll_status import_state_dict(const struct tensor_set *, const unroll_import_config *, unroll_model **);
+
 unroll_status import_torch(const char *path, const unroll_import_config *, unroll_model **);
 
 #endif

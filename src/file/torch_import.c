@@ -1,9 +1,10 @@
-/* A model from the modules of a state_dict: a stack with or without an embedding and a head where the modules
- * are that, else a network. Names stay PyTorch's, so that an export gives them back. */
+/* A model from the modules of a state_dict. Names stay PyTorch's, so that an export gives them back. Not the finding
+ * of modules (torch_modules.c), nor of their order (torch_order.c). */
 #include <stdio.h>
 #include <string.h>
 
 #include "file/file_table.h"
+#include "file/plain.h"
 #include "file/torch.h"
 
 /* ---- what was found, in words ---------------------------------------------------------- */
@@ -17,7 +18,7 @@ static void report_stack(const unroll_import_config *config, const struct torch_
     report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell, m->levels, (unsigned)m->hidden,
                   (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "", projection,
                   m->bias ? "" : ", no bias");
-    if (!strncmp(m->cell, "rnn", 3) && !config->nonlinearity)
+    if (!strcmp(m->cell, "rnn") && !config->nonlinearity && !config->order)
         report_import(config, "%s: tanh is assumed, the file does not say it (--nonlinearity relu)", m->name);
 }
 
@@ -37,69 +38,30 @@ static void report_modules(const unroll_import_config *config, const struct torc
     }
 }
 
-/* ---- a stack --------------------------------------------------------------------------- */
-
-/* The modules of a plain stack by their places; NULL: there is none. */
-struct parts { const struct torch_module *embedding, *stack, *head; };
-
-/* Heads of plain stacks have a bias and no activation. */
-static bool is_plain(const struct torch_modules *all, struct parts *p)
-{
-    int at = 0;
-
-    *p = (struct parts){ NULL, NULL, NULL };
-    if (all->module[at].kind == TORCH_EMBEDDING)
-        p->embedding = &all->module[at++];
-    if (at < all->count && all->module[at].kind == TORCH_STACK)
-        p->stack = &all->module[at++];
-    if (at < all->count && all->module[at].kind == TORCH_LINEAR)
-        p->head = &all->module[at++];
-    return p->stack && at == all->count &&
-           (!p->head || (p->head->bias && p->head->activation.kind == ACTIVATION_LINEAR));
-}
+/* ---- a tied head ----------------------------------------------------------------------- */
 
 static const struct tensor_view *matrix_of(const struct tensor_set *set, const struct torch_module *m)
 {
     char name[256];
 
-    snprintf(name, sizeof name, "%sweight", m->base);
+    snprintf(name, sizeof name, "%.191sweight", m->base);
     return tensor_set_find(set, name);
 }
 
-/* A state_dict lists a tied weight twice. */
-static bool is_tied(const struct tensor_set *set, const struct parts *p)
+/* A state_dict lists a tied weight twice: of the embedding, and of the head above a stack. */
+static bool is_tied(const struct tensor_set *set, const struct torch_modules *all)
 {
-    if (!p->embedding || !p->head || p->embedding->output != p->head->input || p->embedding->input != p->head->output)
+    const struct torch_module *embedding = &all->module[0], *head = &all->module[all->count - 1];
+
+    if (all->count != 3 || embedding->kind != TORCH_EMBEDDING || head->kind != TORCH_LINEAR || !head->bias ||
+        head->activation.kind != ACTIVATION_LINEAR || embedding->output != head->input ||
+        embedding->input != head->output)
         return false;
-    const struct tensor_view *a = matrix_of(set, p->embedding), *b = matrix_of(set, p->head);
+    const struct tensor_view *a = matrix_of(set, embedding), *b = matrix_of(set, head);
     return a->dtype == b->dtype && !memcmp(a->data, b->data, a->bytes);
 }
 
-static unroll_status new_stack(const struct tensor_set *set, const unroll_import_config *config, const struct parts *p,
-                               unroll_model **model)
-{
-    unroll_spec spec = unroll_spec_default();
-
-    spec.cell = p->stack->cell;
-    spec.layers = p->stack->levels;
-    spec.hidden = (int)p->stack->hidden;
-    spec.projection = (int)p->stack->projection;
-    spec.bidirectional = p->stack->directions == 2;
-    spec.bias = p->stack->bias;
-    spec.input = (int)(p->embedding ? p->embedding->input : p->stack->input);
-    spec.tokens = p->embedding != NULL;
-    spec.embed = p->embedding ? (int)p->embedding->output : 0;
-    spec.output = p->head ? (int)p->head->output : 0;
-    spec.tied = is_tied(set, p);
-    spec.loss = p->embedding && p->head ? UNROLL_LOSS_XENT : UNROLL_LOSS_NONE;
-    if (spec.tied)
-        report_import(config, "%s: the weight of '%s', tied", p->head->name, p->embedding->name);
-    TRY(unroll_model_new(&spec, 0, model));
-    model_rename(*model, p->embedding ? p->embedding->name : NULL, p->stack->name, p->head ? p->head->name : NULL);
-    return UNROLL_OK;
-}
-
-/* ---- a network ------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------- */
 
 static void add_stack(const struct torch_module *m, unroll_layer *layer, int *layers)
 {
@@ -125,10 +87,11 @@ static void add_linear(const struct torch_module *m, unroll_layer *layer, int *l
     l->name = m->name;
     l->width = (int)m->output;
     l->bias = m->bias;
-    l->activation = activation_name(m->activation.kind);
+    if (m->activation.kind != ACTIVATION_LINEAR)
+        l->activation = activation_name(m->activation.kind);
 }
 
-static unroll_status new_network(const struct torch_modules *all, unroll_model **model)
+static unroll_status new_model(const struct torch_modules *all, bool tied, unroll_model **model)
 {
     unroll_layer layer[MODEL_LAYERS_MAX];
     unroll_network network = unroll_network_default();
@@ -148,7 +111,9 @@ static unroll_status new_network(const struct torch_modules *all, unroll_model *
     }
     if (wanted > MODEL_LAYERS_MAX || wanted == 0)
         return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted, MODEL_LAYERS_MAX);
-    return unroll_network_new(&network, 0, model);
+    if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
+        network.loss = UNROLL_LOSS_XENT;
+    return model_of_network(&network, tied, model);
 }
 
 /* ---- weights --------------------------------------------------------------------------- */
@@ -210,30 +175,46 @@ static void report_dtypes(const unroll_import_config *config, const struct tenso
                           dtype_name((enum dtype)d));
 }
 
-static unroll_status import_set(const struct tensor_set *set, const unroll_import_config *config, unroll_model **model)
+unroll_status import_state_dict(const struct tensor_set *set, const unroll_import_config *config,
+                                unroll_model **model)
 {
     struct torch_modules all;
-    struct parts parts;
+    struct unroll_model *made;
 
     TRY(torch_find_modules(set, config, &all));
     TRY(torch_order_modules(config, &all));
     report_modules(config, &all);
     report_dtypes(config, set);
-    if (is_plain(&all, &parts))
-        TRY(new_stack(set, config, &parts, model));
-    else
-        TRY(new_network(&all, model));
-    unroll_status status = fill(set, &all, *model);
-    if (status != UNROLL_OK)
-        unroll_model_free(*model);
-    return status;
+    bool tied = is_tied(set, &all);
+    if (tied)
+        report_import(config, "%s: the weight of '%s', tied", all.module[2].name, all.module[0].name);
+    TRY(new_model(&all, tied, &made));
+    unroll_status status = fill(set, &all, made);
+    if (status != UNROLL_OK) {
+        unroll_model_free(made);
+        return status;
+    }
+    *model = made;
+    return UNROLL_OK;
+}
+
+/* A file that knows the order of its modules says it: tools/keras_to_unroll.py writes such ones. */
+static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given, unroll_model **model)
+{
+    unroll_import_config config = *given;
+    const char *order = tensor_set_metadata(set, "order");
+
+    if (!config.order && order) {
+        config.order = order;
+        report_import(&config, "order: %s, says the file", order);
+    }
+    return import_state_dict(set, &config, model);
 }
 
 unroll_status import_torch(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     const char *nonlinearity = config->nonlinearity;
     struct tensor_set set;
-    struct unroll_model *made;
 
     if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
         return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; choose one of tanh, relu", nonlinearity);
@@ -241,11 +222,9 @@ unroll_status import_torch(const char *path, const unroll_import_config *config,
     const char *format = tensor_set_metadata(&set, "format");
     unroll_status status = format && !strcmp(format, "unroll")
         ? fail(UNROLL_USAGE, "'%s' is a model of ours already; fix: use it as it is", path)
-        : import_set(&set, config, &made);
+        : import_file(&set, config, model);
     if (status == UNROLL_DATA || status == UNROLL_UNSUPPORTED)
         status = fail(status, "'%s': %s", path, unroll_last_error());
     tensor_set_close(&set);
-    if (status == UNROLL_OK)
-        *model = made;
     return status;
 }

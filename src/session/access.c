@@ -2,7 +2,7 @@
  * Runs nothing but the packing of weights that came from outside. */
 #include "base/status.h"
 #include "optim/optim.h"
-#include "session/session.h"
+#include "session/mesh.h"
 #include "session/weights.h"
 #include <string.h>
 
@@ -19,6 +19,8 @@ static const struct buffer *find(const unroll_session *s, const char *name)
 size_t unroll_count(const unroll_session *s, const char *name)
 {
     const struct buffer *b = find(s, name);
+    if (b && is_one_of_many(s))
+        return mesh_count(b);
     return b ? b->bytes / dtype_size(b->dtype) : 0;
 }
 
@@ -26,8 +28,15 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
 {
     const struct buffer *b = find(s, name);
     for (int i = 0; b && i < b->rank; i++)
-        shape[i] = (int)b->size[i];
+        shape[i] = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
     return b ? b->rank : 0;
+}
+
+/* All of it, or the first steps of an array over time. */
+static bool is_count(const struct buffer *b, size_t count)
+{
+    size_t all = b->bytes / dtype_size(b->dtype), step = b->axis[0] == AX_T ? all / b->size[0] : all;
+    return count > 0 && count <= all && count % step == 0;
 }
 
 static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
@@ -35,7 +44,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     *b = find(s, name);
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (count != unroll_count(s, name))
+    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count))     /* of many: all or nothing */
         return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
     return UNROLL_OK;
 }
@@ -45,6 +54,8 @@ enum { PIECE = 2048 };           /* numbers on the stack at once */
 static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
     double piece[PIECE];
+    if (is_one_of_many(s))
+        return mesh_gather(s, b, to);
     if (b->dtype == DTYPE_F32)
         return s->device->read(s->instance, b->name, 0, count * sizeof *to, to);
     for (size_t i = 0; i < count; i += PIECE) {
@@ -58,6 +69,8 @@ static unroll_status take(unroll_session *s, const struct buffer *b, float *to, 
 static unroll_status put(unroll_session *s, const struct buffer *b, const float *from, size_t count)
 {
     double piece[PIECE];
+    if (is_one_of_many(s))
+        return mesh_scatter(s, b, from);
     if (b->dtype == DTYPE_F32)
         return s->device->write(s->instance, b->name, 0, count * sizeof *from, from);
     for (size_t i = 0; i < count; i += PIECE) {
@@ -85,15 +98,40 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 
 /* ---- weights and gradients as a whole --------------------------------------------------- */
 
+/* Are they the bits that the session has? Looking is ten times cheaper than packing. */
+static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
+{
+    float given[PIECE];
+    double here[PIECE];                                 /* reals, whichever they are */
+    size_t size = dtype_size(b->dtype);
+    *equal = true;
+    for (size_t i = 0; i < count && *equal; i += PIECE) {
+        size_t n = count - i < PIECE ? count - i : PIECE;
+        TRY(s->device->read(s->instance, b->name, i * size, n * size, here));
+        if (b->dtype == DTYPE_F32) {
+            *equal = !memcmp(here, from + i, n * sizeof *from);
+            continue;
+        }
+        reals_to_floats(here, b->dtype, given, n);
+        *equal = !memcmp(given, from + i, n * sizeof *from);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
     const struct unroll_model *m = s->model;
+    bool changed = false;
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        bool equal = true;
         if (weights[i])
+            TRY(compare(s, b, weights[i], m->parameter[i].count, &equal));
+        if (!equal)
             TRY(put(s, b, weights[i], m->parameter[i].count));
+        changed |= !equal;
     }
-    return session_pack(s);
+    return changed ? session_pack(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
@@ -116,8 +154,21 @@ unroll_status unroll_clear_states(unroll_session *s)
     return session_clear(s, SEG_CARRY);
 }
 
+/* Of many ranks each has its share. */
+static unroll_status pull_shares(unroll_session *s)
+{
+    const struct unroll_model *m = s->model;
+    for (int i = 0; i < m->parameters; i++) {
+        const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        TRY(mesh_gather(s, b, m->values + m->parameter[i].first));
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_session_pull(unroll_session *s)
 {
+    if (is_one_of_many(s))
+        return pull_shares(s);
     return weights_pull(s->device, s->instance, s->plan, s->model->values);
 }
 
@@ -156,7 +207,8 @@ const char *unroll_session_isa(const unroll_session *s)
 
 int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
 {
-    const struct op_time *time = index < 0 || index >= s->plan->ops ? NULL : s->device->time(s->instance, index);
+    bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;
+    const struct op_time *time = is_there ? s->device->time(s->instance, index) : NULL;
     if (!time)
         return 0;
     const struct op *op = &s->plan->op[index];

@@ -17,6 +17,7 @@ struct evaluator {
     const int32_t *tokens;
     size_t pairs;                   /* of a symbol and the next */
     size_t rows, piece, context;    /* row r reads piece + context pairs from r * piece on */
+    size_t reading;                 /* rows that do; with more ranks than these the others are empty */
     int32_t *inputs, *targets;      /* [STEPS, rows] */
 };
 
@@ -27,7 +28,7 @@ static void cut_into_pieces(struct evaluator *evaluator)
     size_t rows = evaluator->pairs / SYMBOLS_OF_A_ROW;
 
     rows = rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : rows;
-    evaluator->rows = rows;
+    evaluator->rows = evaluator->reading = rows;
     evaluator->context = rows > 1 ? CONTEXT : 0;
     evaluator->piece = (evaluator->pairs - evaluator->context + rows - 1) / rows;
 }
@@ -45,8 +46,11 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.lanes = machine->lanes;
     config.chunks = machine->chunks;
     config.isa = machine->isa;
+    config.device = machine->device;
     config.weights = machine->weights;
     config.memory = machine->memory;
+    config.comm = machine->comm;
+    config.mesh = machine->mesh;
     return unroll_session_new(model, &config, &evaluator->session);
 }
 
@@ -61,6 +65,8 @@ unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t c
     made->tokens = tokens;
     made->pairs = count - 1;
     cut_into_pieces(made);
+    if (made->rows < (size_t)machine->mesh.batch)
+        made->rows = (size_t)machine->mesh.batch;
     made->inputs = allocate_zeroed(STEPS * made->rows, sizeof *made->inputs);
     made->targets = allocate_zeroed(STEPS * made->rows, sizeof *made->targets);
     if (made->inputs && made->targets)
@@ -95,7 +101,7 @@ static void fill_window(struct evaluator *evaluator, size_t first)
         size_t counted_from = row == 0 ? 0 : evaluator->context;
         for (size_t t = 0; t < STEPS; t++) {
             size_t step = first + t, pair = row * evaluator->piece + step;
-            bool read = step < length && pair < evaluator->pairs;
+            bool read = step < length && pair < evaluator->pairs && row < evaluator->reading;
             bool counted = read && step >= counted_from;
             size_t at = t * evaluator->rows + row;
             evaluator->inputs[at] = read ? evaluator->tokens[pair] : ANY_SYMBOL;
@@ -126,10 +132,10 @@ uint64_t evaluator_forecast(const struct evaluator *evaluator)
 
 /* ---- the public function ---- */
 
-unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, const char *weights,
+unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_session_config *machine,
                               double *nats, int64_t *foretold)
 {
-    unroll_session_config machine = unroll_session_default();
+    const unroll_session_config any = unroll_session_default();
     struct evaluator *evaluator;
     size_t count;
     const int32_t *tokens = unroll_text_tokens(text, &count);
@@ -138,9 +144,9 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int 
     if (count < 2)
         return fail(UNROLL_DATA, "a text of %zu symbol has nothing to predict; fix: give at least 2",
                     count);
-    machine.threads = threads;
-    machine.weights = weights;
-    TRY(evaluator_new(model, tokens, count, &machine, &evaluator));
+    if (machine && machine->size != sizeof *machine)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
+    TRY(evaluator_new(model, tokens, count, machine ? machine : &any, &evaluator));
     unroll_status status = evaluator_run(evaluator, nats);
     if (status == UNROLL_OK)
         *foretold = (int64_t)(count - 1);

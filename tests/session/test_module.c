@@ -150,6 +150,39 @@ static void test_no_dropout(void)
     unroll_model_free(plain);
 }
 
+/* A module for more steps than a batch has: rows end early, and only the steps that there are move. */
+static void test_first_steps(void)
+{
+    enum { FEW = 4, STEP_OUT = ROWS * 2 * WIDTH, STEP_IN = ROWS * INPUT };
+    unroll_model *m = new_model(layers_spec(0));
+    struct arrays a = draw(21);
+    unroll_session_config exact = config_of(UNROLL_MODULE, FEW, ROWS), longer = config_of(UNROLL_MODULE, STEPS, ROWS);
+    exact.input_gradient = longer.input_gradient = longer.lengths = 1;
+    unroll_session *s[2] = { open_with(m, exact), open_with(m, longer) };
+    float y[2][FEW * STEP_OUT], dx[2][FEW * STEP_IN];
+    static float gradient[2][NUMBERS];
+    int32_t lengths[ROWS] = { FEW, FEW };
+    for (int i = 0; i < 2; i++) {
+        struct answers made = { 0 };
+        MUST(unroll_forward(s[i], &(unroll_batch){ .inputs = a.inputs, .lengths = i ? lengths : NULL }));
+        MUST(unroll_write(s[i], "d.y.l1", a.inputs, FEW * STEP_OUT));
+        MUST(unroll_backward(s[i]));
+        MUST(unroll_read(s[i], "y.l1", y[i], FEW * STEP_OUT));
+        MUST(unroll_read(s[i], "d.x", dx[i], FEW * STEP_IN));
+        gradients(s[i], m, &made);
+        memcpy(gradient[i], made.gradient, sizeof made.gradient);
+    }
+    CHECK(!memcmp(y[0], y[1], sizeof *y) && !memcmp(dx[0], dx[1], sizeof *dx), "the first steps have other bits");
+    CHECK(!memcmp(gradient[0], gradient[1], sizeof *gradient), "their gradients have other bits");
+    REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "y.l1", y[0], STEP_OUT + 1));
+    REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "y.l1", y[0], (STEPS + 1) * STEP_OUT));
+    REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "y.l1", y[0], 0));
+    REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "hn.l0", y[0], WIDTH));
+    unroll_session_free(s[0]);
+    unroll_session_free(s[1]);
+    unroll_model_free(m);
+}
+
 static void test_shapes_and_refusals(void)
 {
     unroll_model *m = new_model(layers_spec(0));
@@ -173,6 +206,7 @@ int main(void)
     test_several_alive();
     test_weights_from_outside();
     test_no_dropout();
+    test_first_steps();
     test_shapes_and_refusals();
     return check_finish("test_module");
 }

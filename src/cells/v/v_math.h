@@ -16,12 +16,12 @@
  *     log      x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
  *              log(1 + f) = f - f^2 / 2 + f^3 P(f), P of degree 8, relative error 3.4e-9
  * The polynomials are fitted by tools/fit_expm1.py, fit_gates.py and fit_log1p.py. sigmoid and tanh do
- * not divide: a division of 16 numbers takes 10 to 16 cycles, the operations of v_quotient 3 to 4.
+ * not divide: a division of 16 numbers takes 10 to 16 cycles, the operations of v_quotient 3 to 7.
  *
  * Largest errors against double precision, tested in tests/cells/check_math.c (2^-40 <= |x| <= 80
  * for the first two, all x for the others):
- *     sigmoid   9.2e-8, 2.5 ulp        exp   1.1 ulp, also where the result is denormal
- *     tanh      1.5e-7, 2.5 ulp        log   0.8 ulp, also of denormal numbers
+ *     sigmoid   9.2e-8, 3.0 ulp (5 below -20)      exp   1.1 ulp, also where the result is denormal
+ *     tanh      1.5e-7, 2.5 ulp                    log   0.8 ulp, also of denormal numbers
  * Below -87 the sigmoid stays at 1.6e-38.
  */
 #ifndef V_MATH_H
@@ -56,27 +56,39 @@ CELL_CODE struct v_exponential v_exponential(V x)
     return e;
 }
 
-/* a / b for b from 2^-125 to 2^126, within 0.51 ulp where nothing is denormal. The bits of b are about
- * log2 b in units of 2^-23, so a constant minus them is about 1 / b, here within 5.05%. A step of Newton's
- * makes that 0.13% (2.0013 and not 2: errors on both sides), and one more 1.7e-6. What the quotient from the
- * first leaves of a is exact but for one rounding; its share by the second leaves 2.2e-9. */
-CELL_CODE V v_quotient(V a, V b)
+/* About 1 / b for b from 2^-125 to 2^126. The bits of b are about log2 b in units of 2^-23, so a constant minus
+ * them is about 1 / b, here within 5.05%. A step of Newton's makes that 0.13% (2.0013 and not 2: errors on both
+ * sides). */
+CELL_CODE V v_about_inverse(V b)
 {
     V r = v_bits_from(0x7ef311c2, b);
-    r = v_mul(r, v_fnma(b, r, v_const(2.0013f)));
+    return v_mul(r, v_fnma(b, r, v_const(2.0013f)));
+}
+
+/* 1 / b = r / (1 - e) = r + r (e + e^2 + ..), within 0.55 ulp: e^3 is 2.2e-9. */
+CELL_CODE V v_reciprocal(V b)
+{
+    V r = v_about_inverse(b), e = v_fnma(b, r, v_const(1));
+    return v_fma(r, v_fma(e, e, e), r);
+}
+
+/* a / b, within 0.51 ulp where nothing is denormal. What the quotient by r leaves of a is exact but for one
+ * rounding; its share by a closer inverse leaves 2.2e-9. */
+CELL_CODE V v_quotient(V a, V b)
+{
+    V r = v_about_inverse(b);
     V closer = v_fma(r, v_fnma(b, r, v_const(1)), r), z = v_mul(a, r);
     return v_fma(closer, v_fnma(b, z, a), z);
 }
 
-/* 1 / (1 + e^-x) */
+/* 1 / (1 + e^-x). ln 2 as one float is exact enough: n of it are wrong by 2e-9 n, at most 2.4e-7. */
 CELL_CODE V v_sigmoid(V x)
 {
     const V shift = v_const(V_SHIFT);
     V x87 = v_between(-87, x, 87);
     V t = v_fma(x87, v_const(-1.44269502f), shift);     /* n of -x */
     V n = v_sub(t, shift);
-    V m = v_fma(n, v_const(0.69140625f), x87);          /* -r */
-    m = v_fma(n, v_const(0.0017409306f), m);
+    V m = v_fma(n, v_const(0.693147182f), x87);         /* -r */
 
     V p = v_fma(v_const(0.00139336498f), m, v_const(-0.00836915523f));
     p = v_fma(p, m, v_const(0.0416664667f));
@@ -85,7 +97,7 @@ CELL_CODE V v_sigmoid(V x)
     p = v_fma(p, m, v_const(-1));
     p = v_fma(p, m, v_const(1));
     V one_plus = v_fma(v_exponent_of_low_bits(t), p, v_const(1));
-    return v_quotient(v_const(1), one_plus);
+    return v_reciprocal(one_plus);
 }
 
 /* tanh 10 rounds to 1, so |n| <= 29 and ln 2 / 2 is exact enough as one float. */

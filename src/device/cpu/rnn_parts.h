@@ -223,6 +223,32 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     return learn_slices(r);
 }
 
+/* Of a ragged batch, what a row costs: its steps in this chunk, and a little for the others. */
+static size_t steps_of_row(const struct rnn *r, size_t b)
+{
+    const int32_t *lengths = r->view[RNN_LENGTHS].at;
+    int64_t left = lengths ? lengths[b] - (int64_t)r->origin : (int64_t)r->steps;
+    left = left < 0 ? 0 : left;
+    return ((size_t)left < r->steps ? (size_t)left : r->steps) + 1;
+}
+
+/* The rows of a part of the team, about as many steps for each part as for the others. */
+static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
+{
+    const size_t rows = r->view[RNN_G].count[1];
+    struct range mine = { 0, 0 };
+    size_t all = 0, before = 0;
+    for (size_t b = 0; b < rows; b++)
+        all += steps_of_row(r, b);
+    for (size_t b = 0; b < rows; b++) {
+        size_t steps = steps_of_row(r, b), its = (2 * before + steps) * parts / (2 * all);
+        mine.first += its < part;
+        mine.end += its <= part;
+        before += steps;
+    }
+    return mine;
+}
+
 /* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
  * for others where units are divided. */
 static void divide(struct rnn *r, int me, int team, int barriers)
@@ -235,13 +261,14 @@ static void divide(struct rnn *r, int me, int team, int barriers)
         .number = w->at ? dtype_size(w->dtype) : sizeof(real), .barriers = barriers, .rows_only = r->projected,
     };
     struct division_parts parts = division_of(&shape, team, r->call->division);
-    uint32_t first = 0, rows = 0, unit = 0, units = 0;
+    struct range row = { 0, 0 };
+    uint32_t unit = 0, units = 0;
     if (me < parts.rows * parts.units) {
-        share(g->count[1], parts.rows, me / parts.units, 1, &first, &rows);
+        row = rows_of_part(r, (size_t)(me / parts.units), (size_t)parts.rows);
         share((uint32_t)r->units, parts.units, me % parts.units, PANEL, &unit, &units);
     }
-    r->row = first;
-    r->row_end = first + rows;
+    r->row = row.first;
+    r->row_end = row.end;
     r->unit = unit;
     r->unit_end = unit + units;
     r->meets = parts.units > 1;

@@ -24,11 +24,15 @@ static void wake_sleepers(struct instance *in)
     pthread_mutex_unlock(&in->lock);
 }
 
-/* The message belongs to the thread on which it happened: it is taken along for the caller. */
-static void remember_error(struct instance *in, unroll_status status)
+/* The message belongs to the thread on which it happened: it is taken along for the caller. What of a wait for
+ * another rank, it does not know. */
+static void remember_error(struct instance *in, const struct op *op, unroll_status status)
 {
+    char label[96];
     pthread_mutex_lock(&in->lock);
     if (!failed(in)) {
+        if (status == UNROLL_COMMUNICATION)
+            keep_error("'%s': %s", op_label(in->plan, op, label, sizeof label), unroll_last_error());
         strncpy(in->message, unroll_last_error(), sizeof in->message - 1);
         atomic_store(&in->error, (int)status);
     }
@@ -130,7 +134,7 @@ static void run_lanes(struct instance *in, int number, int me)
         double begin = begin_time(in);
         unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
         if (status != UNROLL_OK)
-            remember_error(in, status);
+            remember_error(in, op, status);
         end_op(in, team, me, i, begin);
     }
 }
@@ -147,13 +151,12 @@ static void run_thread(void *instance, int me)
 /* The list is a serial program: no lanes, no waits, no barriers, and nobody is woken. */
 static void run_alone(struct instance *in)
 {
-    uint64_t mode = cpu_float_mode();
-    cpu_flush_denormals();
+    uint64_t mode = cpu_flush_denormals();
     for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
         double begin = begin_time(in);
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
-            remember_error(in, status);
+            remember_error(in, &in->plan->op[i], status);
         end_time(in, i, begin);
     }
     cpu_restore_float_mode(mode);
@@ -196,9 +199,8 @@ unroll_status instance_run(struct instance *in, enum part part)
 
 unroll_status instance_run_op(struct instance *in, int op)
 {
-    uint64_t mode = cpu_float_mode();
+    uint64_t mode = cpu_flush_denormals();
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
-    cpu_flush_denormals();
     unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
     cpu_restore_float_mode(mode);
     return status;

@@ -1,0 +1,137 @@
+/* What the files of the extension share: errors, the lock, numbers in arrays, tables of keywords, types.
+ * Only Python's limited API of 3.11 and unroll.h are used, so one build serves every later Python.
+ * Not a layer with ideas of its own: it says in Python what unroll.h says in C. */
+#ifndef CORE_H
+#define CORE_H
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "unroll.h"
+
+/* Sets the exception that stands for the status of this thread's last call; NULL, to be returned. */
+PyObject *raise_status(unroll_status status);
+
+/* Runs a statement without the GIL, alone on what the lock guards. Whoever holds a lock never waits for the
+ * GIL before it lets go, and nobody waits for a lock with the GIL. */
+#define UNLOCKED(lock, statement)                       \
+    do {                                                \
+        PyThreadState *saved = PyEval_SaveThread();     \
+        pthread_mutex_lock(lock);                       \
+        statement;                                      \
+        pthread_mutex_unlock(lock);                     \
+        PyEval_RestoreThread(saved);                    \
+    } while (0)
+
+/* ---- numbers in arrays (view.c, array.c) ------------------------------------------------- */
+
+enum { AXES_MAX = 4 };
+enum number { NUMBER_F32, NUMBER_I32, NUMBER_U8 };
+
+size_t number_size(enum number);
+const char *number_name(enum number);       /* "float32" */
+const char *number_format(enum number);     /* "f", as struct and memoryview say */
+
+/* Somebody else's array while we use it: C-contiguous, on the CPU. */
+struct view {
+    void      *data;
+    int        rank;
+    Py_ssize_t shape[AXES_MAX];
+    Py_ssize_t count;                       /* of numbers */
+    Py_buffer  buffer;
+    bool       has_buffer;
+    PyObject  *capsule;                     /* DLPack's: it is ours to hold, its maker's to free */
+};
+
+enum { ANY = -1 };
+
+/* What an argument should be. */
+struct wanted {
+    const char *name;
+    enum number number;
+    int         rank;                       /* ANY: any up to AXES_MAX */
+    Py_ssize_t  shape[AXES_MAX];            /* ANY: any */
+    bool        writable;
+};
+
+/* By the buffer protocol, or else DLPack; false with an exception that says what is wrong. Nothing is copied. */
+bool view_take(PyObject *from, const struct wanted *wanted, struct view *view);
+void view_release(struct view *view);
+
+/* (first, second) of whole numbers; false with an exception that names it. */
+bool pair_take(PyObject *pair, const char *name, int *first, int *second);
+
+/* shape(array, name, "float32" or "int32"): a tuple. */
+PyObject *view_shape(PyObject *module, PyObject *args);
+
+/* A new array, not filled; or one in the memory of `base`, which it keeps alive. */
+PyObject *array_new(enum number, int rank, const Py_ssize_t *shape);
+PyObject *array_inside(PyObject *base, void *data, enum number, int rank, const Py_ssize_t *shape, bool readonly);
+void *array_data(PyObject *array);
+
+/* `out` as it is, or a new array if it is NULL or None: where results go. False with an exception. */
+bool result_take(PyObject *out, const struct wanted *wanted, struct view *view, PyObject **array);
+
+/* ---- keywords and configurations (fields.c) ---------------------------------------------- */
+
+enum field_kind { FIELD_INT, FIELD_LONG, FIELD_UNSIGNED, FIELD_FLOAT, FIELD_DOUBLE, FIELD_TEXT, FIELD_CHOICE };
+
+/* A member of a configuration struct; a table ends with a field without a name. */
+struct field {
+    const char        *name;
+    enum field_kind    kind;
+    size_t             offset;
+    const char *const *choice;              /* FIELD_CHOICE: the names of an enum's values; NULL ends */
+};
+
+#define FIELD(type, member, kind)   { #member, kind, offsetof(type, member), NULL }
+
+/* Keywords into a struct; texts stay the keywords'. `what` is for the sentence: "a session". */
+bool fields_take(const char *what, const struct field *fields, PyObject *keywords, void *config);
+PyObject *fields_give(const struct field *fields, const void *config);      /* a dict */
+
+/* Takes a keyword out of the keywords: a new reference, NULL if it is not there. */
+PyObject *keyword_take(PyObject *keywords, const char *name);
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+typedef struct model_object {
+    PyObject_HEAD
+    unroll_model   *model;
+    pthread_mutex_t lock;                   /* of the model and all its sessions */
+} model_object;
+
+typedef struct text_object {
+    PyObject_HEAD
+    unroll_text *text;
+} text_object;
+
+extern PyType_Spec array_spec, model_spec, session_spec, stream_spec, text_spec, trainer_spec;
+extern PyTypeObject *array_type, *model_type, *text_type;
+
+/* Names, shapes and sizes of a parameter as an array has them. */
+int parameter_shape(const unroll_parameter *p, Py_ssize_t shape[2], Py_ssize_t *count);
+
+PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *export_model(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *formats(PyObject *module, PyObject *unused);
+
+/* A model as an object of this type; takes the model over, also where it fails. */
+PyObject *model_wrap(PyTypeObject *type, unroll_model *model);
+
+/* Text that the library gives piece by piece while the GIL is released: nothing of Python is touched. */
+struct lines { char *text; size_t length, room; };
+bool lines_add(struct lines *lines, const char *text);
+
+/* How every type begins, with zeros, and what it does at its end. */
+PyObject *object_new(PyTypeObject *type);
+void object_free(PyObject *self);
+
+static inline PyObject *none(void) { return Py_NewRef(Py_None); }
+
+#endif

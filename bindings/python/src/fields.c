@@ -1,0 +1,177 @@
+/* Keyword arguments into the configuration structs of unroll.h and back, by a table of their members.
+ * What a value may be is the library's business; only its type is looked at here. */
+#include "core.h"
+#include <limits.h>
+#include <string.h>
+
+static const struct field *find(const struct field *fields, const char *name)
+{
+    for (; fields->name; fields++)
+        if (!strcmp(fields->name, name))
+            return fields;
+    return NULL;
+}
+
+static bool refuse_name(const char *what, const struct field *fields, const char *name)
+{
+    PyObject *known = PyUnicode_FromString(""), *error = NULL;
+    for (const struct field *f = fields; f->name && known; f++) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%s", known, f == fields ? "" : ", ", f->name);
+        Py_DECREF(known);
+        known = longer;
+    }
+    if (known)
+        error = PyErr_Format(PyExc_TypeError, "%s has no '%s'; it has %U", what, name, known);
+    Py_XDECREF(known);
+    (void)error;
+    return false;
+}
+
+static bool refuse_type(const char *name, const char *wanted, PyObject *value)
+{
+    PyObject *type = PyType_GetName(Py_TYPE(value));
+    if (type)
+        PyErr_Format(PyExc_TypeError, "%s: %s is wanted, not %U", name, wanted, type);
+    Py_XDECREF(type);
+    return false;
+}
+
+/* Whole numbers of any type that is one (bool, NumPy's). */
+static bool take_integer(const struct field *f, PyObject *value, char *to)
+{
+    PyObject *index = PyIndex_Check(value) ? PyNumber_Index(value) : NULL;
+    if (!index)
+        return PyErr_Occurred() ? false : refuse_type(f->name, "a whole number", value);
+    long long n = 0;
+    unsigned long long u = 0;
+    if (f->kind == FIELD_UNSIGNED)
+        u = PyLong_AsUnsignedLongLong(index);
+    else
+        n = PyLong_AsLongLong(index);
+    Py_DECREF(index);
+    if (PyErr_Occurred())
+        return false;
+    if (f->kind == FIELD_INT && (n < INT_MIN || n > INT_MAX)) {
+        PyErr_Format(PyExc_OverflowError, "%s = %lld does not fit 32 bits", f->name, n);
+        return false;
+    }
+    if (f->kind == FIELD_INT)
+        *(int *)to = (int)n;
+    else if (f->kind == FIELD_LONG)
+        *(int64_t *)to = n;
+    else
+        *(uint64_t *)to = u;
+    return true;
+}
+
+static bool take_real(const struct field *f, PyObject *value, char *to)
+{
+    double x = PyUnicode_Check(value) ? -1 : PyFloat_AsDouble(value);
+    if (PyUnicode_Check(value) || PyErr_Occurred()) {
+        PyErr_Clear();
+        return refuse_type(f->name, "a number", value);
+    }
+    if (f->kind == FIELD_FLOAT)
+        *(float *)to = (float)x;
+    else
+        *(double *)to = x;
+    return true;
+}
+
+static bool take_text(const struct field *f, PyObject *value, char *to)
+{
+    Py_ssize_t length;
+    if (value == Py_None) {
+        *(const char **)to = NULL;
+        return true;
+    }
+    if (!PyUnicode_Check(value))
+        return refuse_type(f->name, "a str", value);
+    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    if (text && strlen(text) != (size_t)length)
+        return PyErr_Format(PyExc_ValueError, "%s: a null character is inside", f->name), false;
+    *(const char **)to = text;
+    return text != NULL;
+}
+
+static bool take_choice(const struct field *f, PyObject *value, char *to)
+{
+    const char *text = NULL;
+    if (!take_text(f, value, (char *)&text))
+        return false;
+    for (int i = 0; text && f->choice[i]; i++)
+        if (!strcmp(text, f->choice[i])) {
+            *(int *)to = i;
+            return true;
+        }
+    PyErr_Format(PyExc_ValueError, "%s = '%s' is none of those that there are; the first is '%s'", f->name,
+                 text ? text : "None", f->choice[0]);
+    return false;
+}
+
+static bool take(const struct field *f, PyObject *value, char *config)
+{
+    char *to = config + f->offset;
+    switch (f->kind) {
+    case FIELD_INT: case FIELD_LONG: case FIELD_UNSIGNED: return take_integer(f, value, to);
+    case FIELD_FLOAT: case FIELD_DOUBLE: return take_real(f, value, to);
+    case FIELD_TEXT: return take_text(f, value, to);
+    case FIELD_CHOICE: return take_choice(f, value, to);
+    }
+    return false;
+}
+
+bool fields_take(const char *what, const struct field *fields, PyObject *keywords, void *config)
+{
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (keywords && PyDict_Next(keywords, &position, &key, &value)) {
+        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+        if (!name)
+            return false;
+        const struct field *f = find(fields, name);
+        if (!f)
+            return refuse_name(what, fields, name);
+        if (!take(f, value, config))
+            return false;
+    }
+    return true;
+}
+
+static PyObject *give(const struct field *f, const char *from)
+{
+    switch (f->kind) {
+    case FIELD_INT: return PyLong_FromLong(*(const int *)from);
+    case FIELD_LONG: return PyLong_FromLongLong(*(const int64_t *)from);
+    case FIELD_UNSIGNED: return PyLong_FromUnsignedLongLong(*(const uint64_t *)from);
+    case FIELD_FLOAT: return PyFloat_FromDouble((double)*(const float *)from);
+    case FIELD_DOUBLE: return PyFloat_FromDouble(*(const double *)from);
+    case FIELD_TEXT: {
+        const char *text = *(const char *const *)from;
+        return text ? PyUnicode_FromString(text) : none();
+    }
+    case FIELD_CHOICE: return PyUnicode_FromString(f->choice[*(const int *)from]);
+    }
+    return NULL;
+}
+
+PyObject *fields_give(const struct field *fields, const void *config)
+{
+    PyObject *dict = PyDict_New();
+    for (const struct field *f = fields; dict && f->name; f++) {
+        PyObject *value = give(f, (const char *)config + f->offset);
+        if (!value || PyDict_SetItemString(dict, f->name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+PyObject *keyword_take(PyObject *keywords, const char *name)
+{
+    PyObject *value = keywords ? PyDict_GetItemString(keywords, name) : NULL;
+    Py_XINCREF(value);
+    if (value)
+        PyDict_DelItemString(keywords, name);
+    return value;
+}

@@ -1,0 +1,119 @@
+/* The extension unroll._core: its types and functions, and errors as exceptions. */
+#include "core.h"
+
+static PyObject *make_error;        /* unroll._errors.make(status, sentence) */
+
+PyObject *raise_status(unroll_status status)
+{
+    PyObject *error = PyObject_CallFunction(make_error, "is", (int)status, unroll_last_error());
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+PyObject *object_new(PyTypeObject *type)
+{
+    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+
+void object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static PyObject *isas(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name;
+    int available;
+    (void)module, (void)unused;
+    for (int i = 0; list && (name = unroll_isa_name(i, &available)) != NULL; i++) {
+        PyObject *text = available ? PyUnicode_FromString(name) : NULL;
+        if (available && (!text || PyList_Append(list, text) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+static PyObject *names(const char *(*name)(int))
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && name(i); i++) {
+        PyObject *text = PyUnicode_FromString(name(i));
+        if (!text || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+static PyObject *cells(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return names(unroll_cell_name);
+}
+
+static PyObject *optimizers(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return names(unroll_optimizer_name);
+}
+
+static PyMethodDef methods[] = {
+    { "evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
+      "evaluate(model, text, *, threads=0, weights=None): nats per symbol and how many were foretold, a dict." },
+    { "sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
+      "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes." },
+    { "plan", (PyCFunction)(void (*)(void))plan, METH_VARARGS | METH_KEYWORDS, "plan(model, **config): JSON." },
+    { "import_model", (PyCFunction)(void (*)(void))import_model, METH_VARARGS | METH_KEYWORDS,
+      "import_model(type, path, **config): a model from another tool's file, and the lines of the report." },
+    { "export_model", (PyCFunction)(void (*)(void))export_model, METH_VARARGS | METH_KEYWORDS,
+      "export_model(model, path, **config): a file for another tool; the lines of the report." },
+    { "formats", formats, METH_NOARGS, "The other tools' formats: name -> (can import, can export, about)." },
+    { "shape", view_shape, METH_VARARGS, "shape(array, name, dtype): its shape, or an exception that says why not." },
+    { "isas", isas, METH_NOARGS, "The instruction sets that this build and this machine have." },
+    { "cells", cells, METH_NOARGS, "The cells by name." },
+    { "optimizers", optimizers, METH_NOARGS, "The optimizers by name." },
+    { NULL, NULL, 0, NULL },
+};
+
+static bool add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **kept)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    if (type && kept)
+        *kept = (PyTypeObject *)Py_NewRef(type);
+    bool added = type && PyModule_AddObjectRef(module, name, type) == 0;
+    Py_XDECREF(type);
+    return added;
+}
+
+static bool add_all(PyObject *module)
+{
+    PyObject *errors = PyImport_ImportModule("unroll._errors");
+    make_error = errors ? PyObject_GetAttrString(errors, "make") : NULL;
+    Py_XDECREF(errors);
+    return make_error && PyModule_AddStringConstant(module, "version", unroll_version()) == 0 &&
+           add_type(module, &array_spec, "Array", &array_type) && add_type(module, &model_spec, "Model", &model_type) &&
+           add_type(module, &session_spec, "Session", NULL) && add_type(module, &stream_spec, "Stream", NULL) &&
+           add_type(module, &text_spec, "Text", &text_type) && add_type(module, &trainer_spec, "Trainer", NULL);
+}
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "unroll._core",
+    .m_doc = "What unroll.h has, in Python's terms. Use it through the package unroll.", .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module && !add_all(module))
+        Py_CLEAR(module);
+    return module;
+}

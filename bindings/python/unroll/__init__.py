@@ -1,0 +1,172 @@
+"""Recurrent networks, trained and run at the speed of the hardware.
+
+    model = unroll.load("model.safetensors")
+    result = model.run(x)                       # x [steps, rows, input] of float32
+    numpy.asarray(result.outputs)               # no copy
+
+Arrays go in by the buffer protocol (NumPy, array.array, memoryview) or DLPack (PyTorch and others) where they lie,
+row by row and time-major, and come out as `Array`, which shows both. The GIL is released while kernels run.
+`unroll.torch` has LSTM, GRU and RNN in the place of torch.nn's. docs/python.md tells all.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Optional, Union
+
+from . import _core
+from ._core import Array, Session, Stream, Text, cells, evaluate, formats, isas, optimizers, sample
+from ._errors import (
+    CommunicationError,
+    DataError,
+    DivergedError,
+    Error,
+    ResourceError,
+    UnsupportedError,
+    UsageError,
+)
+
+__all__ = [
+    "Array", "CommunicationError", "DataError", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
+    "Stream", "Text", "Trainer", "UnsupportedError", "UsageError", "cells", "evaluate", "formats", "import_model",
+    "isas", "load", "optimizers", "sample",
+]  # fmt: skip
+
+__version__: str = _core.version
+
+_Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+class Result(NamedTuple):
+    """What a run gives: outputs [steps, rows, width], and the final states by name: "h.l0", of LSTMs also "s.l0",
+    of the backward direction "h.l0.reverse". They may be the next run's initial states."""
+
+    outputs: Array
+    states: dict[str, Array]
+
+
+class Model(_core.Model):
+    """A network and its weights.
+
+    Model(cell="lstm", layers=1, hidden=128, input=N, ...) draws random weights from `seed`; the keywords are the
+    members of unroll_spec in unroll.h, with loss "none", "xent" or "mse". `Model.network(layers, ...)` takes any
+    layers. `spec`, `layers`, `symbols` and `parameters()` tell what it is."""
+
+    #: Sessions that `run` keeps, each for one shape.
+    SESSIONS = 4
+
+    _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
+    _kept_weights = ""
+
+    def run(
+        self,
+        inputs: Any,
+        *,
+        lengths: Any = None,
+        states: Optional[Mapping[str, Any]] = None,
+        weights: str = "fp32",
+        threads: int = 0,
+    ) -> Result:
+        """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32.
+
+        lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
+        states: initial ones, as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
+        "int8" in products. threads: 0, as many as are faster, or a number."""
+        tokens = bool(self.spec["tokens"])
+        name = "tokens" if tokens else "inputs"
+        shape = _core.shape(inputs, name, "int32" if tokens else "float32")
+        if len(shape) != (2 if tokens else 3):
+            axes = "[steps, rows]" if tokens else "[steps, rows, input]"
+            raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
+        session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+        names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
+        _give_states(session, names, states or {})
+        session.forward(**{name: inputs, "lengths": lengths})
+        outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
+        return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
+
+    def _session(self, key: tuple[int, int, bool, int], weights: str) -> Session:
+        """The session that `run` keeps for this shape. All sessions of a model keep their weights alike."""
+        if self._kept is None or self._kept_weights != weights:
+            self._kept, self._kept_weights = collections.OrderedDict(), weights
+        if key not in self._kept:
+            steps, rows, lengths, threads = key
+            self._kept[key] = Session(
+                self, steps=steps, rows=rows, lengths=lengths, threads=threads, weights=weights
+            )
+        self._kept.move_to_end(key)
+        while len(self._kept) > self.SESSIONS:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+    def close(self) -> None:
+        """Frees the sessions that `run` keeps: what was written into `parameters()` then counts in the next run."""
+        self._kept = None
+
+    def session(self, mode: str = "infer", **config: Any) -> Session:
+        """A session: the members of unroll_session_config are its keywords (steps, rows, lengths, ...)."""
+        return Session(self, mode=mode, **config)
+
+    def stream(self, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Stream:
+        """A stream: the model step by step, with its weights as they are now."""
+        return Stream(self, rows=rows, dtype=dtype, isa=isa)
+
+    def plan(self, mode: str = "train", **config: Any) -> dict[str, Any]:
+        """The operations of one step, their cost and memory, as `unroll plan --json` prints them."""
+        planned: dict[str, Any] = json.loads(_core.plan(self, mode=mode, **config))
+        return planned
+
+    def export(self, path: _Path, format: str, **config: Any) -> str:
+        """Writes a file for another tool (`formats()`); gives what there is to know about it."""
+        return _core.export_model(self, path, format=format, **config)
+
+
+def _state_names(layers: int) -> list[str]:
+    """All that there may be: h and s of each layer, both ways."""
+    return [f"{kind}.l{i}{way}" for i in range(layers) for way in ("", ".reverse") for kind in "hs"]
+
+
+def _of_session(name: str, which: str) -> str:
+    """The session's name of a state: "h.l0" is its "h0.l0" before a run and "hn.l0" after it."""
+    return name[0] + which + name[1:]
+
+
+def _give_states(session: Session, names: list[str], states: Mapping[str, Any]) -> None:
+    for name in states:
+        if name not in names:
+            raise ValueError(f"states: the model has no '{name}'; it has {', '.join(names)}")
+    session.clear_states()
+    for name, state in states.items():
+        session.write(_of_session(name, "0"), state)
+
+
+def load(path: _Path) -> Model:
+    """A model from a safetensors file of Unroll's."""
+    return Model.load(path)
+
+
+def import_model(path: _Path, **config: Any) -> tuple[Model, str]:
+    """A model from another tool's file (`formats()`), and what was found there, line by line. The keywords are
+    those of unroll_import_config: format, prefix, order, nonlinearity, gru_reset."""
+    model, report = _core.import_model(Model, path, **config)
+    assert isinstance(model, Model)
+    return model, report
+
+
+class Trainer(_core.Trainer):
+    """Training on a text as `unroll train` does it. Trainer(model, text, *, batch=32, bptt=64, optimizer="adam",
+    learning_rate=..., validation=0.1, seed=1, ...): the keywords are the members of unroll_train_config, with the
+    rates among them. `step()` makes one update, `validate()` measures, `save(directory)` and `load(directory)` keep
+    what is needed to go on bit for bit."""
+
+    def metrics(self, steps: int, validate_every: int = 0) -> Iterator[dict[str, float]]:
+        """Trains for so many updates; a dict after each: step, epoch, loss, norm, learning_rate, symbols,
+        steps_per_epoch, and after each `validate_every` of them also validation."""
+        for count in range(1, steps + 1):
+            measured: dict[str, float] = self.step()
+            if validate_every and count % validate_every == 0:
+                measured["validation"] = self.validate()
+            yield measured

@@ -1,0 +1,228 @@
+# What the extension has, for type checkers. `Any` stands for arrays: whatever has the buffer protocol or DLPack.
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, Self, TypeVar, Union
+
+_Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+_Model = TypeVar("_Model", bound=Model)
+
+version: str
+
+class Array:
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    def tolist(self) -> list[Any]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any) -> Any: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: Optional[tuple[int, int]] = None,
+        dl_device: Optional[tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Model:
+    def __new__(
+        cls,
+        *,
+        cell: str = "lstm",
+        layers: int = 1,
+        hidden: int = 128,
+        bidirectional: int = 0,
+        projection: int = 0,
+        peephole: int = 0,
+        clip: float = 0,
+        bias: int = 1,
+        dropout: float = 0,
+        tokens: int = 0,
+        input: int,
+        embed: int = 0,
+        tied: int = 0,
+        output: int = 0,
+        loss: str = "none",
+        seed: int = 1,
+    ) -> Self: ...
+    @classmethod
+    def network(
+        cls,
+        layers: Sequence[Mapping[str, Any]],
+        *,
+        input: int,
+        tokens: int = 0,
+        embed: int = 0,
+        loss: str = "none",
+        seed: int = 1,
+    ) -> Self: ...
+    @classmethod
+    def load(cls, path: _Path, /) -> Self: ...
+    def save(self, path: _Path, /) -> None: ...
+    @property
+    def spec(self) -> dict[str, Any]: ...
+    @property
+    def layers(self) -> list[dict[str, Any]]: ...
+    @property
+    def symbols(self) -> Optional[list[str]]: ...
+    def parameters(self) -> dict[str, Array]: ...
+    def set_symbols(self, text: Text, /) -> None: ...
+
+class Session:
+    def __new__(
+        cls,
+        model: Model,
+        /,
+        *,
+        mode: str = "infer",
+        steps: int = 1,
+        rows: int = 1,
+        lengths: int = 0,
+        resets: int = 0,
+        carry: int = 0,
+        input_gradient: int = 0,
+        no_dropout: int = 0,
+        optimizer: Optional[str] = "adam",
+        seed: int = 0,
+        threads: int = 0,
+        lanes: int = 0,
+        chunks: int = 1,
+        checkpoint_time: int = 0,
+        shards: int = 1,
+        device: Optional[str] = None,
+        isa: Optional[str] = None,
+        weights: Optional[str] = None,
+        double_precision: int = 0,
+        memory: int = 0,
+    ) -> Self: ...
+    def forward(
+        self,
+        *,
+        inputs: Any = None,
+        tokens: Any = None,
+        classes: Any = None,
+        values: Any = None,
+        lengths: Any = None,
+        reset: Any = None,
+    ) -> None: ...
+    def backward(self) -> None: ...
+    def loss(self) -> dict[str, float]: ...
+    def update(
+        self,
+        optimizer: str,
+        /,
+        *,
+        learning_rate: float = ...,
+        momentum: float = ...,
+        beta1: float = ...,
+        beta2: float = ...,
+        epsilon: float = ...,
+        decay: float = ...,
+        clip: float = ...,
+    ) -> dict[str, float]: ...
+    def read(self, name: str, out: Any = None, /) -> Any: ...
+    def write(self, name: str, array: Any, /) -> None: ...
+    def has(self, name: str, /) -> bool: ...
+    def set_weights(self, arrays: Sequence[Any], /) -> None: ...
+    def gradients(self, outs: Sequence[Any], /) -> None: ...
+    def pull(self) -> None: ...
+    def push(self) -> None: ...
+    def clear_states(self) -> None: ...
+    counters: tuple[int, int]
+    @property
+    def info(self) -> dict[str, Any]: ...
+    @property
+    def model(self) -> Model: ...
+
+class Stream:
+    def __new__(cls, model: Model, /, *, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Self: ...
+    def step(self, inputs: Any, out: Any = None, /) -> Any: ...
+    def run(self, inputs: Any, out: Any = None, /) -> Any: ...
+    def reset(self, row: int = -1, /) -> None: ...
+    def save(self) -> bytes: ...
+    def load(self, state: Any, /) -> None: ...
+    def copy(self) -> Stream: ...
+    @property
+    def info(self) -> dict[str, Any]: ...
+
+class Text:
+    def __new__(
+        cls,
+        path: _Path,
+        *,
+        words: bool = False,
+        vocabulary: int = 10000,
+        symbols: Optional[Sequence[str]] = None,
+        model: Optional[Model] = None,
+    ) -> Self: ...
+    @property
+    def tokens(self) -> Array: ...
+    @property
+    def symbols(self) -> list[str]: ...
+
+class Trainer:
+    def __new__(
+        cls,
+        model: Model,
+        text: Text,
+        /,
+        *,
+        batch: int = 32,
+        bptt: int = 64,
+        carry: int = 1,
+        optimizer: str = "adam",
+        schedule: str = "cosine",
+        warmup: int = 100,
+        total_steps: int = 0,
+        validation: float = 0.1,
+        validation_text: Text = ...,
+        seed: int = 1,
+        memory: int = 0,
+        threads: int = 0,
+        lanes: int = 0,
+        chunks: int = 1,
+        checkpoint_time: int = 0,
+        isa: Optional[str] = None,
+        device: Optional[str] = None,
+        learning_rate: float = ...,
+        momentum: float = ...,
+        beta1: float = ...,
+        beta2: float = ...,
+        epsilon: float = ...,
+        decay: float = ...,
+        clip: float = ...,
+    ) -> Self: ...
+    def step(self) -> dict[str, float]: ...
+    def validate(self) -> float: ...
+    def save(self, directory: _Path, /) -> None: ...
+    def load(self, directory: _Path, /) -> None: ...
+    def set_total_steps(self, steps: int, /) -> None: ...
+    @property
+    def forecast(self) -> int: ...
+
+def evaluate(
+    model: Model, text: Text, *, threads: int = 0, weights: Optional[str] = None, device: Optional[str] = None
+) -> dict[str, float]: ...
+def sample(
+    model: Model,
+    /,
+    *,
+    prompt: Optional[str] = None,
+    length: int = ...,
+    temperature: float = ...,
+    top_k: int = ...,
+    seed: int = ...,
+    weights: Optional[str] = None,
+    device: Optional[str] = None,
+) -> str: ...
+def plan(model: Model, /, **config: Any) -> str: ...
+def import_model(type: type[_Model], path: _Path, /, **config: Any) -> tuple[_Model, str]: ...
+def export_model(model: Model, path: _Path, /, **config: Any) -> str: ...
+def formats() -> dict[str, tuple[bool, bool, str]]: ...
+def shape(array: Any, name: str, dtype: str, /) -> tuple[int, ...]: ...
+def isas() -> list[str]: ...
+def cells() -> list[str]: ...
+def optimizers() -> list[str]: ...

@@ -1,0 +1,360 @@
+/* RTNeural's model files (github.com/jatinchowdhury18/RTNeural): JSON with Keras' weights layer by layer, or a
+ * state_dict of PyTorch as nested arrays. Keras: kernels are [inputs, gates x units]; LSTM i f c o, GRU z r h with
+ * the biases [2, 3 units], which means that the reset acts after the product.
+ * Not the convolutions and norms that RTNeural also has: these are refused by name. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "file/file_table.h"
+#include "file/keras.h"
+#include "file/plain.h"
+#include "file/torch.h"
+
+enum { LARGEST_FILE = 1 << 28, WIDEST = 1 << 16 };
+
+/* ---- arrays of numbers ----------------------------------------------------------------- */
+
+struct matrix { float *data; int rank; size_t rows, columns; };     /* rank 1: [rows] */
+
+static unroll_status read_row(const json_t *json, const char *where, size_t count, float *to)
+{
+    if (!json_is_array(json) || json_array_size(json) != count)
+        return fail(UNROLL_DATA, "%s: its rows are not arrays of equal length", where);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_array_get(json, i);
+        to[i] = (float)json_number_value(number);
+        if (!json_is_number(number) || !isfinite(to[i]))
+            return fail(UNROLL_DATA, "%s: number %zu of a row is none, or too large", where, i);
+    }
+    return UNROLL_OK;
+}
+
+/* [numbers] or [[numbers], ...]; release(matrix->data). */
+static unroll_status read_matrix(const json_t *json, const char *where, struct matrix *matrix)
+{
+    const json_t *first = json_array_get(json, 0);
+    struct matrix m = { .rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1 };
+    unroll_status status = UNROLL_OK;
+
+    if (m.rank == 2)
+        m.columns = json_array_size(first);
+    if (m.rows < 1 || m.rows > WIDEST || m.columns < 1 || m.columns > WIDEST)
+        return fail(UNROLL_DATA, "%s: is not an array of 1 to %d rows and columns", where, WIDEST);
+    m.data = allocate_zeroed(m.rows * m.columns, sizeof *m.data);
+    if (!m.data)
+        return fail(UNROLL_RESOURCE, "no memory for %s", where);
+    for (size_t r = 0; r < m.rows && m.rank == 2 && status == UNROLL_OK; r++)
+        status = read_row(json_array_get(json, r), where, m.columns, m.data + r * m.columns);
+    if (m.rank == 1)
+        status = read_row(json, where, m.rows, m.data);
+    if (status != UNROLL_OK) {
+        release(m.data);
+        return status;
+    }
+    *matrix = m;
+    return UNROLL_OK;
+}
+
+/* ---- a state_dict as JSON -------------------------------------------------------------- */
+
+/* Takes data over; the tensor has it until the end. */
+static void take_tensor(const char *name, const struct matrix *m, struct tensor_view *t)
+{
+    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = m->rank, .shape = { m->rows, m->columns },
+                               .data = m->data, .bytes = m->rows * m->columns * sizeof(float) };
+    if (m->rank == 1)
+        t->shape[1] = 0;
+}
+
+static unroll_status read_tensors(json_t *json, struct tensor_view *tensor, struct tensor_set *set)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(json, name, value) {
+        struct matrix m;
+        char where[200];
+        snprintf(where, sizeof where, "tensor '%.160s'", name);
+        TRY(read_matrix(value, where, &m));
+        take_tensor(name, &m, &tensor[set->count]);
+        set->tensor[set->count] = &tensor[set->count];
+        set->count++;
+    }
+    tensor_set_sort(set);
+    return UNROLL_OK;
+}
+
+static unroll_status import_tensors(json_t *json, const unroll_import_config *config, unroll_model **model)
+{
+    size_t count = json_object_size(json);
+    struct tensor_view *tensor = allocate_zeroed(count, sizeof *tensor);
+    struct tensor_set set = { .tensor = allocate_zeroed(count, sizeof *set.tensor) };
+    unroll_status status = tensor && set.tensor ? read_tensors(json, tensor, &set)
+                                                : fail(UNROLL_RESOURCE, "no memory for %zu tensors", count);
+    if (status == UNROLL_OK)
+        status = import_state_dict(&set, config, model);
+    for (int i = 0; i < set.count; i++)
+        release((void *)tensor[i].data);
+    release(tensor);
+    release(set.tensor);
+    return status;
+}
+
+/* ---- layers ---------------------------------------------------------------------------- */
+
+struct described {
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    char         name[MODEL_LAYERS_MAX][32];
+    json_t      *weights[MODEL_LAYERS_MAX];
+    int          count, input;
+};
+
+/* Keras' name of an activation as ours; false: there is none. "" is linear. */
+static bool find_activation(const char *keras, const char **ours)
+{
+    struct activation known;
+
+    *ours = !*keras || !strcmp(keras, "linear") ? NULL : keras;
+    return !*ours || activation_parse(*ours, &known);
+}
+
+static unroll_status add_layer(struct described *d, const char *where, const char *kind, const char *activation,
+                               int width, json_t *weights)
+{
+    bool dense = !strcmp(kind, "dense");
+    unroll_layer *l = &d->layer[d->count];
+
+    if (d->count == MODEL_LAYERS_MAX)
+        return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers", where, MODEL_LAYERS_MAX);
+    if (!dense && *activation && strcmp(activation, "tanh"))
+        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where, kind,
+                    activation);
+    *l = unroll_layer_default();
+    l->kind = kind;
+    l->width = width;
+    if (dense && !find_activation(activation, &l->activation))
+        return fail(UNROLL_UNSUPPORTED, "%s: the activation '%.40s' is unknown", where, activation);
+    snprintf(d->name[d->count], sizeof *d->name, "%s%d", kind, d->count);
+    l->name = d->name[d->count];
+    d->weights[d->count++] = weights;
+    return UNROLL_OK;
+}
+
+/* A layer that is an activation alone belongs to the dense one before it. */
+static unroll_status join_activation(struct described *d, const char *where, const char *activation)
+{
+    unroll_layer *l = d->count ? &d->layer[d->count - 1] : NULL;
+
+    if (!l || strcmp(l->kind, "dense") || l->activation)
+        return fail(UNROLL_UNSUPPORTED, "%s: an activation that does not follow a linear dense layer", where);
+    if (!find_activation(activation, &l->activation))
+        return fail(UNROLL_UNSUPPORTED, "%s: the activation '%.40s' is unknown", where, activation);
+    return UNROLL_OK;
+}
+
+static unroll_status width_of(json_t *json, const char *where, const char *key, int *width)
+{
+    json_t *shape;
+
+    TRY(json_field_array(json, where, key, &shape));
+    const json_t *last = json_array_get(shape, json_array_size(shape) - 1);
+    if (!json_is_integer(last) || json_integer_value(last) < 1 || json_integer_value(last) > WIDEST)
+        return fail(UNROLL_DATA, "%s: the last of '%s' is not a width of 1 to %d", where, key, WIDEST);
+    *width = (int)json_integer_value(last);
+    return UNROLL_OK;
+}
+
+static unroll_status describe_layer(json_t *json, const char *where, struct described *d)
+{
+    const char *type, *activation = "";
+    json_t *weights;
+    int width;
+
+    TRY(json_field_string(json, where, "type", &type));
+    if (json_object_get(json, "activation"))
+        TRY(json_field_string(json, where, "activation", &activation));
+    if (!strcmp(type, "activation"))
+        return join_activation(d, where, activation);
+    TRY(width_of(json, where, "shape", &width));
+    TRY(json_field_array(json, where, "weights", &weights));
+    if (!strcmp(type, "dense") || !strcmp(type, "time-distributed-dense"))
+        return add_layer(d, where, "dense", activation, width, weights);
+    if (!strcmp(type, "lstm") || !strcmp(type, "gru"))
+        return add_layer(d, where, !strcmp(type, "lstm") ? "lstm" : "gru", activation, width, weights);
+    return fail(UNROLL_UNSUPPORTED, "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported",
+                where, type);
+}
+
+static unroll_status describe_layers(json_t *json, struct described *d)
+{
+    json_t *layers;
+
+    TRY(width_of(json, "the model", "in_shape", &d->input));
+    TRY(json_field_array(json, "the model", "layers", &layers));
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        char where[32];
+        snprintf(where, sizeof where, "layer %zu", i);
+        TRY(describe_layer(json_array_get(layers, i), where, d));
+    }
+    for (int i = 0; i < d->count; i++)          /* a missing bias is no zero: it is not there */
+        if (!strcmp(d->layer[i].kind, "dense"))
+            d->layer[i].bias = json_array_size(d->weights[i]) > 1;
+    return d->count ? UNROLL_OK : fail(UNROLL_DATA, "the model has no layers");
+}
+
+/* ---- weights --------------------------------------------------------------------------- */
+
+struct target { const char *where; const struct keras_gates *gates; size_t units; };
+
+static unroll_status fill_kernel(const struct target *t, const json_t *json, const unroll_parameter *p)
+{
+    struct matrix m;
+    size_t rows = (size_t)p->shape[0], inputs = (size_t)p->shape[1];
+
+    TRY(read_matrix(json, t->where, &m));
+    bool fits = m.rank == 2 && m.rows == inputs && m.columns == rows;
+    if (fits)
+        keras_kernel(t->gates, m.data, inputs, t->units, p->data);
+    release(m.data);
+    return fits ? UNROLL_OK : fail(UNROLL_DATA, "%s: '%s' must be %zu x %zu numbers, not %zu x %zu", t->where, p->name,
+                                   inputs, rows, m.rows, m.columns);
+}
+
+/* Of a bias [gates x units], or [2, gates x units]: row `which`. */
+static unroll_status fill_bias(const struct target *t, const json_t *json, int rank, size_t which,
+                               const unroll_parameter *p)
+{
+    struct matrix m;
+    size_t count = (size_t)p->shape[0];
+
+    TRY(read_matrix(json, t->where, &m));
+    bool fits = m.rank == rank && (rank == 2 ? m.rows == 2 && m.columns == count : m.rows == count);
+    if (fits)
+        keras_bias(t->gates, m.data + which * m.columns, t->units, p->data);
+    release(m.data);
+    return fits ? UNROLL_OK : fail(UNROLL_DATA, "%s: '%s' must be %s%zu numbers, not %zu x %zu", t->where, p->name,
+                                   rank == 2 ? "2 x " : "", count, m.rows, m.columns);
+}
+
+static unroll_status parameter_of(struct unroll_model *m, enum parameter_role role, int layer, unroll_parameter *p)
+{
+    return unroll_model_parameter(m, model_find(m, role, layer, 0), p);
+}
+
+static unroll_status fill_dense(struct unroll_model *m, int layer, const struct target *t, json_t *weights)
+{
+    unroll_parameter p;
+    bool bias = m->layer[layer].bias;
+
+    TRY(parameter_of(m, PARAM_W_DENSE, layer, &p));
+    TRY(fill_kernel(t, json_array_get(weights, 0), &p));
+    if (bias) {
+        TRY(parameter_of(m, PARAM_B_DENSE, layer, &p));
+        TRY(fill_bias(t, json_array_get(weights, 1), 1, 0, &p));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status fill_recurrent(struct unroll_model *m, int layer, const struct target *t, json_t *weights)
+{
+    unroll_parameter p;
+    bool two = t->gates == &keras_gru;      /* biases of the GRU: one for x, one for h */
+
+    TRY(parameter_of(m, PARAM_W_IH, layer, &p));
+    TRY(fill_kernel(t, json_array_get(weights, 0), &p));
+    TRY(parameter_of(m, PARAM_W_HH, layer, &p));
+    TRY(fill_kernel(t, json_array_get(weights, 1), &p));
+    TRY(parameter_of(m, PARAM_B_IH, layer, &p));
+    TRY(fill_bias(t, json_array_get(weights, 2), two ? 2 : 1, 0, &p));
+    TRY(parameter_of(m, PARAM_B_HH, layer, &p));
+    if (two)
+        return fill_bias(t, json_array_get(weights, 2), 2, 1, &p);
+    memset(p.data, 0, (size_t)p.shape[0] * sizeof *p.data);
+    return UNROLL_OK;
+}
+
+static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
+{
+    const char *kind = d->layer[layer].kind;
+    bool dense = !strcmp(kind, "dense"), lstm = !strcmp(kind, "lstm");
+    struct target t = { .where = d->name[layer], .units = (size_t)d->layer[layer].width,
+                        .gates = dense ? &keras_dense : lstm ? &keras_lstm : &keras_gru };
+    size_t wanted = dense ? 1 + (size_t)d->layer[layer].bias : 3, given = json_array_size(d->weights[layer]);
+
+    if (given != wanted)
+        return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu", t.where, given, wanted);
+    return (dense ? fill_dense : fill_recurrent)(m, layer, &t, d->weights[layer]);
+}
+
+/* ---- the model ------------------------------------------------------------------------- */
+
+static unroll_status import_described(const struct described *d, const unroll_import_config *config,
+                                      unroll_model **model)
+{
+    unroll_network network = unroll_network_default();
+    struct unroll_model *made;
+
+    network.input = d->input;
+    network.layer = d->layer;
+    network.layers = d->count;
+    TRY(model_of_network(&network, false, &made));
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < d->count && status == UNROLL_OK; i++) {
+        const unroll_layer *l = &d->layer[i];
+        report_import(config, "%s: %u -> %d%s%s", l->name, (unsigned)made->layer[i].input, l->width,
+                      l->activation ? ", " : "", l->activation ? l->activation : "");
+        status = fill_layer(made, i, d);
+    }
+    if (status != UNROLL_OK) {
+        unroll_model_free(made);
+        return status;
+    }
+    *model = made;
+    return UNROLL_OK;
+}
+
+static unroll_status import_layers(json_t *json, const unroll_import_config *config, unroll_model **model)
+{
+    struct described *d = allocate_zeroed(1, sizeof *d);
+    unroll_status status = d ? describe_layers(json, d) : fail(UNROLL_RESOURCE, "no memory for the layers");
+
+    if (status == UNROLL_OK)
+        status = import_described(d, config, model);
+    release(d);
+    return status;
+}
+
+static unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
+{
+    json_t *json;
+
+    TRY(read_json_file(path, LARGEST_FILE, &json));
+    unroll_status status = json_is_object(json)
+        ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)
+        : fail(UNROLL_DATA, "it holds no object");
+    if (status != UNROLL_OK)
+        status = fail(status == UNROLL_USAGE && !config->order ? UNROLL_DATA : status, "'%s': %s", path,
+                      unroll_last_error());
+    json_decref(json);
+    return status;
+}
+
+static bool is_rtneural(const char *path, const char *head, size_t bytes)
+{
+    static const char *const marks[] = { "\"in_shape\"", "\"layers\"", "weight_ih_l0\"" };
+
+    if (!path_ends_in(path, ".json") || path_ends_in(path, ".index.json"))
+        return false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (memmem(head, bytes, marks[i], strlen(marks[i])))
+            return true;
+    return false;
+}
+
+const struct file_format format_rtneural = {
+    .name = "rtneural", .about = "RTNeural's JSON, of Keras or PyTorch",
+    .recognises = is_rtneural, .import = import_rtneural,
+};

@@ -1,0 +1,48 @@
+"""What the tests share: arrays without NumPy, and what may be absent."""
+
+import array
+import os
+import random
+import unittest
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.environ.get("BUILD_OF_UNROLL", os.path.join(ROOT, "build"))
+
+needs_numpy = unittest.skipUnless(numpy, "numpy could not be installed")
+needs_torch = unittest.skipUnless(torch, "torch could not be installed")
+
+
+def floats(*shape, seed=1):
+    """A memoryview of random float32 numbers in this shape, as the standard library has it."""
+    draw = random.Random(seed)
+    count = 1
+    for size in shape:
+        count *= size
+    flat = array.array("f", [draw.uniform(-1, 1) for _ in range(count)])
+    return memoryview(flat).cast("B").cast("f", shape)
+
+
+def integers(*shape, below, seed=1):
+    draw = random.Random(seed)
+    count = 1
+    for size in shape:
+        count *= size
+    flat = array.array("i", [draw.randrange(below) for _ in range(count)])
+    return memoryview(flat).cast("B").cast("i", shape)
+
+
+def flat(nested):
+    """The numbers of nested lists, or of an array, in order."""
+    if hasattr(nested, "tolist"):
+        nested = nested.tolist()
+    return [x for item in nested for x in flat(item)] if isinstance(nested, list) else [nested]

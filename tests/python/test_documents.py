@@ -1,0 +1,82 @@
+"""The Python of the documents runs, and the package is typed."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from common import ROOT, numpy, torch
+
+DOCUMENTS = ("bindings/python/README.md", "docs/python.md")
+
+
+def programs(path):
+    """The blocks of a document that begin with ```python, each a program of its own."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return re.findall(r"^```python\n(.*?)^```", file.read(), re.DOTALL | re.MULTILINE)
+
+
+class Documents(unittest.TestCase):
+    def test_programs_run(self):
+        for path in DOCUMENTS:
+            found = programs(path)
+            self.assertTrue(found, path)
+            for number, program in enumerate(found):
+                if ("torch" in program and not torch) or ("numpy" in program and not numpy):
+                    self.skipTest("torch and numpy could not be installed")
+                with self.subTest(path, number=number), tempfile.TemporaryDirectory() as folder:
+                    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, text=True,
+                                          capture_output=True, check=False, timeout=120)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_examples_run(self):
+        if not torch:
+            self.skipTest("torch could not be installed")
+        script = os.path.join(ROOT, "examples", "python", "char_lm.py")
+        curves = []
+        with tempfile.TemporaryDirectory() as folder:
+            text = os.path.join(folder, "text.txt")
+            with open(text, "w", encoding="utf-8") as file:
+                file.write("a stitch in time saves nine; the quick brown fox jumps over the lazy dog.\n" * 60)
+            for module in ("torch.nn", "unroll.torch"):
+                done = subprocess.run(
+                    [sys.executable, script, text, "--lstm", module, "--hidden", "24", "--steps", "12", "--batch", "4",
+                     "--bptt", "16"], capture_output=True, text=True, check=False, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                curves.append([float(x) for x in re.findall(r"loss ([0-9.]+)", done.stdout)])
+        self.assertTrue(len(curves[0]) > 2 and len(curves[0]) == len(curves[1]), curves)
+        self.assertLess(max(abs(a - b) for a, b in zip(*curves)), 1e-4)
+
+    def test_types(self):
+        try:
+            import mypy  # noqa: F401
+        except ImportError:
+            self.skipTest("mypy could not be installed")
+        if not torch:
+            self.skipTest("torch could not be installed")
+        package = os.path.join(ROOT, "bindings", "python", "unroll")
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", "mypy", package],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_every_name_is_typed(self):
+        """What the extension has and what the stub says are the same names."""
+        import unroll._core as core
+
+        with open(os.path.join(ROOT, "bindings", "python", "unroll", "_core.pyi"), encoding="utf-8") as file:
+            stub = file.read()
+        typed = set(re.findall(r"^(?:class|def) (\w+)", stub, re.MULTILINE)) | {"version"}
+        self.assertEqual(typed, {name for name in dir(core) if not name.startswith("_")})
+        for name in typed - {"version"}:
+            self.assertTrue(getattr(core, name).__doc__, f"{name} has no docstring")
+            body = re.search(rf"^class {name}.*?(?=^\S|\Z)", stub, re.DOTALL | re.MULTILINE)
+            if body:
+                members = set(re.findall(r"^    (?:def )?(\w+)[(:]", body[0], re.MULTILINE)) - {"__new__", "__buffer__"}
+                there = {n for n in vars(getattr(core, name)) if not n.startswith("__") or n in members}
+                self.assertEqual(members, there, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

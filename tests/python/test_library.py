@@ -1,0 +1,445 @@
+"""Models, sessions, streams, texts and training, as unroll.h has them; without NumPy."""
+
+import array
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import unroll
+from common import BUILD, ROOT, flat, floats, integers
+
+T, B, INPUT, HIDDEN = 7, 3, 4, 6
+TEXT = "the quick brown fox jumps over the lazy dog; a stitch in time saves nine.\n" * 60
+
+
+def lengths(*values):
+    return array.array("i", values)
+
+
+class Package(unittest.TestCase):
+    def test_imports_without_numpy(self):
+        code = "import sys; sys.modules['numpy'] = None; import unroll; assert 'torch' not in sys.modules; print(unroll.__version__)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+        self.assertEqual(done.stdout.strip(), unroll.__version__)
+
+    def test_is_abi3(self):
+        self.assertTrue(unroll._core.__file__.endswith("_core.abi3.so"), unroll._core.__file__)
+        wheels = os.listdir(os.path.join(BUILD, "python", "wheel"))
+        self.assertTrue(len(wheels) == 1 and f"unroll-{unroll.__version__}-cp311-abi3-linux" in wheels[0], wheels)
+
+    def test_version_is_the_headers(self):
+        with open(os.path.join(ROOT, "include", "unroll.h"), encoding="utf-8") as file:
+            numbers = [line.split()[-1] for line in file if line.startswith("#define UNROLL_VERSION_")]
+        self.assertEqual(".".join(numbers), unroll.__version__)
+
+    def test_only_the_limited_api(self):
+        """Every name of Python's that the extension wants is of the stable ABI, as far as this Python can tell."""
+        symbols = subprocess.run(["nm", "-D", unroll._core.__file__], capture_output=True, text=True, check=False)
+        if symbols.returncode:
+            self.skipTest("there is no nm")
+        ours = [line.split()[-1] for line in symbols.stdout.splitlines() if " T " in line]
+        self.assertEqual(ours, ["PyInit__core"])
+        stable = {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct", "_PyObject_New"}       # and _PyArg_.._SizeT
+        wanted = {line.split()[-1] for line in symbols.stdout.splitlines() if " U _Py" in line}
+        private = [name for name in wanted - stable if not name.endswith("_SizeT")]
+        self.assertEqual(private, [])
+
+    def test_errors(self):
+        for call, kind, base, status in (
+            (lambda: unroll.Model(input=0), unroll.UsageError, ValueError, 2),
+            (lambda: unroll.load("/nowhere"), unroll.DataError, ValueError, 3),
+            (lambda: unroll.Model(input=1, cell="gru", projection=2), unroll.UnsupportedError, NotImplementedError, 4),
+            (lambda: unroll.Model(input=1).session(memory=10), unroll.ResourceError, MemoryError, 5),
+        ):
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIsInstance(caught.exception, base)
+            self.assertIsInstance(caught.exception, unroll.Error)
+            self.assertEqual(caught.exception.status, status)
+            self.assertGreater(len(str(caught.exception)), 10)
+
+    def test_keywords(self):
+        for keywords, kind, words in (
+            ({"hiden": 3}, TypeError, "a model has no 'hiden'; it has cell, layers, hidden"),
+            ({"hidden": "3"}, TypeError, "hidden: a whole number is wanted, not str"),
+            ({"hidden": 1 << 40}, OverflowError, "does not fit"),
+            ({"hidden": 2.5}, TypeError, "whole number"),
+            ({"dropout": "x"}, TypeError, "a number"),
+            ({"cell": 3}, TypeError, "a str is wanted"),
+            ({"cell": "ls\0tm"}, ValueError, "null"),
+            ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
+            ({"loss": "l1"}, ValueError, "loss"),
+            ({"seed": -1}, OverflowError, ""),
+        ):
+            with self.assertRaises(kind) as caught:
+                unroll.Model(**({"input": 2} | keywords))
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaises(TypeError):
+            unroll.Model(3)
+
+    def test_lists(self):
+        self.assertIn("lstm", unroll.cells())
+        self.assertIn("adam", unroll.optimizers())
+        self.assertIn("scalar", unroll.isas())
+        self.assertIn("torch", unroll.formats())
+
+
+class Models(unittest.TestCase):
+    def test_save_and_load(self):
+        m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, layers=2, output=3, loss="mse", seed=5)
+        x = floats(T, B, INPUT)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.safetensors")
+            m.save(path)
+            other = unroll.load(path)
+            self.assertIsInstance(other, unroll.Model)
+            self.assertEqual(other.spec, m.spec)
+            self.assertEqual(flat(other.run(x).outputs), flat(m.run(x).outputs))
+            with self.assertRaises(unroll.Error):
+                m.save(os.path.join(folder, "no", "m.safetensors"))
+
+    def test_seed(self):
+        def first(seed):
+            return flat(unroll.Model(input=2, hidden=3, seed=seed).parameters()["rnn.weight_ih_l0"])
+
+        self.assertEqual(first(7), first(7))
+        self.assertNotEqual(first(7), first(8))
+
+    def test_network(self):
+        layers = [
+            {"kind": "dense", "name": "front", "width": 5, "activation": "tanh"},
+            {"kind": "gru", "name": "inner", "width": 4},
+            {"kind": "dense", "name": "result", "width": 2, "sources": [1, -1]},
+        ]
+        m = unroll.Model.network(layers, input=INPUT, loss="mse")
+        self.assertIsInstance(m, unroll.Model)
+        self.assertEqual([layer["name"] for layer in m.layers], ["front", "inner", "result"])
+        self.assertEqual(m.layers[2]["sources"], [1, -1])
+        self.assertEqual(m.run(floats(T, B, INPUT)).outputs.shape, (T, B, 2))
+        self.assertEqual(layers[2]["sources"], [1, -1])         # the caller's are left alone
+        for wrong, kind in (([{"kind": "gru", "name": "a", "width": 0}], unroll.UsageError), ([3], TypeError),
+                            ([{"knd": 1}], TypeError), (3, TypeError), ([{"sources": 3}], TypeError)):
+            with self.assertRaises(kind):
+                unroll.Model.network(wrong, input=INPUT)
+
+    def test_run_in_pieces_is_one_run(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, layers=2, projection=3)
+        x = floats(2 * T, B, INPUT)
+        whole = m.run(x)
+        first = m.run(x[:T])
+        second = m.run(x[T:], states=first.states)
+        self.assertEqual(flat(first.outputs) + flat(second.outputs), flat(whole.outputs))
+        self.assertEqual(sorted(whole.states), ["h.l0", "h.l1", "s.l0", "s.l1"])
+        for name in whole.states:
+            self.assertEqual(flat(second.states[name]), flat(whole.states[name]))
+
+    def test_lengths(self):
+        m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
+        x = floats(T, B, INPUT)
+        rows = m.run(x, lengths=lengths(2, 0, T))
+        y = rows.outputs.tolist()
+        self.assertEqual(flat([step[1] for step in y]), [0.0] * (T * 2 * HIDDEN))
+        self.assertEqual(flat([step[0] for step in y[2:]]), [0.0] * ((T - 2) * 2 * HIDDEN))
+        self.assertEqual(flat([step[2] for step in y]), flat([step[2] for step in m.run(x).outputs.tolist()]))
+        self.assertIn("h.l0.reverse", rows.states)
+
+    def test_sessions_are_few(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN)
+        for steps in range(1, 20):
+            m.run(floats(steps, B, INPUT))
+        self.assertEqual(len(m._kept), m.SESSIONS)
+        bf16 = flat(m.run(floats(T, B, INPUT), weights="bf16").outputs)
+        self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
+        memoryview(m.parameters()["rnn.bias_ih_l0"])[0] = 2.0
+        old = flat(m.run(floats(T, B, INPUT)).outputs)
+        m.close()
+        self.assertEqual(m.parameters()["rnn.bias_ih_l0"][0] == 2.0, old != flat(m.run(floats(T, B, INPUT)).outputs))
+
+    def test_plan(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, output=1, loss="mse")
+        planned = m.plan(steps=T, rows=B)
+        self.assertTrue(planned["operations"] and planned["peak_bytes"] > 0)
+        with self.assertRaises(TypeError):
+            m.plan(stps=3)
+
+    def test_export(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.safetensors")
+            self.assertIsInstance(m.export(path, "torch"), str)
+            self.assertTrue(os.path.getsize(path) > 0)
+            with self.assertRaises(unroll.Error):
+                m.export(path, "nothing")
+            with self.assertRaises(unroll.Error):
+                unroll.import_model(os.path.join(folder, "absent.onnx"))
+
+
+class Training(unittest.TestCase):
+    def test_arrays(self):
+        """A sine wave is learnt with each optimizer."""
+        import math
+
+        flat_x = array.array("f", [math.sin(0.3 * t + b) for t in range(T + 1) for b in range(B)])
+        view = memoryview(flat_x)
+        x = view[:T * B].cast("B").cast("f", (T, B, 1))
+        y = view[B:].cast("B").cast("f", (T, B, 1))
+        for optimizer in unroll.optimizers():
+            m = unroll.Model(input=1, hidden=8, output=1, loss="mse")
+            s = m.session("train", steps=T, rows=B, optimizer=optimizer)
+            losses = []
+            for _ in range(40):
+                s.forward(inputs=x, values=y)
+                s.backward()
+                rates = {} if optimizer in ("adam", "adamw") else {"learning_rate": 0.05}
+                losses.append(s.update(optimizer, clip=1, **rates)["loss"])
+            self.assertLess(losses[-1], losses[0], optimizer)
+            self.assertEqual(s.counters, (40, 40))
+            before = flat(m.parameters()["head.bias"])
+            s.pull()
+            self.assertNotEqual(flat(m.parameters()["head.bias"]), before)
+
+    def test_tokens(self):
+        m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
+        s = m.session("eval", steps=T, rows=B)
+        s.forward(tokens=integers(T, B, below=5), classes=integers(T, B, below=5, seed=2))
+        loss = s.loss()
+        self.assertEqual(loss["weight"], T * B)
+        self.assertTrue(1 < loss["loss"] < 2.5, loss)
+        with self.assertRaises(unroll.DataError):
+            s.forward(tokens=integers(T, B, below=9), classes=integers(T, B, below=5))
+        with self.assertRaisesRegex(unroll.UsageError, "classes"):
+            s.forward(tokens=integers(T, B, below=5))
+
+    def test_module_gradients_are_those_of_training(self):
+        """The same loss by hand and by the library: d(mse) into a module gives the trainer's gradients."""
+        spec = {"input": INPUT, "hidden": HIDDEN, "output": 2, "loss": "mse", "seed": 4}
+        x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
+        trained, module = unroll.Model(**spec), unroll.Model(**spec)
+        s = trained.session("train", steps=T, rows=B)
+        s.forward(inputs=x, values=y)
+        s.backward()
+        m = module.session("module", steps=T, rows=B, input_gradient=1)
+        m.forward(inputs=x)
+        z, target = flat(m.read("z")), flat(y)
+        dz = array.array("f", [2 * (a - b) / 2 for a, b in zip(z, target)])     # mean over 2 outputs, rows summed
+        m.write("d.z", dz)
+        m.backward()
+        outs = [floats(*p.shape) for p in module.parameters().values()]
+        m.gradients(outs)
+        for name, out in zip(module.parameters(), outs):
+            expected = flat(s.read("d." + name))
+            for a, b in zip(flat(out), expected):
+                self.assertAlmostEqual(a, b, delta=1e-5 * (1 + abs(b)))
+        self.assertEqual(m.read("d.x").shape, (T, B, INPUT))
+        with self.assertRaises(ValueError):
+            m.gradients(outs[:-1])
+        with self.assertRaises(ValueError):
+            m.set_weights([None] * (len(outs) - 1) + [floats(1)])
+        with self.assertRaises(KeyError):
+            m.read("nothing")
+        with self.assertRaises(unroll.UsageError):
+            m.write("nothing", outs[0])
+        with self.assertRaises(unroll.UsageError):
+            m.backward()
+
+    def test_diverged(self):
+        m = unroll.Model(input=1, hidden=2, output=1, loss="mse")
+        s = m.session("train", steps=1, rows=1)
+        s.forward(inputs=memoryview(array.array("f", [1])).cast("B").cast("f", (1, 1, 1)),
+                  values=memoryview(array.array("f", [3e38])).cast("B").cast("f", (1, 1, 1)))
+        s.backward()
+        with self.assertRaises(unroll.DivergedError) as caught:
+            s.update("sgd", learning_rate=1.0)
+        self.assertEqual(caught.exception.status, 6)
+
+
+class Texts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "text.txt")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(TEXT)
+        self.text = unroll.Text(self.path)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def model(self, **more):
+        n = len(self.text.symbols)
+        made = unroll.Model(tokens=1, input=n, output=n, hidden=12, layers=1, loss="xent", **more)
+        made.set_symbols(self.text)
+        return made
+
+    def test_text(self):
+        self.assertEqual("".join(self.text.symbols[i] for i in self.text.tokens.tolist()), TEXT)
+        self.assertTrue(memoryview(self.text.tokens).readonly)
+        with self.assertRaises(BufferError):
+            self.text.tokens.__dlpack__()               # old capsules can't say read-only
+        self.text.tokens.__dlpack__(max_version=(1, 0))
+        words = unroll.Text(self.path, words=True, vocabulary=50)
+        self.assertEqual("".join(words.symbols[i] for i in words.tokens.tolist()), TEXT)
+        with self.assertRaises(unroll.DataError):
+            unroll.Text(self.path + ".absent")
+        with self.assertRaises(unroll.DataError):
+            unroll.Text(self.path, symbols=["a", "b"])
+        with self.assertRaises(TypeError):
+            unroll.Text(self.path, model=3)
+
+    def test_trains_as_the_command_does(self):
+        """After 12 updates the weights are the command's, bit for bit."""
+        command = os.path.join(BUILD, "unroll")
+        if not os.access(command, os.X_OK):
+            self.skipTest("there is no build/unroll")
+        out = os.path.join(self.folder.name, "run")
+        options = "--layers 1 --hidden 12 --steps 12 --batch 4 --bptt 8 --seed 3 --warmup 5 --schedule constant"
+        done = subprocess.run([command, "train", self.path, *options.split(), "--out", out], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        theirs = unroll.load(os.path.join(out, "ckpt", "step-12", "model.safetensors")).parameters()
+        model = self.model(seed=3)
+        trainer = unroll.Trainer(model, self.text, batch=4, bptt=8, seed=3, warmup=5, schedule="constant")
+        trainer.set_total_steps(12)
+        self.assertEqual([m["step"] for m in trainer.metrics(12)], list(range(1, 13)))
+        del trainer                                     # what it learnt goes into the model
+        ours = model.parameters()
+        self.assertEqual(list(ours), list(theirs))
+        for name, array_ in ours.items():
+            self.assertEqual(bytes(array_), bytes(theirs[name]), name)
+
+    def test_metrics_and_checkpoint(self):
+        trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, total_steps=30)
+        rows = list(trainer.metrics(6, validate_every=3))
+        self.assertEqual([m["step"] for m in rows], [1, 2, 3, 4, 5, 6])
+        self.assertEqual(["validation" in m for m in rows], [False, False, True] * 2)
+        saved = os.path.join(self.folder.name, "ckpt")
+        trainer.save(saved)
+        expected = [trainer.step()["loss"] for _ in range(3)]
+        other = unroll.Trainer(self.model(seed=99), self.text, batch=4, bptt=8, total_steps=30)
+        other.load(saved)
+        self.assertEqual([other.step()["loss"] for _ in range(3)], expected)
+        with self.assertRaises(unroll.Error):
+            other.load(saved + ".absent")
+
+    def test_evaluate_and_sample(self):
+        m = self.model()
+        found = unroll.evaluate(m, self.text)
+        self.assertEqual(found["foretold"], len(TEXT) - 1)
+        self.assertTrue(2 < found["nats"] < 5, found)
+        text = unroll.sample(m, prompt="the ", length=20, seed=4)
+        self.assertEqual(text, unroll.sample(m, prompt="the ", length=20, seed=4))
+        self.assertGreaterEqual(len(text), 20)
+        with self.assertRaises(TypeError):
+            unroll.sample(m, lenght=3)
+
+
+class Streams(unittest.TestCase):
+    def test_step_is_run_is_whole(self):
+        for cell in ("lstm", "gru", "rnn"):
+            m = unroll.Model(cell=cell, input=INPUT, hidden=HIDDEN, layers=2, output=3)
+            x = floats(T, B, INPUT)
+            expected = flat(m.run(x).outputs)
+            stream = m.stream(rows=B)
+            steps = flat([stream.step(x[t:t + 1].cast("B").cast("f", (B, INPUT))).tolist() for t in range(T)])
+            self.assertEqual(steps, expected)
+            stream.reset()
+            self.assertEqual(flat(stream.run(x)), expected)
+
+    def test_states(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN)
+        x, more = floats(T, B, INPUT), floats(T, B, INPUT, seed=5)
+        stream = m.stream(rows=B)
+        stream.run(x)
+        state, copy = stream.save(), stream.copy()
+        expected = flat(stream.run(more))
+        self.assertEqual(flat(copy.run(more)), expected)
+        other = m.stream(rows=B)
+        other.load(state)
+        self.assertEqual(flat(other.run(more)), expected)
+        other.load(state)
+        other.reset(1)
+        self.assertNotEqual(flat(other.run(more)), expected)
+        with self.assertRaises(unroll.Error):
+            other.load(state[:-1])
+        with self.assertRaises(unroll.Error):
+            other.reset(B)
+        with self.assertRaises(unroll.Error):
+            m.stream(rows=0)
+
+    def test_dtypes_and_tokens(self):
+        m = unroll.Model(tokens=1, input=9, hidden=32, output=9)
+        tokens = integers(T, B, below=9)
+        outputs = {d: flat(m.stream(rows=B, dtype=d).run(tokens)) for d in ("fp32", "bf16", "int8")}
+        self.assertEqual(outputs["fp32"], flat(m.run(tokens).outputs))
+        for dtype in ("bf16", "int8"):
+            self.assertEqual(outputs[dtype], flat(m.run(tokens, weights=dtype).outputs))
+            self.assertNotEqual(outputs[dtype], outputs["fp32"])
+        with self.assertRaises(TypeError):
+            m.stream(rows=B).run(floats(T, B, 9))
+        with self.assertRaises(unroll.Error):
+            m.stream(dtype="fp8")
+
+    def test_stream_outlives_the_model(self):
+        stream = unroll.Model(input=INPUT, hidden=HIDDEN).stream(rows=B)
+        self.assertEqual(stream.run(floats(T, B, INPUT)).shape, (T, B, HIDDEN))
+
+
+class Threads(unittest.TestCase):
+    def test_the_gil_is_released(self):
+        """While one thread computes, another one counts."""
+        m = unroll.Model(input=64, hidden=256, layers=2)
+        x = floats(100, 8, 64)
+        s = m.session(steps=100, rows=8, threads=1)
+        s.forward(inputs=x)
+        counts, done = [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counts[0] += 1
+                time.sleep(0)
+
+        old = sys.getswitchinterval()
+        sys.setswitchinterval(1000)                     # nobody gives the GIL up but by himself
+        counter = threading.Thread(target=count)
+        try:
+            counter.start()
+            before = counts[0]
+            for _ in range(5):
+                s.forward(inputs=x)
+            during = counts[0] - before
+        finally:
+            done.set()
+            sys.setswitchinterval(old)
+            counter.join()
+        self.assertGreater(during, 50)
+
+    def test_one_model_in_many_threads(self):
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, layers=2)
+        x = floats(T, B, INPUT)
+        expected = flat(m.run(x).outputs)
+        s = m.session(steps=T, rows=B, threads=1)
+        stream = m.stream(rows=B)
+        wrong = []
+
+        def work():
+            own = m.session(steps=T, rows=B, threads=1)
+            for _ in range(30):
+                s.forward(inputs=x)
+                own.forward(inputs=x)
+                stream.run(x)
+                if flat(own.read("y.l1")) != expected or flat(s.read("y.l1")) != expected:
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
