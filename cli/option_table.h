@@ -112,11 +112,11 @@ OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINIT
        .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
 /* ---- streaming ---- */
-OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav text",
+OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav npy text",
        .derived = "text for a model of characters, else csv", .group = "Streaming", .scope = CALL,
        .commands = IN(STREAM),
        .doc = "what standard input is: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float "
-              "samples; text: characters")
+              "samples; npy: rows of a float32 array; text: characters")
 OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv",
        .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
@@ -156,6 +156,9 @@ OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf1
 OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
+
+OPTION(PROGRAM, "program", TEXT, .argument = "T,B", .fallback = "64,1", .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT), .doc = "stablehlo: steps and rows of the program")
 
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",

@@ -62,7 +62,7 @@ typedef struct unroll_spec {
     int         bidirectional;
     int         projection;         /* lstm: width of h; 0: none */
     int         peephole;           /* lstm */
-    float       clip;               /* lstm: limit of what enters the gates' activations; 0: none */
+    float       clip;               /* limit of what enters the gates' activations; 0: none */
     int         bias;               /* 1: as PyTorch, one for x and one for h */
     float       dropout;            /* between layers, in training */
     int         tokens;             /* 1: inputs are symbol numbers, 0: vectors of floats */
@@ -94,10 +94,14 @@ typedef struct unroll_layer {
     int         bidirectional;
     int         projection;         /* lstm: width of h; 0: none */
     int         peephole;           /* lstm */
-    float       clip;               /* lstm, as in unroll_spec */
+    float       clip;               /* of any cell with functions: limit of what enters those of the gates; 0: none */
+    int         reverse;            /* one direction, backward in time */
+    int         coupled;            /* lstm: the forget gate is 1 - the input gate */
+    const char *functions;          /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
+                                       of a gru, one of an rnn, each as in `activation`; NULL: its own */
     int         bias;
     float       dropout;            /* of what the layer gives, in training */
-    const char *activation;         /* dense: "relu", "tanh", "sigmoid", "softmax", ...; NULL: linear */
+    const char *activation;         /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
     float       alpha, beta;        /* of the activation; 0: ONNX's default */
     int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
@@ -199,6 +203,7 @@ typedef struct unroll_export_config {
                                        [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
     int         json;               /* 1: the format's report is one JSON object, where it has one */
     int         opset;              /* ONNX; 0: the format's default */
+    int         steps, rows;        /* stablehlo: of the program, whose shapes are fixed */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
     void       *arg;
 } unroll_export_config;
@@ -424,7 +429,7 @@ typedef struct unroll_arrays_config {
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
- * "cn" in the shape of h0 and c0. */
+ * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
