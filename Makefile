@@ -16,7 +16,7 @@ CC      ?= gcc
 CFLAGS  ?= -O2
 WARN     = -Wall -Wextra -Wpedantic
 FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE)
-LIBS     = -ljansson -lm -pthread
+LIBS     = -ljansson -lm -pthread -ldl
 ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma
@@ -59,6 +59,13 @@ $B/%_avx512_vnni.o: %_avx512_vnni.c
 $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
+
+# Source that is compiled and also printed into exported C: each line as a string.
+$B/text/%.inc: src/export/%.h
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/' $< >$@
+FLAGS_c99_fixed = -I$B/text
+$B/src/export/c99_fixed.o: $B/text/integer_functions.inc $B/text/integer_tables.inc
 
 # ---- what it takes ------------------------------------------------------------------------
 

@@ -27,11 +27,13 @@ unroll_status cmd_export(struct settings *settings)
     config.format = text_of(settings, OPTION_TO);
     config.prefix = text_of(settings, OPTION_PREFIX);
     config.dtype = text_of(settings, OPTION_WEIGHTS);
+    config.calibration = text_of(settings, OPTION_CALIBRATE);
+    config.json = is_on(settings, OPTION_JSON);
     config.report = print_line;
     status = unroll_export(model, text_of(settings, OPTION_SAVE), &config);
-    if (status == UNROLL_OK)
+    if (status == UNROLL_OK && !config.json)
         printf("saved %s\n", text_of(settings, OPTION_SAVE));
-    else
+    else if (status != UNROLL_OK)
         complain_library(status);
     unroll_model_free(model);
     return status;

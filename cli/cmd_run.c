@@ -11,29 +11,62 @@ static void print_line(void *arg, const char *line)
     puts(line);
 }
 
-unroll_status cmd_run(struct settings *settings)
+static unroll_arrays_config arrays_config(const struct settings *settings)
 {
-    static const enum option_id needed[] = { OPTION_MODEL, OPTION_ARRAYS, OPTION_SAVE };
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_model *model;
-    unroll_status status = UNROLL_OK;
 
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && status == UNROLL_OK; i++)
-        status = settings_need(settings, needed[i]);
-    if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &model);
-    if (status != UNROLL_OK)
-        return status;
     config.batch_first = is_on(settings, OPTION_BATCH_FIRST);
     config.threads = (int)integer_of(settings, OPTION_THREADS);
     config.isa = text_of(settings, OPTION_ISA);
     config.weights = text_of(settings, OPTION_DTYPE);
     config.report = print_line;
-    status = unroll_run(model, text_of(settings, OPTION_ARRAYS), text_of(settings, OPTION_SAVE), &config);
+    return config;
+}
+
+static unroll_status write_results(const struct settings *settings, unroll_model *model)
+{
+    unroll_arrays_config config = arrays_config(settings);
+    const char *target = text_of(settings, OPTION_SAVE);
+    unroll_status status = unroll_run(model, text_of(settings, OPTION_ARRAYS), target, &config);
+
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    printf("saved %s\n", target);
+    return UNROLL_OK;
+}
+
+static unroll_status compare_results(const struct settings *settings, unroll_model *model)
+{
+    unroll_arrays_config config = arrays_config(settings);
+    unroll_difference difference;
+    double tolerance = number_of(settings, OPTION_TOLERANCE);
+    unroll_status status = unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference);
+
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (difference.relative <= tolerance)
+        return UNROLL_OK;
+    return complain(UNROLL_FAILURE, "'%s' differs by %.2g of its scale, more than %g", difference.array,
+                    difference.relative, tolerance);
+}
+
+unroll_status cmd_run(struct settings *settings)
+{
+    unroll_model *model;
+    unroll_status status = settings_need(settings, OPTION_MODEL);
+
     if (status == UNROLL_OK)
-        printf("saved %s\n", text_of(settings, OPTION_SAVE));
-    else
-        complain_library(status);
+        status = settings_need(settings, OPTION_ARRAYS);
+    if (status == UNROLL_OK && !is_on(settings, OPTION_COMPARE))
+        status = settings_need(settings, OPTION_SAVE);
+    if (status == UNROLL_OK)
+        status = network_open(text_of(settings, OPTION_MODEL), &model);
+    if (status != UNROLL_OK)
+        return status;
+    if (is_on(settings, OPTION_COMPARE))
+        status = compare_results(settings, model);
+    if (status == UNROLL_OK && is_given(settings, OPTION_SAVE))
+        status = write_results(settings, model);
     unroll_model_free(model);
     return status;
 }

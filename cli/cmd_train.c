@@ -140,7 +140,10 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
-    config.chunks = (int)integer_of(s, OPTION_CHUNKS);
+    config.chunks = chunks_of(s);
+    config.comm = t->ranks.comm;
+    config.mesh = t->ranks.mesh;
+    config.exact = (int)integer_of(s, OPTION_EXACT);
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
@@ -252,16 +255,29 @@ static unroll_status load_checkpoint(struct training *t)
     return status == UNROLL_OK ? status : complain_library(status);
 }
 
-static unroll_status prepare(struct training *t)
+/* A run to go on with. */
+static unroll_status open_run(struct training *t)
+{
+    const char *directory = text_of(t->settings, OPTION_RESUME);
+
+    if (directory == NULL) {
+        unroll_status status = run_choose(&t->run, t->settings);
+        t->run.watches = !ranks_lead(&t->ranks);
+        return status;
+    }
+    return ranks_lead(&t->ranks) ? run_open(&t->run, directory) : run_follow(&t->run, directory);
+}
+
+/* What each rank does alone. */
+static unroll_status prepare_alone(struct training *t)
 {
     struct settings *s = t->settings;
-    bool resumes = is_given(s, OPTION_RESUME);
     enum option_id limit;
     unroll_status status;
 
     if ((status = choose_limit(s, &limit)) != UNROLL_OK || (status = check_request(s)) != UNROLL_OK)
         return status;
-    status = resumes ? run_open(&t->run, text_of(s, OPTION_RESUME)) : run_choose(&t->run, s);
+    status = open_run(t);
     t->began = seconds_now() - t->run.seconds;
     if (status == UNROLL_OK)
         status = open_text(t);
@@ -271,10 +287,27 @@ static unroll_status prepare(struct training *t)
         status = derive_rates(s);
     if (status == UNROLL_OK)
         status = make_model(t);
-    if (status == UNROLL_OK)
-        status = derive_end(t, limit);
+    return status == UNROLL_OK ? derive_end(t, limit) : status;
+}
+
+/* Only rank 0 has seen the directory of the run. */
+static unroll_status tell_newest(struct training *t)
+{
+    double newest = ranks_lead(&t->ranks) ? (double)t->run.newest : 0;
+    unroll_status status = unroll_comm_sum(t->ranks.comm, &newest, 1);
+
+    t->run.newest = (int64_t)newest;
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static unroll_status prepare(struct training *t)
+{
+    unroll_status status = ranks_together(&t->ranks, prepare_alone(t));
+
     if (status == UNROLL_OK)
         status = new_trainer(t, t->model, &t->trainer);
+    if (status == UNROLL_OK && t->ranks.comm)
+        status = tell_newest(t);
     return status == UNROLL_OK ? load_checkpoint(t) : status;
 }
 
@@ -289,6 +322,9 @@ static unroll_status say_header(const struct training *t)
 
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.isa = text_of(s, OPTION_ISA);
+    config.comm = t->ranks.comm;
+    config.mesh = t->ranks.mesh;
+    config.rows = t->ranks.mesh.batch;
     unroll_status status = unroll_session_new(t->model, &config, &session);
     if (status != UNROLL_OK)
         return complain_library(status);
@@ -299,6 +335,9 @@ static unroll_status say_header(const struct training *t)
         unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
         as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
+    if (t->ranks.comm)
+        say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.mesh.batch,
+            t->ranks.mesh.layer, t->ranks.mesh.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
     return UNROLL_OK;
 }
 
@@ -320,19 +359,32 @@ static unroll_status train(struct training *t)
     unroll_status status = say_header(t);
 
     if (status == UNROLL_OK && is_on(t->settings, OPTION_DRY_RUN))
-        return print_settings(t->settings);
+        return ranks_lead(&t->ranks) ? print_settings(t->settings) : UNROLL_OK;
     if (status == UNROLL_OK)
-        status = resumes ? run_write_settings(&t->run, t->settings) : run_create(&t->run, t->settings);
-    return status == UNROLL_OK ? training_run(t) : status;
+        status = ranks_together(&t->ranks, resumes ? run_write_settings(&t->run, t->settings)
+                                                   : run_create(&t->run, t->settings));
+    t->is_training = status == UNROLL_OK;
+    return t->is_training ? training_run(t) : status;
+}
+
+/* These all ranks know of: nobody waits for one that has them. */
+static bool is_common(unroll_status status)
+{
+    return status == UNROLL_OK || status == UNROLL_PREEMPTED || status == UNROLL_DIVERGED;
 }
 
 unroll_status cmd_train(struct settings *settings)
 {
     struct training t = {.settings = settings};
-    unroll_status status = prepare(&t);
+    unroll_status status = ranks_open(&t.ranks, settings);
 
     if (status == UNROLL_OK)
+        status = prepare(&t);
+    if (status == UNROLL_OK)
         status = train(&t);
+    if (t.ranks.comm && status == UNROLL_COMMUNICATION)
+        run_close(&t.run);                              /* what was reported is kept whatever happens now */
+    ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
     unroll_text_free(t.validation);

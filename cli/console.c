@@ -14,6 +14,8 @@ enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
 static struct {
     bool quiet, live, colour;
     bool line_is_up;        /* the cursor is at the end of the live line */
+    bool mute;
+    char held[LINE_LONGEST];
 } console;
 
 void console_open(bool quiet)
@@ -28,6 +30,19 @@ void console_open(bool quiet)
 bool console_is_live(void)
 {
     return console.live;
+}
+
+void console_mute(void)
+{
+    console.quiet = console.mute = true;
+    console.live = console.colour = false;
+}
+
+void console_unmute(int rank)
+{
+    if (console.mute && *console.held)
+        fprintf(stderr, "error: rank %d: %s\n", rank, console.held);
+    *console.held = '\0';
 }
 
 void end_live(void)
@@ -59,6 +74,8 @@ void say_always(const char *format, ...)
 {
     va_list arguments;
 
+    if (console.mute)
+        return;
     va_start(arguments, format);
     print_line(format, arguments);
     va_end(arguments);
@@ -95,6 +112,10 @@ unroll_status complain(unroll_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (console.mute && status != UNROLL_COMMUNICATION) {
+        memcpy(console.held, text, sizeof text);
+        return status;
+    }
     end_live();
     char *fix = strstr(text, mark);
     if (fix)

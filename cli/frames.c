@@ -56,6 +56,8 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
         return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas between them",
                       (long long)f->line, index, f->width);
     *number = strtof(*at, &end);
+    if (f->line == 1 && strncmp(*at, "RIFF", 4) == 0)
+        return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (end == *at || !isfinite(*number))
         return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
                       (int)strcspn(*at, ", \t\r\n") > 40 ? 40 : (int)strcspn(*at, ", \t\r\n"), *at);
@@ -132,6 +134,10 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     *more = f->left != 0;
     if (!*more)
         return UNROLL_OK;
+    if (f->in_a_row && f->left > 0 && f->left < (int64_t)count) {       /* silence fills the last frame up */
+        memset(f->text, 0, count);
+        count = (size_t)f->left;
+    }
     unroll_status status = read_frame(f, f->text, count, more);
     if (status != UNROLL_OK)
         return status;
@@ -195,8 +201,10 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
     if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
         return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
                       "floats", kind, bits);
-    if (channels != (unsigned)f->width)
-        return refuse(f, "the sound has %u channels, the model takes %d numbers a frame", channels, f->width);
+    if (channels != (unsigned)f->width && channels != 1)
+        return refuse(f, "the sound has %u channels, the model takes %d numbers a frame; fix: one channel, of which "
+                      "%d samples in a row are a frame", channels, f->width, f->width);
+    f->in_a_row = channels != (unsigned)f->width;
     f->sample_bytes = (int)bits / 8;
     return UNROLL_OK;
 }

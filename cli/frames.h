@@ -19,6 +19,7 @@ struct frames {
     char    *text;              /* csv: a line; else the bytes of a frame */
     size_t   text_size;
     int      sample_bytes;      /* wav: 2, integers; 4, floats */
+    bool     in_a_row;          /* wav: one channel, of which so many samples in a row are a frame */
     int64_t  left;              /* wav: bytes of samples that are still to come; -1: until the end */
     char     error[240];        /* why the last call did not return UNROLL_OK */
 };

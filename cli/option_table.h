@@ -128,19 +128,22 @@ OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group =
 OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
        .doc = "where the result is written; -o does too. Of run: y.npy, or a .npz of y, hn, cn")
+OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
+       .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
 OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [rows, steps, ..] instead of [steps, rows, ..]")
 OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
-       .scope = CALL, .commands = IN(IMPORT),
-       .doc = "largest difference that --verify allows, as a part of the largest number of an array")
+       .scope = CALL, .commands = IN(IMPORT) | IN(RUN),
+       .doc = "largest difference that is allowed, as a part of the largest number of an array")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
-       .doc = "torch: only the tensors whose names begin with it; export: put before all names")
+       .doc = "torch: only the tensors whose names begin with it; export: put before all names; c99: the name of the "
+              "files, the struct and the functions")
 OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
-       .doc = "torch: the modules from the input on, with the activations of linear ones, such as "
-              "embed,lstm,fc1:relu,fc2, where their shapes leave a choice")
+       .doc = "torch: the modules from the input on, such as embed,lstm,fc1:relu,fc2, where their shapes leave a "
+              "choice; behind a colon the activation of a linear one, before or after of a GRU, relu of an RNN")
 OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tanh relu", .derived = "tanh",
        .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "torch: of an RNN, whose file does not say it")
@@ -150,12 +153,23 @@ OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after bef
 OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
        .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "numbers that weights are written in, where the format leaves a choice")
+OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+       .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
+              "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
-OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(PLAN),
-       .doc = "ranks along each axis, such as batch=2,layer=2,hidden=2; the plan of rank 0 is shown")
+OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
+       .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
+OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
+       .commands = IN(TRAIN),
+       .doc = "sum each batch as V shards: the same bits on any number of ranks up to V, cut along batch and layer; "
+              "0: the order that is fastest")
+OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
+       .group = "Machine", .commands = IN(TRAIN),
+       .doc = "how long a rank waits for another before the run is given up")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
@@ -171,6 +185,9 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time that may run side by side in different layers")
+OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "the same by length: pieces of at most N steps; 0: as --chunks says")
 OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
        RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
@@ -242,7 +259,7 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH) | IN(IMPORT),
+                 | IN(PLOT) | IN(BENCH) | IN(IMPORT) | IN(EXPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")

@@ -189,8 +189,11 @@ static unroll_status make_directory(const char *path)
 unroll_status run_write_settings(const struct run *run, const struct settings *settings)
 {
     char path[PATH_MAX];
-    json_t *object = settings_to_json(settings);
+    json_t *object = run->watches ? NULL : settings_to_json(settings);
     size_t format = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15);
+
+    if (run->watches)
+        return UNROLL_OK;
     char *text = object ? json_dumps(object, format) : NULL;
 
     json_decref(object);
@@ -225,6 +228,8 @@ unroll_status run_create(struct run *run, const struct settings *settings)
 {
     char checkpoints[PATH_MAX];
 
+    if (run->watches)
+        return UNROLL_OK;
     join(checkpoints, run->directory, "ckpt");
     unroll_status status = make_directory(checkpoints);
     if (status == UNROLL_OK)
@@ -284,9 +289,9 @@ static unroll_status write_events(struct run *run, const struct report *r)
 
 unroll_status run_report(struct run *run, const struct report *r)
 {
-    unroll_status status = write_metrics(run, r);
+    unroll_status status = run->watches ? UNROLL_OK : write_metrics(run, r);
 
-    if (status == UNROLL_OK)
+    if (status == UNROLL_OK && !run->watches)
         status = write_events(run, r);
     if (status != UNROLL_OK)
         return status;
@@ -386,7 +391,8 @@ unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, i
     if (status != UNROLL_OK)
         return complain_library(status);
     run->newest = step;
-    tidy(run, keep);
+    if (!run->watches)
+        tidy(run, keep);
     return UNROLL_OK;
 }
 
@@ -504,6 +510,14 @@ unroll_status run_open(struct run *run, const char *directory)
     remove_unfinished_files(run);
     tidy(run, INT64_MAX);                              /* only what was left unfinished */
     return UNROLL_OK;
+}
+
+unroll_status run_follow(struct run *run, const char *directory)
+{
+    unroll_status status = set_directory(run, directory);
+
+    run->watches = true;
+    return status;
 }
 
 /* ---- using ---- */

@@ -12,6 +12,7 @@
 
 struct run {
     char    directory[PATH_MAX];
+    bool    watches;            /* another rank keeps the files: nothing is written here */
     FILE   *metrics;            /* locked: one process trains a run */
     struct events events;       /* open from the first report on */
     int64_t newest, best;       /* steps of the checkpoints; -1: none */
@@ -36,6 +37,8 @@ unroll_status run_create(struct run *run, const struct settings *settings);
 /* A run to go on with: removes what an interrupted write left, and the metrics that came after the newest
  * checkpoint. */
 unroll_status run_open(struct run *run, const char *directory);
+/* As a rank that watches: what is there is told by the rank that opened it. */
+unroll_status run_follow(struct run *run, const char *directory);
 void run_close(struct run *run);
 
 unroll_status run_write_settings(const struct run *run, const struct settings *settings);

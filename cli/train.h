@@ -4,10 +4,13 @@
 #include <stdint.h>
 
 #include "options.h"
+#include "ranks.h"
 #include "run.h"
 
 struct training {
     struct settings *settings;
+    struct ranks ranks;
+    bool is_training;           /* the loop has begun: what fails now may fail on one rank alone */
     struct run run;
     unroll_text    *text;
     unroll_text    *validation; /* of --val FILE; NULL: a part of the text, or nothing */

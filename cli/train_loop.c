@@ -22,8 +22,10 @@ struct loop {
     double  losses[LOSSES];             /* ring of the newest */
     int64_t steps_here;                 /* of this process */
     double  stepping;                   /* seconds inside steps: speed leaves out everything else */
+    double  agreed;                     /* seconds of the run at the last look around, by rank 0's clock */
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
     bool    save_failed;
+    bool    stops, saves;               /* a signal asks for it; all ranks think alike */
     struct { double drawn, reported, printed, sampled; } at;    /* seconds of the run */
     struct { int64_t steps; double stepping; } then;            /* at the newest report */
 };
@@ -103,7 +105,7 @@ static double part_done(const struct loop *loop)
 
     if (isinf(t->end_seconds))
         return fmin(1, (double)loop->progress.step / (double)t->end_step);
-    return fmin(1, seconds_of(loop) / t->end_seconds);
+    return fmin(1, (t->ranks.comm ? loop->agreed : seconds_of(loop)) / t->end_seconds);
 }
 
 static double seconds_left(const struct loop *loop)
@@ -182,8 +184,8 @@ static unroll_status show_sample(struct loop *loop, double now)
     double every = number_of(s, OPTION_SAMPLE_EVERY);
     bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN;
 
-    if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every)
-        return UNROLL_OK;
+    if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every || loop->t->ranks.comm)
+        return UNROLL_OK;                               /* of many ranks none has the whole model */
     loop->at.sampled = now;
     config.length = kind_of(loop) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
     config.temperature = 0.8;
@@ -317,7 +319,7 @@ static unroll_status answer_signals(struct loop *loop)
 {
     char path[PATH_MAX];
 
-    if (!stop_signal && !save_signal)
+    if (!loop->stops && !loop->saves)
         return UNROLL_OK;
     save_signal = 0;
     unroll_status status = save(loop);
@@ -328,22 +330,37 @@ static unroll_status answer_signals(struct loop *loop)
     run_checkpoint(&loop->t->run, loop->progress.step, path);
     say_always("saved %s", path);
     run_say_resume(&loop->t->run);
-    return stop_signal ? UNROLL_PREEMPTED : UNROLL_OK;
+    return loop->stops ? UNROLL_PREEMPTED : UNROLL_OK;
 }
 
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || seconds_of(loop) >= loop->t->end_seconds;
+    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds;
+}
+
+/* Before each step: the time, and signals that any rank got, become the same on all. */
+static unroll_status look_around(struct loop *loop)
+{
+    const struct ranks *ranks = &loop->t->ranks;
+    double seen[] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3);
+
+    loop->agreed = seen[0];
+    loop->stops = seen[1] > 0;
+    loop->saves = seen[2] > 0;
+    return status == UNROLL_OK ? status : complain_library(status);
 }
 
 static unroll_status train_on(struct loop *loop)
 {
-    unroll_status status = UNROLL_OK;
+    unroll_status status = look_around(loop);
 
     while (status == UNROLL_OK && !is_at_end(loop)) {
         status = step(loop);
         if (status == UNROLL_OK)
             status = look_after(loop);
+        if (status == UNROLL_OK)
+            status = look_around(loop);
         if (status == UNROLL_OK)
             status = answer_signals(loop);
     }
@@ -418,11 +435,11 @@ static unroll_status finish(struct loop *loop)
         return status;
     /* The save has brought the weights into the model. */
     snprintf(path, sizeof path, "%s/model.safetensors", run->directory);
-    status = unroll_model_save(loop->t->model, path);
+    status = run->watches ? UNROLL_OK : unroll_model_save(loop->t->model, path);
     if (status != UNROLL_OK)
         return complain_library(status);
     say_result(loop);
-    return is_on(loop->t->settings, OPTION_JSON) ? print_result(loop) : UNROLL_OK;
+    return is_on(loop->t->settings, OPTION_JSON) && !run->watches ? print_result(loop) : UNROLL_OK;
 }
 
 static unroll_status explain_divergence(const struct loop *loop)
@@ -443,7 +460,9 @@ static unroll_status explain_divergence(const struct loop *loop)
 /* The loop could not go on: what was trained since the last checkpoint is kept if that is still possible. */
 static unroll_status give_up(struct loop *loop, unroll_status status)
 {
-    if (!loop->save_failed && loop->steps_here > 0 && loop->progress.step != loop->t->run.newest)
+    bool reachable = loop->t->ranks.comm == NULL;       /* others may have gone on, or be lost */
+
+    if (reachable && !loop->save_failed && loop->steps_here > 0 && loop->progress.step != loop->t->run.newest)
         save(loop);
     if (loop->t->run.newest >= 0)
         run_say_resume(&loop->t->run);

@@ -173,8 +173,9 @@ typedef struct unroll_import_config {
     size_t      size;               /* sizeof(unroll_import_config) */
     const char *format;             /* NULL: found from the file's name and content */
     const char *prefix;             /* torch: only the tensors whose names begin with it */
-    const char *order;              /* torch: the modules from the input on, "embed,lstm,fc:relu,out", with the
-                                       activations of linear ones; NULL: the one order that their shapes allow */
+    const char *order;              /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
+                                       the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
+                                       NULL: the file's, or the one order that their shapes allow */
     const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
     const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
@@ -190,8 +191,13 @@ UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_con
 typedef struct unroll_export_config {
     size_t      size;               /* sizeof(unroll_export_config) */
     const char *format;
-    const char *prefix;             /* torch: put before the names of all tensors; NULL: none */
-    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16"; NULL: fp32 */
+    const char *prefix;             /* torch: put before the names of all tensors; NULL: none. c99: the name of the
+                                       files, the struct and the functions; NULL: "unroll_model" */
+    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
+                                       "int8"; NULL: fp32 */
+    const char *calibration;        /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
+                                       [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
+    int         json;               /* 1: the format's report is one JSON object, where it has one */
     int         opset;              /* ONNX; 0: the format's default */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
     void       *arg;
@@ -202,6 +208,61 @@ UNROLL_API unroll_export_config unroll_export_default(void);
 /* What the format can't say of the model is refused. Files appear whole or not at all. */
 UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
                                        const unroll_export_config *config);
+
+/* ---- integers: what exported C computes in int8 ------------------------------------------ */
+
+/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step, with
+ * the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
+typedef struct unroll_integer unroll_integer;
+
+/* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
+typedef struct unroll_calibration {
+    size_t         size;            /* sizeof(unroll_calibration) */
+    const float   *inputs;          /* [steps, rows, input], or .. */
+    const int32_t *tokens;          /* .. [steps, rows]; each row begins with zero states */
+    int            steps, rows;
+} unroll_calibration;
+
+UNROLL_API unroll_calibration unroll_calibration_default(void);
+
+/* The model must outlive it. calibration may be NULL. */
+UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
+                                            unroll_integer **integer);
+UNROLL_API void unroll_integer_free(unroll_integer *integer);
+/* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
+UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
+UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
+UNROLL_API void unroll_integer_reset(unroll_integer *integer);
+
+/* ---- ranks: one model on many processes ------------------------------------------------- */
+
+/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
+ * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
+ * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
+ * to do. One thread of a rank makes these calls. */
+typedef struct unroll_comm unroll_comm;
+
+/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
+ * ranks. Seconds that a wait may last. Once a process. */
+UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
+UNROLL_API void unroll_comm_close(unroll_comm *comm);
+UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
+UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
+/* How many ranks whatever started this process says that it started; 1 if nothing says so. */
+UNROLL_API int unroll_comm_launched(void);
+/* The first failure of a rank becomes everybody's. */
+UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
+/* Sums of all ranks, in place. */
+UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Ends all ranks with this exit code. */
+UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
+
+/* How a model is cut over the ranks: their product is the number of ranks. All 0 or 1: not at all. */
+typedef struct unroll_mesh {
+    int batch;                      /* each has some rows of every batch */
+    int layer;                      /* each has some layers; chunks let them work at the same time */
+    int hidden;                     /* each has some units of every layer */
+} unroll_mesh;
 
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
@@ -240,6 +301,11 @@ typedef struct unroll_session_config {
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
+                                       unroll_write are the whole ones on every rank. */
+    unroll_mesh mesh;
+    int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
+                                       have them is refused */
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
@@ -406,6 +472,9 @@ UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, con
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
 
+/* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
+UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
+
 /* The states of a row become zero; row -1: of all rows. */
 UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);
 
@@ -463,6 +532,10 @@ typedef struct unroll_train_config {
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
     const char *isa;
+    unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
+    unroll_mesh mesh;
+    int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
+                                       to V; 0: in the order that is fastest */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);

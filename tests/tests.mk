@@ -6,10 +6,10 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_rtneural \
     cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm comm/test_sums \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
-    stream/test_stream stream/test_realtime
+    stream/test_stream stream/test_realtime export/test_c99
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors npy text state frames import
 
@@ -60,10 +60,10 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team comm/test_comm plan/test_mesh device/test_instance
+THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_rtneural cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_module session/test_refusals \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
@@ -72,7 +72,9 @@ MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
 test: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base \
+	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
+	@tools/install.sh --optional clang-22 libclang-rt-22-dev
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -96,9 +98,13 @@ lines:
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
+	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
+	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
+	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
+	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:

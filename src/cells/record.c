@@ -7,7 +7,8 @@ static _Thread_local struct record *recording;
 static const int operand_count[NODE_KINDS] = {
     [NODE_ADD] = 2, [NODE_SUB] = 2, [NODE_MUL] = 2, [NODE_DIV] = 2, [NODE_MIN] = 2, [NODE_MAX] = 2,
     [NODE_LESS] = 2, [NODE_FMA] = 3, [NODE_ABS] = 1, [NODE_SQRT] = 1, [NODE_EXP] = 1, [NODE_LOG] = 1,
-    [NODE_SIGMOID] = 1, [NODE_TANH] = 1,
+    [NODE_SIGMOID] = 1, [NODE_TANH] = 1, [NODE_FNMA] = 3, [NODE_SELECT_LESS] = 4, [NODE_BITS_FROM] = 2,
+    [NODE_EXPONENT_OF_LOW_BITS] = 1, [NODE_LOW_BITS_OF_EXPONENT] = 1, [NODE_MANTISSA] = 1,
 };
 
 int node_operands(enum node_kind kind)
@@ -59,7 +60,7 @@ const struct node *record_constant(double value)
     return node;
 }
 
-static const struct node *find_same(enum node_kind kind, const struct node *const operand[3])
+static const struct node *find_same(enum node_kind kind, const struct node *const operand[NODE_OPERANDS])
 {
     for (int i = 0; i < recording->nodes; i++) {
         const struct node *node = &recording->node[i];
@@ -69,10 +70,8 @@ static const struct node *find_same(enum node_kind kind, const struct node *cons
     return NULL;
 }
 
-const struct node *record_operation(enum node_kind kind, const struct node *a, const struct node *b,
-                                    const struct node *c)
+static const struct node *record_node(enum node_kind kind, const struct node *const operand[NODE_OPERANDS])
 {
-    const struct node *operand[3] = { a, b, c };
     for (int i = 0; i < operand_count[kind]; i++)
         if (!operand[i])
             return refuse("reads a field that its phase does not have");
@@ -81,8 +80,20 @@ const struct node *record_operation(enum node_kind kind, const struct node *a, c
         return same;
     struct node *node = new_node(kind);
     if (!recording->refusal[0])
-        memcpy(node->operand, operand, sizeof operand);
+        memcpy(node->operand, operand, sizeof node->operand);
     return node;
+}
+
+const struct node *record_operation(enum node_kind kind, const struct node *a, const struct node *b,
+                                    const struct node *c)
+{
+    return record_node(kind, (const struct node *[NODE_OPERANDS]){ a, b, c });
+}
+
+const struct node *record_choice(const struct node *a, const struct node *b, const struct node *yes,
+                                 const struct node *no)
+{
+    return record_node(NODE_SELECT_LESS, (const struct node *[NODE_OPERANDS]){ a, b, yes, no });
 }
 
 void record_result(const char *name, const struct node *node)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include "cells/activation.h"
 #include "cells/cell.h"
 
 enum node_kind {
@@ -14,12 +15,19 @@ enum node_kind {
     NODE_LESS,              /* 1 where operand 0 < operand 1, otherwise 0 */
     NODE_FMA,               /* operand 0 * operand 1 + operand 2 */
     NODE_ABS, NODE_SQRT, NODE_EXP, NODE_LOG, NODE_SIGMOID, NODE_TANH,
+    NODE_CELL_KINDS,        /* cells are made of those; exp, log, sigmoid and tanh of floats also of: */
+    NODE_FNMA = NODE_CELL_KINDS,    /* operand 2 - operand 0 * operand 1 */
+    NODE_SELECT_LESS,       /* operand 0 < operand 1 ? operand 2 : operand 3 */
+    NODE_EXPONENT_OF_LOW_BITS, NODE_LOW_BITS_OF_EXPONENT, NODE_MANTISSA,    /* v_math.h says what of bits is */
+    NODE_BITS_FROM,         /* the number whose bits are those of the constant operand 0 minus operand 1's */
     NODE_KINDS
 };
 
+enum { NODE_OPERANDS = 4 };
+
 struct node {
     enum node_kind kind;
-    const struct node *operand[3];  /* NULL where the kind takes fewer */
+    const struct node *operand[NODE_OPERANDS];  /* NULL where the kind takes fewer */
     double constant;
     const char *input;              /* the name of an input */
     int number;                     /* its place in the record */
@@ -48,6 +56,8 @@ const struct node *record_constant(double value);
  * result that the cell did not write the field: both are refusals. */
 const struct node *record_operation(enum node_kind kind, const struct node *a, const struct node *b,
                                     const struct node *c);
+const struct node *record_choice(const struct node *a, const struct node *b, const struct node *yes,
+                                 const struct node *no);      /* NODE_SELECT_LESS */
 void record_result(const char *name, const struct node *node);
 
 /* ---- using a record ---- */
@@ -65,6 +75,12 @@ struct cell_record {
     const struct cell_declaration *declaration;
     struct record forward[2], backward[2];          /* [phase] */
 };
+
+/* ---- the records of functions, of an input "x" with the one result "y" ---- */
+/* NODE_EXP, NODE_LOG, NODE_SIGMOID or NODE_TANH as kernels of floats compute it, down to the bits. */
+void record_function(enum node_kind kind, struct record *record);
+/* An activation that works number by number, its alpha and beta as constants. */
+void record_activation(const struct activation *activation, struct record *record);
 
 /* The sentence of the first refused record of the cell, or NULL if all are good. */
 const char *cell_record_refusal(const struct cell_record *cell);

@@ -1,15 +1,88 @@
-/* Messages with their arguments checked, and the collectives: schedules of messages that are the same for
- * all engines and whose sums have one order. No engine is known here. */
+/* Messages with their arguments checked and their waits bounded; what the whole world agrees on. No engine is
+ * known here, and no sum: those are schedules of collective.c. */
 #include "comm/engine.h"
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-int comm_rank(const struct comm *comm)
+int comm_rank(const struct unroll_comm *comm)
 {
     return comm->rank;
 }
 
-static unroll_status check_peer(const struct comm *comm, int peer, uint32_t tag)
+int comm_ranks(const struct unroll_comm *comm)
+{
+    return comm->ranks;
+}
+
+const char *comm_engine(const struct unroll_comm *comm)
+{
+    return comm->engine->name;
+}
+
+double comm_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- opening and ending ---------------------------------------------------------------- */
+
+/* The first of these variables that launchers set. */
+static int number_in(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        int number = text ? atoi(text) : 0;
+        if (number > 0)
+            return number;
+    }
+    return 1;
+}
+
+int comm_launched_ranks(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL };
+    return number_in(names);
+}
+
+int comm_local_ranks(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE",
+                                         NULL };
+    return number_in(names);
+}
+
+unroll_status comm_open(const char *engine, double deadline_seconds, struct unroll_comm **comm)
+{
+    const char *name = engine ? engine : comm_launched_ranks() > 1 ? "mpi" : "self";
+    if (!(deadline_seconds > 0 && deadline_seconds <= 1e6))
+        return fail(UNROLL_USAGE, "a deadline of %g seconds is outside 0 .. 1000000", deadline_seconds);
+    for (int i = 0; engine_at(i); i++)
+        if (!strcmp(engine_at(i)->name, name))
+            return engine_at(i)->open(deadline_seconds, comm);
+    return fail(UNROLL_USAGE, "there is no engine '%.40s' between processes; choose self or mpi", name);
+}
+
+void comm_close(struct unroll_comm *comm)
+{
+    if (!comm)
+        return;
+    comm_collectives_free(comm);
+    comm->engine->close(comm);
+}
+
+void comm_abort(struct unroll_comm *comm, int code)
+{
+    if (comm)
+        comm->engine->abort(comm, code);
+}
+
+/* ---- messages -------------------------------------------------------------------------- */
+
+static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32_t tag)
 {
     if (peer >= 0 && peer < comm->ranks && peer != comm->rank)
         return UNROLL_OK;
@@ -18,127 +91,109 @@ static unroll_status check_peer(const struct comm *comm, int peer, uint32_t tag)
                 comm->ranks, (unsigned)tag, peer);
 }
 
-unroll_status comm_send(struct comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
+unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     TRY(check_peer(comm, to, tag));
     return comm->engine->send(comm, to, tag, data, bytes);
 }
 
-unroll_status comm_recv(struct comm *comm, int from, uint32_t tag, void *data, size_t bytes)
+unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
 {
-    TRY(check_peer(comm, from, tag));
-    return comm->engine->recv(comm, from, tag, data, bytes);
+    comm->engine->drop(comm, r);
+    return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); fix: see why "
+                "rank %d stopped, or allow more time (--deadline)", comm->rank, comm->deadline, r->from,
+                (unsigned)r->tag, r->from);
 }
 
-/* ---- collectives ----------------------------------------------------------------------- */
-
-/* A group as one member sees it. */
-struct meeting {
-    struct comm *comm;      /* NULL: alone */
-    const int *ranks;
-    int size, place;        /* place: the caller's index in ranks */
-    uint32_t tag;
-};
-
-static unroll_status begin(struct meeting *m, struct comm *comm, const int *ranks, int size, uint32_t tag)
+bool comm_patient(struct unroll_comm *comm, struct patience *p)
 {
-    *m = (struct meeting){ .comm = comm, .ranks = ranks, .size = size, .tag = tag };
-    if (!comm && size == 1)
-        return UNROLL_OK;
-    while (m->place < size && ranks[m->place] != comm->rank)
-        m->place++;
-    if (m->place < size)
-        return UNROLL_OK;
-    return fail(UNROLL_COMMUNICATION, "rank %d is not in the group of %d ranks that meet at tag %u",
-                comm->rank, size, (unsigned)tag);
+    enum { LOOKS_BEFORE_CLOCK = 16 };
+    if (p->looks++ < LOOKS_BEFORE_CLOCK)
+        return true;
+    double now = comm_seconds();
+    if (p->looks == LOOKS_BEFORE_CLOCK + 1)
+        p->begin = now;
+    if (now - p->begin > comm->deadline)
+        return false;
+    comm->engine->idle(comm, p->looks);
+    return true;
 }
 
-static unroll_status send_to(const struct meeting *m, int place, const void *data, size_t bytes)
+static unroll_status wait_for(struct unroll_comm *comm, struct receipt *r)
 {
-    return comm_send(m->comm, m->ranks[place], m->tag, data, bytes);
-}
-
-static unroll_status recv_from(const struct meeting *m, int place, void *data, size_t bytes)
-{
-    return comm_recv(m->comm, m->ranks[place], m->tag, data, bytes);
-}
-
-static void add_floats(float *restrict to, const float *restrict from, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] += from[i];
-}
-
-static void add_doubles(double *restrict to, const double *restrict from, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] += from[i];
-}
-
-/* A large sum goes in pieces of this many bytes, so that no memory is asked for and that the levels of the
- * tree overlap. */
-enum { PIECE = 1 << 15 };
-
-union piece { float f32[PIECE / sizeof(float)]; double f64[PIECE / sizeof(double)]; };
-
-/* Up the tree: the partner at distance 1, 2, 4 .. adds what it has summed so far to mine. Place 0 ends with
- * the whole sum; the others leave after they have sent theirs. */
-static unroll_status reduce_piece(const struct meeting *m, void *data, size_t count, bool is_double)
-{
-    size_t bytes = count * (is_double ? sizeof(double) : sizeof(float));
-    union piece theirs;
-    for (int distance = 1; distance < m->size; distance *= 2) {
-        if (m->place & distance)
-            return send_to(m, m->place - distance, data, bytes);
-        if (m->place + distance >= m->size)
-            continue;
-        TRY(recv_from(m, m->place + distance, &theirs, bytes));
-        if (is_double)
-            add_doubles(data, theirs.f64, count);
-        else
-            add_floats(data, theirs.f32, count);
+    struct patience patience = { 0 };
+    for (;;) {
+        bool done = false;
+        TRY(comm->engine->test(comm, r, &done));
+        if (done)
+            return UNROLL_OK;
+        TRY(comm_progress(comm));
+        if (!comm_patient(comm, &patience))
+            return comm_late(comm, r);
     }
-    return UNROLL_OK;
 }
 
-/* Down the same tree: whoever has the data hands it to the partner at each smaller distance. */
-static unroll_status broadcast(const struct meeting *m, void *data, size_t bytes)
+unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *data, size_t bytes)
+{
+    struct receipt r = { .from = from, .tag = tag, .data = data, .bytes = bytes };
+    TRY(check_peer(comm, from, tag));
+    TRY(comm->engine->begin(comm, &r));
+    return wait_for(comm, &r);
+}
+
+/* ---- the whole world ------------------------------------------------------------------- */
+
+unroll_status comm_broadcast(struct unroll_comm *comm, uint32_t tag, void *data, size_t bytes)
 {
     int distance = 1;
-    while (distance < m->size && !(m->place & distance))
+    while (distance < comm->ranks && !(comm->rank & distance))
         distance *= 2;
-    if (m->place)
-        TRY(recv_from(m, m->place - distance, data, bytes));
+    if (comm->rank)
+        TRY(comm_recv(comm, comm->rank - distance, tag, data, bytes));
     while ((distance /= 2) > 0)
-        if (m->place + distance < m->size)
-            TRY(send_to(m, m->place + distance, data, bytes));
+        if (comm->rank + distance < comm->ranks)
+            TRY(comm_send(comm, comm->rank + distance, tag, data, bytes));
     return UNROLL_OK;
 }
 
-unroll_status comm_all_reduce(struct comm *comm, const int *ranks, int size, uint32_t tag, void *data,
-                              size_t count, int is_double)
+struct report {
+    int status, rank;
+    uint64_t number;
+    char message[496];
+};
+
+/* Rank 0 hears everybody, decides and tells. */
+static unroll_status judge(struct unroll_comm *comm, struct report *verdict, const char *what)
 {
-    size_t element = is_double ? sizeof(double) : sizeof(float), piece = PIECE / element;
-    struct meeting m;
-    TRY(begin(&m, comm, ranks, size, tag));
-    for (size_t done = 0; done < count; done += piece) {
-        size_t n = count - done < piece ? count - done : piece;
-        TRY(reduce_piece(&m, (char *)data + done * element, n, is_double));
+    struct report other, mine = *verdict;
+    for (int rank = 1; rank < comm->ranks; rank++) {
+        TRY(comm_recv(comm, rank, TAG_CONTROL | 1, &other, sizeof other));
+        if (verdict->status == UNROLL_OK && other.status != UNROLL_OK)
+            *verdict = other;
+        else if (verdict->status == UNROLL_OK && other.number != mine.number) {
+            *verdict = (struct report){ UNROLL_USAGE, rank, 0, "" };
+            snprintf(verdict->message, sizeof verdict->message, "%.80s not the same as on rank 0; fix: start all "
+                     "ranks with the same program, options and files", what);
+        }
     }
-    return broadcast(&m, data, count * element);
+    return UNROLL_OK;
 }
 
-unroll_status comm_all_gather(struct comm *comm, const int *ranks, int size, uint32_t tag, const void *mine,
-                              void *all, size_t bytes)
+unroll_status comm_agree(struct unroll_comm *comm, unroll_status mine, uint64_t number, const char *what)
 {
-    struct meeting m;
-    TRY(begin(&m, comm, ranks, size, tag));
-    for (int i = 0; i < size; i++)
-        if (i != m.place)
-            TRY(send_to(&m, i, mine, bytes));
-    memmove((char *)all + (size_t)m.place * bytes, mine, bytes);
-    for (int i = 0; i < size; i++)
-        if (i != m.place)
-            TRY(recv_from(&m, i, (char *)all + (size_t)i * bytes, bytes));
-    return UNROLL_OK;
+    if (!comm || comm->ranks == 1)
+        return mine;
+    struct report report = { (int)mine, comm->rank, number, "" };
+    if (mine != UNROLL_OK)
+        snprintf(report.message, sizeof report.message, "%.495s", unroll_last_error());
+    if (comm->rank == 0)
+        TRY(judge(comm, &report, what));
+    else
+        TRY(comm_send(comm, 0, TAG_CONTROL | 1, &report, sizeof report));
+    TRY(comm_broadcast(comm, TAG_CONTROL | 2, &report, sizeof report));
+    if (report.status == UNROLL_OK || report.rank == comm->rank)
+        return report.status == UNROLL_OK ? UNROLL_OK : fail((unroll_status)report.status, "%s", report.message);
+    if (mine != UNROLL_OK && report.status == (int)mine)
+        return mine;                                    /* all alike: no rank need be named */
+    return fail((unroll_status)report.status, "rank %d: %s", report.rank, report.message);
 }

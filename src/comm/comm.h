@@ -1,33 +1,98 @@
-/* Communication between the ranks of a mesh. Engines (self, threads; later mpi, nccl) give
- * point-to-point messages; the collectives here are schedules over them, the same for all engines. */
+/* Communication between the ranks of a mesh. Engines (self, threads, mpi; later nccl) carry messages; the
+ * collectives here are schedules over them, the same for all engines. All calls of a rank are made by one of its
+ * threads: its communication lane. */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 #include "base/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct comm;
+struct unroll_comm;
 
-/* All ranks of a world inside this process: comm[r] is for rank r's threads. A receive that waits
- * longer than the deadline fails with UNROLL_COMMUNICATION and names rank, peer and tag. */
-unroll_status comm_threads_new(int ranks, double deadline_seconds, struct comm **comm);
-void comm_threads_free(struct comm **comm, int ranks);
+/* ---- worlds ---------------------------------------------------------------------------- */
 
-int comm_rank(const struct comm *);
+/* This process as one rank: "self", "mpi", or NULL: mpi if it was started as one of several, else self. No wait
+ * takes longer than the deadline, in seconds: it then fails with UNROLL_COMMUNICATION and names rank, peer, tag. */
+unroll_status comm_open(const char *engine, double deadline_seconds, struct unroll_comm **comm);
+void comm_close(struct unroll_comm *);
+/* As many ranks as whatever launched this process says that it started; 1 if nothing says so. And how many of them
+ * share this machine. */
+int comm_launched_ranks(void);
+int comm_local_ranks(void);
+
+/* All ranks of a world inside this process: comm[r] is for rank r's threads. */
+unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll_comm **comm);
+void comm_threads_free(struct unroll_comm **comm, int ranks);
+
+int comm_rank(const struct unroll_comm *);
+int comm_ranks(const struct unroll_comm *);
+const char *comm_engine(const struct unroll_comm *);
+/* Ends all ranks as far as the engine can, with this exit code; does nothing where ranks are threads. */
+void comm_abort(struct unroll_comm *, int code);
+
+/* ---- messages -------------------------------------------------------------------------- */
+
+/* Tags have 28 bits, which every MPI takes: those of plans, and this one for what is no operation of a plan. */
+enum { TAG_CONTROL = 1 << 27 };
 
 /* Buffered: returns when the data may be changed. Messages between two ranks are matched by tag,
  * among equal tags in order. */
-unroll_status comm_send(struct comm *, int to, uint32_t tag, const void *data, size_t bytes);
-unroll_status comm_recv(struct comm *, int from, uint32_t tag, void *data, size_t bytes);
+unroll_status comm_send(struct unroll_comm *, int to, uint32_t tag, const void *data, size_t bytes);
+unroll_status comm_recv(struct unroll_comm *, int from, uint32_t tag, void *data, size_t bytes);
 
-/* ranks[size] is the group in rank order and holds the caller. */
+/* ---- collectives ----------------------------------------------------------------------- */
 
-/* In place: the sum over the group, added in a binary tree in the order of the group (distance 1, 2, 4 ..),
- * whatever the arrival order; all members get the same bits. real: DTYPE_F32 or DTYPE_F64 elements. */
-unroll_status comm_all_reduce(struct comm *, const int *ranks, int size, uint32_t tag, void *data,
+/* Who sends what to whom when a group adds up. In these orders of the sum all members get the same bits, whatever
+ * arrives first. */
+#define TOPOLOGIES(TOPOLOGY)                                                                              \
+    TOPOLOGY(TREE,    tree)     /* a binary tree at distance 1, 2, 4 ..: few messages, each of everything */ \
+    TOPOLOGY(HALVING, halving)  /* halving and doubling at distance 1, 2, 4 ..; of 2^n ranks the tree's bits */ \
+    TOPOLOGY(RING,    ring)     /* n pieces go round: each link carries the least */                      \
+    TOPOLOGY(MESH,    mesh)     /* rings along the rows, then the columns, of a rectangle of ranks */     \
+    TOPOLOGY(STAR,    star)     /* all to the first and back */                                           \
+    TOPOLOGY(SHARDS,  shards)   /* the tree over virtual shards, of which members hold consecutive ones */
+
+enum topology {
+#define TOPOLOGY_ENUM(NAME, name) COMM_##NAME,
+    TOPOLOGIES(TOPOLOGY_ENUM)
+#undef TOPOLOGY_ENUM
+    COMM_TOPOLOGIES
+};
+const char *topology_name(enum topology);
+int topology_find(const char *name);            /* or -1 */
+
+/* In place: the sum over the group. ranks[size] is the group in rank order and holds the caller; it and data stay
+ * until the end. SHARDS: member i holds the shards from shards * i / size on, one after the other, count numbers
+ * each; the first then holds the sum. Other topologies want shards = 1. */
+struct sum {
+    const int *ranks;
+    int size;
+    uint32_t tag;
+    void *data;
+    size_t count;
+    bool is_double;                             /* or float */
+    enum topology topology;
+    int shards;
+};
+
+/* Sums that have begun go on in comm_progress and in every wait. Several may be under way, of different tags. */
+unroll_status comm_sum_begin(struct unroll_comm *, const struct sum *);
+unroll_status comm_sum_end(struct unroll_comm *, const struct sum *);
+/* Long operations call it at least every millisecond; without a sum under way it costs a comparison. */
+unroll_status comm_progress(struct unroll_comm *);
+
+/* The tree: the sum in the order of the group whatever its size. */
+unroll_status comm_all_reduce(struct unroll_comm *, const int *ranks, int size, uint32_t tag, void *data,
                               size_t count, int is_double);
 /* mine[bytes] of each member, one after the other in group order, into all[size * bytes]. */
-unroll_status comm_all_gather(struct comm *, const int *ranks, int size, uint32_t tag, const void *mine,
+unroll_status comm_all_gather(struct unroll_comm *, const int *ranks, int size, uint32_t tag, const void *mine,
                               void *all, size_t bytes);
+/* What rank 0 holds, to all ranks of the world. */
+unroll_status comm_broadcast(struct unroll_comm *, uint32_t tag, void *data, size_t bytes);
+
+/* All ranks call it with how they fared so far. The first failure, by rank, becomes everybody's, with its words;
+ * so does a number that is not the same everywhere, which `what` names. NULL: alone. */
+unroll_status comm_agree(struct unroll_comm *, unroll_status mine, uint64_t number, const char *what);
 
 #endif

@@ -1,19 +1,54 @@
-/* An engine carries messages between ranks: one struct of functions, one file each. What groups do is in
- * comm.c, the same for all engines. */
+/* An engine carries messages between ranks: one file each and a row of engine_table.c. What groups do is in
+ * collective.c, the same for all engines. */
 #ifndef COMM_ENGINE_H
 #define COMM_ENGINE_H
 #include "comm/comm.h"
 
-struct engine {
-    const char *name;
-    unroll_status (*send)(struct comm *, int to, uint32_t tag, const void *data, size_t bytes);
-    unroll_status (*recv)(struct comm *, int from, uint32_t tag, void *data, size_t bytes);
+/* A receive that has begun. */
+struct receipt {
+    int from;
+    uint32_t tag;
+    void *data;
+    size_t bytes;
+    union { void *pointer; int number; } request;       /* the engine's */
 };
 
+struct engine {
+    const char *name;
+    unroll_status (*send)(struct unroll_comm *, int to, uint32_t tag, const void *data, size_t bytes);
+    unroll_status (*begin)(struct unroll_comm *, struct receipt *);
+    unroll_status (*test)(struct unroll_comm *, struct receipt *, bool *done);
+    void (*drop)(struct unroll_comm *, struct receipt *);       /* nothing may be written to its data any more */
+    void (*idle)(struct unroll_comm *, int looks);      /* between two tests; looks counts those without success */
+    void (*abort)(struct unroll_comm *, int code);
+    void (*close)(struct unroll_comm *);
+};
+
+struct collective;
+
 /* The first part of what an engine keeps for each rank. */
-struct comm {
+struct unroll_comm {
     const struct engine *engine;
     int rank, ranks;
+    double deadline;                            /* seconds */
+    struct collective *active, *unused;         /* sums under way, oldest first; and those to use again */
 };
+
+/* A row of the table. */
+struct engine_row {
+    const char *name;
+    unroll_status (*open)(double deadline, struct unroll_comm **comm);
+};
+const struct engine_row *engine_at(int index);          /* NULL after the last */
+unroll_status comm_self_open(double deadline, struct unroll_comm **comm);
+unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
+
+/* How long somebody waits. False: the deadline has passed; else a little time has. */
+struct patience { int looks; double begin; };
+bool comm_patient(struct unroll_comm *, struct patience *);
+unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
+
+double comm_seconds(void);
+void comm_collectives_free(struct unroll_comm *);
 
 #endif

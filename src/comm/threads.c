@@ -19,11 +19,11 @@ struct message {
 /* What arrived and was not fetched, in order of arrival; and messages to use again, so that a training
  * step asks for no memory once the first few have run. */
 struct rank_threads {
-    struct comm comm;                       /* first: a comm of this engine is a rank_threads */
+    struct unroll_comm comm;                       /* first: a comm of this engine is a rank_threads */
     struct rank_threads **world;            /* [ranks] */
-    double deadline;                        /* seconds that a receive waits */
     pthread_mutex_t lock;
     pthread_cond_t arrival;
+    uint64_t arrivals, seen;                /* so far; and when the rank last looked in vain */
     struct message *arrived, *free;
 };
 
@@ -44,7 +44,7 @@ static struct message *take_free(struct rank_threads *box, size_t bytes)
     return made;
 }
 
-static unroll_status threads_send(struct comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
+static unroll_status threads_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     struct rank_threads *box = ((struct rank_threads *)comm)->world[to];
     pthread_mutex_lock(&box->lock);
@@ -59,6 +59,7 @@ static unroll_status threads_send(struct comm *comm, int to, uint32_t tag, const
         m->bytes = bytes;
         memcpy(m->data, data, bytes);
         *end = m;
+        box->arrivals++;
         pthread_cond_broadcast(&box->arrival);
     }
     pthread_mutex_unlock(&box->lock);
@@ -91,38 +92,68 @@ static struct timespec seconds_from_now(double seconds)
     return t;
 }
 
-static unroll_status threads_recv(struct comm *comm, int from, uint32_t tag, void *data, size_t bytes)
+static unroll_status threads_begin(struct unroll_comm *comm, struct receipt *r)
+{
+    (void)comm, (void)r;                    /* the mailbox takes messages that nobody waits for */
+    return UNROLL_OK;
+}
+
+static unroll_status threads_test(struct unroll_comm *comm, struct receipt *r, bool *done)
 {
     struct rank_threads *box = (struct rank_threads *)comm;
-    struct timespec deadline = seconds_from_now(box->deadline);
-    struct message **at;
-    int error = 0;
     size_t arrived = 0;
     pthread_mutex_lock(&box->lock);
-    while (!*(at = find(box, from, tag)) && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&box->arrival, &box->lock, &deadline);
-    struct message *m = *at;
+    struct message **at = find(box, r->from, r->tag), *m = *at;
+    box->seen = box->arrivals;
     if (m) {
         *at = m->next;
         arrived = m->bytes;
-        memcpy(data, m->data, arrived < bytes ? arrived : bytes);
+        memcpy(r->data, m->data, arrived < r->bytes ? arrived : r->bytes);
         m->next = box->free;
         box->free = m;
     }
     pthread_mutex_unlock(&box->lock);
-    if (!m)
-        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); "
-                    "fix: see why rank %d stopped, or allow more time", comm->rank, box->deadline, from,
-                    (unsigned)tag, from);
-    if (arrived != bytes)
+    *done = m != NULL;
+    if (m && arrived != r->bytes)
         return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the "
-                    "ranks run different plans", comm->rank, bytes, from, (unsigned)tag, arrived);
+                    "ranks run different plans", comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
     return UNROLL_OK;
+}
+
+static void threads_drop(struct unroll_comm *comm, struct receipt *r)
+{
+    (void)comm, (void)r;
+}
+
+/* Until something new is in the mailbox. */
+static void threads_idle(struct unroll_comm *comm, int looks)
+{
+    struct rank_threads *box = (struct rank_threads *)comm;
+    struct timespec deadline = seconds_from_now(1e-3);
+    int error = 0;
+    (void)looks;
+    pthread_mutex_lock(&box->lock);
+    while (box->arrivals == box->seen && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&box->arrival, &box->lock, &deadline);
+    pthread_mutex_unlock(&box->lock);
+}
+
+/* Threads of one process: the caller ends it. And the world is freed as a whole. */
+static void threads_abort(struct unroll_comm *comm, int code)
+{
+    (void)comm, (void)code;
+}
+
+static void threads_close(struct unroll_comm *comm)
+{
+    (void)comm;
 }
 
 /* ---- worlds ---------------------------------------------------------------------------- */
 
-static const struct engine threads = { "threads", threads_send, threads_recv };
+static const struct engine threads = {
+    "threads", threads_send, threads_begin, threads_test, threads_drop, threads_idle, threads_abort, threads_close,
+};
 
 static struct rank_threads *new_rank(int rank, int ranks, double deadline, struct rank_threads **world)
 {
@@ -130,9 +161,8 @@ static struct rank_threads *new_rank(int rank, int ranks, double deadline, struc
     pthread_condattr_t monotonic;
     if (!r)
         return NULL;
-    r->comm = (struct comm){ .engine = &threads, .rank = rank, .ranks = ranks };
+    r->comm = (struct unroll_comm){ .engine = &threads, .rank = rank, .ranks = ranks, .deadline = deadline };
     r->world = world;
-    r->deadline = deadline;
     pthread_mutex_init(&r->lock, NULL);             /* neither can fail on Linux with these attributes */
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -152,6 +182,7 @@ static void release_all(struct message *m)
 
 static void free_rank(struct rank_threads *r)
 {
+    comm_collectives_free(&r->comm);
     release_all(r->arrived);
     release_all(r->free);
     pthread_cond_destroy(&r->arrival);
@@ -166,7 +197,7 @@ static void free_world(struct rank_threads **world, int ranks)
     release(world);
 }
 
-unroll_status comm_threads_new(int ranks, double deadline_seconds, struct comm **comm)
+unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll_comm **comm)
 {
     struct rank_threads **world = allocate_zeroed((size_t)ranks, sizeof *world);
     for (int i = 0; world && i < ranks; i++)
@@ -181,7 +212,7 @@ unroll_status comm_threads_new(int ranks, double deadline_seconds, struct comm *
     return UNROLL_OK;
 }
 
-void comm_threads_free(struct comm **comm, int ranks)
+void comm_threads_free(struct unroll_comm **comm, int ranks)
 {
     if (comm && ranks > 0 && comm[0])
         free_world(((struct rank_threads *)comm[0])->world, ranks);

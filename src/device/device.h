@@ -9,7 +9,7 @@
 struct device_options {
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* at most so many; 0: one for each processor that may be used */
-    struct comm *comm;                  /* NULL: alone */
+    struct unroll_comm *comm;           /* NULL: alone */
 };
 
 /* A store holds PARAM, COPY, OPT and GRAD of one model and mesh coordinate, for all its instances. An instance

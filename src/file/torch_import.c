@@ -18,7 +18,7 @@ static void report_stack(const unroll_import_config *config, const struct torch_
     report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell, m->levels, (unsigned)m->hidden,
                   (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "", projection,
                   m->bias ? "" : ", no bias");
-    if (!strncmp(m->cell, "rnn", 3) && !config->nonlinearity)
+    if (!strcmp(m->cell, "rnn") && !config->nonlinearity && !config->order)
         report_import(config, "%s: tanh is assumed, the file does not say it (--nonlinearity relu)", m->name);
 }
 
@@ -198,6 +198,19 @@ unroll_status import_state_dict(const struct tensor_set *set, const unroll_impor
     return UNROLL_OK;
 }
 
+/* A file that knows the order of its modules says it: tools/keras_to_unroll.py writes such ones. */
+static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given, unroll_model **model)
+{
+    unroll_import_config config = *given;
+    const char *order = tensor_set_metadata(set, "order");
+
+    if (!config.order && order) {
+        config.order = order;
+        report_import(&config, "order: %s, says the file", order);
+    }
+    return import_state_dict(set, &config, model);
+}
+
 unroll_status import_torch(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     const char *nonlinearity = config->nonlinearity;
@@ -209,7 +222,7 @@ unroll_status import_torch(const char *path, const unroll_import_config *config,
     const char *format = tensor_set_metadata(&set, "format");
     unroll_status status = format && !strcmp(format, "unroll")
         ? fail(UNROLL_USAGE, "'%s' is a model of ours already; fix: use it as it is", path)
-        : import_state_dict(&set, config, model);
+        : import_file(&set, config, model);
     if (status == UNROLL_DATA || status == UNROLL_UNSUPPORTED)
         status = fail(status, "'%s': %s", path, unroll_last_error());
     tensor_set_close(&set);

@@ -144,7 +144,7 @@ static unroll_status need_shape(const struct tensor_set *set, const struct torch
 static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles, int level,
                                  int reverse)
 {
-    uint64_t gates = !strcmp(m->cell, "lstm") ? 4 : !strcmp(m->cell, "gru") ? 3 : 1;
+    uint64_t gates = !strcmp(m->cell, "lstm") ? 4 : !strncmp(m->cell, "gru", 3) ? 3 : 1;
     uint64_t rows = gates * m->hidden, width = m->projection ? m->projection : m->hidden;
     struct leaf leaf = { .level = level, .reverse = reverse };
 
@@ -165,11 +165,12 @@ static unroll_status check_level(const struct tensor_set *set, const struct torc
 static unroll_status find_cell_of(const unroll_import_config *config, struct torch_module *m, uint64_t rows)
 {
     bool relu = config->nonlinearity && !strcmp(config->nonlinearity, "relu");
+    bool before = config->gru_reset && !strcmp(config->gru_reset, "before");
 
     if (rows == 4 * (uint64_t)m->hidden)
         m->cell = "lstm";
     else if (rows == 3 * (uint64_t)m->hidden)
-        m->cell = "gru";
+        m->cell = before ? "gru-before" : "gru";
     else if (rows == m->hidden)
         m->cell = relu ? "rnn-relu" : "rnn";
     else

@@ -42,12 +42,30 @@ static struct torch_module *find_word(struct torch_modules *all, const char *wor
     return NULL;
 }
 
+/* What follows the name of a module: the activation of a linear one, the kind of a GRU or RNN. */
+static unroll_status take_variant(struct torch_module *m, const char *variant)
+{
+    static const struct { const char *cell, *variant, *becomes; } cells[] = {
+        { "gru", "before", "gru-before" }, { "gru", "after", "gru" },
+        { "rnn", "relu", "rnn-relu" },     { "rnn", "tanh", "rnn" },
+    };
+    if (m->kind == TORCH_LINEAR && activation_parse(variant, &m->activation))
+        return UNROLL_OK;
+    for (size_t i = 0; m->kind == TORCH_STACK && i < sizeof cells / sizeof *cells; i++)
+        if (!strncmp(m->cell, cells[i].cell, 3) && !strcmp(cells[i].variant, variant)) {
+            m->cell = cells[i].becomes;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "--order: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
+                "after or before, an RNN tanh or relu", m->name, variant);
+}
+
 static unroll_status take_word(struct torch_modules *all, const char *word, size_t length, struct torch_modules *order)
 {
     const char *colon = memchr(word, ':', length);
     size_t name = colon ? (size_t)(colon - word) : length;
     struct torch_module *m = find_word(all, word, name);
-    char activation[32] = "", list[600];
+    char variant[32] = "", list[600];
 
     if (!m)
         return fail(UNROLL_USAGE, "--order: there is no module '%.*s'; there are %s", (int)name, word,
@@ -60,12 +78,8 @@ static unroll_status take_word(struct torch_modules *all, const char *word, size
         read_as(m, order->count == 1 && !colon ? TORCH_EMBEDDING : TORCH_LINEAR);
     if (!colon)
         return UNROLL_OK;
-    snprintf(activation, sizeof activation, "%.*s", (int)(length - name - 1), colon + 1);
-    if (m->kind != TORCH_LINEAR)
-        return fail(UNROLL_USAGE, "--order: '%s' is no linear layer: it has no activation '%s'", m->name, activation);
-    if (!activation_parse(activation, &m->activation))
-        return fail(UNROLL_USAGE, "--order: there is no activation '%s', as '%s' has it", activation, m->name);
-    return UNROLL_OK;
+    snprintf(variant, sizeof variant, "%.*s", (int)(length - name - 1), colon + 1);
+    return take_variant(m, variant);
 }
 
 static unroll_status check_chain(const struct torch_modules *order)

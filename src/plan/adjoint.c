@@ -112,7 +112,7 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
     op.probability = forward->probability;
     op.group = forward->group;
     op.peer = forward->peer;
-    op.tag = forward->tag | 0x80000000u;
+    op.tag = forward->tag | TAG_BACKWARD;
     return op;
 }
 

@@ -109,6 +109,8 @@ struct walk {
     int ranks;
     int at[RANKS_MAX];                  /* the next operation of each rank */
     unsigned char *sent[RANKS_MAX];     /* [rank][op]: this send was already received */
+    double now[RANKS_MAX];              /* FLOPs since the beginning, waits for others among them */
+    double *when[RANKS_MAX];            /* [rank][op]: that this was sent */
 };
 
 static bool communicates(const struct op *op)
@@ -120,7 +122,7 @@ static const struct op *next_of(struct walk *w, int rank)
 {
     const struct plan *p = w->plans[rank];
     while (w->at[rank] < p->ops && !communicates(&p->op[w->at[rank]]))
-        w->at[rank]++;
+        w->now[rank] += p->op[w->at[rank]++].flops;
     return w->at[rank] < p->ops ? &p->op[w->at[rank]] : NULL;
 }
 
@@ -139,10 +141,25 @@ static bool take_message(struct walk *w, int rank, const struct op *op)
         if (send->kind == OP_SEND && send->peer == rank && send->tag == op->tag && !w->sent[op->peer][i] &&
             view_elements(peer, &send->view[COMM_X]) == view_elements(w->plans[rank], &op->view[COMM_X])) {
             w->sent[op->peer][i] = 1;
+            if (w->when[op->peer][i] > w->now[rank])
+                w->now[rank] = w->when[op->peer][i];
             return true;
         }
     }
     return false;
+}
+
+/* All go on from when the last one came. */
+static void meet(struct walk *w, const struct group *group)
+{
+    double latest = 0;
+    for (int i = 0; i < group->size; i++)
+        if (w->now[group->rank[i]] > latest)
+            latest = w->now[group->rank[i]];
+    for (int i = 0; i < group->size; i++) {
+        int rank = group->rank[i];
+        w->now[rank] = latest + w->plans[rank]->op[w->at[rank]++].flops;
+    }
 }
 
 static bool advance(struct walk *w, int rank)
@@ -150,6 +167,8 @@ static bool advance(struct walk *w, int rank)
     const struct op *op = next_of(w, rank);
     if (!op)
         return false;
+    if (op->kind == OP_SEND)
+        w->when[rank][w->at[rank]] = w->now[rank];
     if (op->kind == OP_SEND || (op->kind == OP_RECV && take_message(w, rank, op))) {
         w->at[rank]++;
         return true;
@@ -160,8 +179,7 @@ static bool advance(struct walk *w, int rank)
     for (int i = 0; i < group->size; i++)
         if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
             return false;
-    for (int i = 0; i < group->size; i++)
-        w->at[group->rank[i]]++;
+    meet(w, group);
     return true;
 }
 
@@ -205,18 +223,41 @@ static unroll_status walk_mesh(struct walk *w)
     return UNROLL_OK;
 }
 
+static unroll_status walk_all(struct walk *w)
+{
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < w->ranks; i++) {
+        w->sent[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, 1);
+        w->when[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, sizeof *w->when[i]);
+        if (!w->sent[i] || !w->when[i])
+            status = fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
+    }
+    if (status == UNROLL_OK)
+        status = walk_mesh(w);
+    for (int i = 0; i < w->ranks; i++) {
+        release(w->sent[i]);
+        release(w->when[i]);
+    }
+    return status;
+}
+
 unroll_status check_mesh(struct plan *const *plans, int ranks)
 {
     struct walk w = { .plans = plans, .ranks = ranks };
-    unroll_status status = UNROLL_OK;
-    for (int i = 0; i < ranks; i++) {
-        w.sent[i] = allocate_zeroed((size_t)plans[i]->ops + 1, 1);
-        if (!w.sent[i])
-            status = fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", ranks);
+    return walk_all(&w);
+}
+
+unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble)
+{
+    struct walk w = { .plans = plans, .ranks = ranks };
+    double work = 0, latest = 0;
+    TRY(walk_all(&w));
+    for (int rank = 0; rank < ranks; rank++) {
+        for (int i = 0; i < plans[rank]->ops; i++)
+            work += plans[rank]->op[i].flops;
+        if (w.now[rank] > latest)
+            latest = w.now[rank];
     }
-    if (status == UNROLL_OK)
-        status = walk_mesh(&w);
-    for (int i = 0; i < ranks; i++)
-        release(w.sent[i]);
-    return status;
+    *bubble = latest > 0 ? 1 - work / (latest * ranks) : 0;
+    return UNROLL_OK;
 }

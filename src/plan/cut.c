@@ -64,9 +64,14 @@ static void own_share(const struct plan *p, enum axis axis, enum mesh m, uint32_
         share(size, n, at, 1, first, count);
         return;
     }
-    uint32_t each = shards / (uint32_t)n, end, end_count;
-    share(size, (int)shards, (int)each * at, 1, first, count);
-    share(size, (int)shards, (int)each * (at + 1) - 1, 1, &end, &end_count);
+    uint32_t own, owned, end, end_count;
+    share(shards, n, at, 1, &own, &owned);
+    share(size, (int)shards, (int)own, 1, first, count);
+    if (!owned)
+        *count = 0;
+    if (!*count)
+        return;
+    share(size, (int)shards, (int)(own + owned) - 1, 1, &end, &end_count);
     *count = end + end_count - *first;
 }
 
@@ -106,14 +111,11 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
     for (int i = 0; i < p->buffers; i++)
         TRY(cut_buffer(p, &p->buffer[i], axis, m));
     fit_views(p, axis);
-    if (axis == AX_B && p->config.shards > 1) {
-        uint32_t each = p->config.shards / (uint32_t)n;
-        if (p->config.shards % (uint32_t)n || (each & (each - 1)))
-            return fail(UNROLL_UNSUPPORTED, "%u shards can't be divided among batch=%d: each rank needs a whole part "
-                        "of the tree that adds them, 1, 2, 4, 8 .. shards", p->config.shards, n);
+    if (axis == AX_B)
+        own_share(p, axis, m, p->config.B, &p->first_row, &p->rows);
+    if (axis == AX_B && p->config.shards > 1)
         for (int i = 0; i < p->buffers; i++)
             TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
-    }
     return UNROLL_OK;
 }
 

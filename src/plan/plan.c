@@ -244,7 +244,7 @@ uint64_t view_elements(const struct plan *p, const struct view *v)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* FNV-1a over the name and the numbers; the top bit is left to the backward of a message. */
+/* FNV-1a over the name and the numbers; the bits above are left to the backward of a message. */
 uint32_t plan_tag(const char *name, int chunk, int extra)
 {
     uint32_t hash = 2166136261u;
@@ -252,7 +252,7 @@ uint32_t plan_tag(const char *name, int chunk, int extra)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
     hash = (hash ^ (uint32_t)chunk) * 16777619u;
     hash = (hash ^ (uint32_t)extra) * 16777619u;
-    return hash & 0x7fffffffu;
+    return (hash ^ hash >> 26) & TAG_NAMES;
 }
 
 /* What the operation writes names it; a send only reads. */
@@ -343,6 +343,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     p->config = *config;
     /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
      * in every allowed way without changing the order of any sum. */
+    p->rows = config->B;
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {

@@ -223,7 +223,8 @@ struct op {
     int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
     int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
-    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table */
+    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
+                                   first axis is shards, summed in their tree */
     int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
     int          use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int          stream;        /* dropout: which mask */
@@ -278,6 +279,7 @@ struct plan {
     uint64_t segment_bytes[SEG_N];
     int stage_of[DEPTHS];   /* of a layer cut, by depth */
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
+    uint32_t first_row, rows;   /* of the batch: this rank's */
 };
 
 /* A kind as data: what the passes and the printers know of it. */
@@ -321,6 +323,9 @@ unroll_status pass_check(const struct plan *);
 /* All coordinates of one mesh: every message has its partner and no order of them can hang.
  * The error names both ends. */
 unroll_status check_mesh(struct plan *const *plans, int ranks);
+/* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
+ * take no time. */
+unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 /* ---- building blocks of passes --------------------------------------------------------- */
 
@@ -357,7 +362,8 @@ static inline bool access_writes(enum access a) { return a == WRITE || a == ADD 
 /* n shares of size in multiples of grain: share number at is [first, first + count). */
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
 
-/* The same on every rank: what a message is about. */
+/* The same on every rank: what a message is about. A name and a chunk, and that it is the backward's. */
+enum { TAG_NAMES = (1 << 26) - 1, TAG_BACKWARD = 1 << 26 };
 uint32_t plan_tag(const char *name, int chunk, int extra);
 const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn g.l0 chunk 2" */
 

@@ -9,4 +9,9 @@ json_t *plan_to_json(const struct plan *, const struct plan *all);
 /* What checkpoints save: `all` is the same plan without them, or NULL, and then nothing is printed. */
 void plan_print_saving(FILE *, const struct plan *, const struct plan *all);
 
+
+/* Of all ranks of a mesh: who computes what, what is sent, memory, the bubble. */
+unroll_status plan_print_mesh(FILE *, struct plan *const *plans, int ranks);
+json_t *plan_mesh_to_json(struct plan *const *plans, int ranks);        /* NULL: no memory, or no sound mesh */
+
 #endif

@@ -130,6 +130,14 @@ static struct view sum_of(const struct plan *p, int gradient, enum access access
 static unroll_status sum_use(struct plan *p, int gradient)
 {
     unsigned axes = partial_axes(&p->buffer[gradient]);
+    uint32_t shards = p->config.shards, ranks = (uint32_t)p->config.mesh[M_BATCH], each = shards / ranks;
+    bool whole_parts = shards % ranks == 0 && !(each & (each - 1));     /* of the tree over shards, on each rank */
+    if (ranks > 1 && shards > 1 && !whole_parts) {
+        TRY(push_all_reduce(p, PART_SUM, plan_group(p, 1u << M_BATCH), view_of(p, gradient, UPDATE), NULL));
+        p->op[p->ops - 1].choice = 1;
+        axes &= ~(1u << M_BATCH);
+        return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), sum_of(p, gradient, UPDATE), NULL) : UNROLL_OK;
+    }
     if (p->buffer[gradient].size[0] > 1) {
         struct op op = op_new(OP_TREE, PART_SUM, 0);
         op.view[TREE_X] = view_of(p, gradient, UPDATE);
@@ -296,6 +304,8 @@ unroll_status pass_sum(struct plan *p)
         for (int i = 0; i < p->buffers; i++)
             if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
                 TRY(sum_parameter(p, i));
+    if (p->config.mode == MODE_EVAL)
+        TRY(push_loss_sums(p));
     if (p->config.mode == MODE_TRAIN) {
         TRY(push_norms(p));
         TRY(push_loss_sums(p));

@@ -35,9 +35,12 @@ unroll_plan_config unroll_plan_default(void)
                                  .optimizer = "adam" };
 }
 
-static unroll_status print_json(FILE *file, const struct plan *plan, const struct plan *all)
+static unroll_status print_json(FILE *file, const struct plan *plan, const struct plan *all,
+                                struct plan *const *mesh, int ranks)
 {
     json_t *json = plan_to_json(plan, all);
+    if (json && ranks > 1)
+        json_object_set_new(json, "mesh", plan_mesh_to_json(mesh, ranks));
     char *text = json ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(json);
     if (!text)
@@ -58,12 +61,52 @@ static unroll_status plan_without_checkpoints(const struct unroll_model *model, 
     return plan_new(model, &config, all);
 }
 
+/* One rank's plan; of a mesh, before it, what all ranks do. */
+static unroll_status print_plans(const struct unroll_model *model, const struct plan_config *config, FILE *file,
+                                 int json, struct plan *const *mesh, int ranks)
+{
+    struct plan *all;
+    TRY(plan_without_checkpoints(model, *config, &all));
+    unroll_status status = UNROLL_OK;
+    if (json) {
+        status = print_json(file, mesh[0], all, mesh, ranks);
+    } else {
+        if (ranks > 1)
+            status = plan_print_mesh(file, mesh, ranks);
+        plan_print(file, mesh[0]);
+        plan_print_saving(file, mesh[0], all);
+    }
+    plan_free(all);
+    return status;
+}
+
+static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config, FILE *file, int json)
+{
+    struct plan *mesh[RANKS_MAX] = { NULL };
+    struct plan_config c = *config;
+    int ranks = 1;
+    unroll_status status = UNROLL_OK;
+    for (int rank = 0; rank < ranks && status == UNROLL_OK; rank++) {
+        for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
+            c.at[m] = rest % c.mesh[m];
+        status = plan_new(model, &c, &mesh[rank]);
+        if (rank == 0 && status == UNROLL_OK)
+            ranks = plan_ranks(mesh[0]);
+    }
+    if (status == UNROLL_OK)
+        status = check_mesh(mesh, ranks);
+    if (status == UNROLL_OK)
+        status = print_plans(model, config, file, json, mesh, ranks);
+    for (int i = 0; i < ranks; i++)
+        plan_free(mesh[i]);
+    return status;
+}
+
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
                                             [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
     struct plan_config p = plan_config_default();
-    struct plan *plan, *all;
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
     if (c->steps < 1 || c->rows < 1 || c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
@@ -86,15 +129,5 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.mesh[M_HIDDEN] = c->hidden_ranks;
     p.optimizer = optimizer;
     p.optimizer_states = optimizer_at(optimizer)->states;
-    TRY(plan_new(model, &p, &plan));
-    unroll_status status = plan_without_checkpoints(model, p, &all);
-    if (status == UNROLL_OK && json) {
-        status = print_json(file, plan, all);
-    } else if (status == UNROLL_OK) {
-        plan_print(file, plan);
-        plan_print_saving(file, plan, all);
-    }
-    plan_free(all);
-    plan_free(plan);
-    return status;
+    return print_mesh(model, &p, file, json);
 }

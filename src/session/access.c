@@ -2,7 +2,7 @@
  * Runs nothing but the packing of weights that came from outside. */
 #include "base/status.h"
 #include "optim/optim.h"
-#include "session/session.h"
+#include "session/mesh.h"
 #include "session/weights.h"
 #include <string.h>
 
@@ -19,6 +19,8 @@ static const struct buffer *find(const unroll_session *s, const char *name)
 size_t unroll_count(const unroll_session *s, const char *name)
 {
     const struct buffer *b = find(s, name);
+    if (b && is_one_of_many(s))
+        return mesh_count(b);
     return b ? b->bytes / dtype_size(b->dtype) : 0;
 }
 
@@ -26,7 +28,7 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
 {
     const struct buffer *b = find(s, name);
     for (int i = 0; b && i < b->rank; i++)
-        shape[i] = (int)b->size[i];
+        shape[i] = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
     return b ? b->rank : 0;
 }
 
@@ -42,7 +44,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     *b = find(s, name);
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (!is_count(*b, count))
+    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count))     /* of many: all or nothing */
         return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
     return UNROLL_OK;
 }
@@ -52,6 +54,8 @@ enum { PIECE = 2048 };           /* numbers on the stack at once */
 static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
     double piece[PIECE];
+    if (is_one_of_many(s))
+        return mesh_gather(s, b, to);
     if (b->dtype == DTYPE_F32)
         return s->device->read(s->instance, b->name, 0, count * sizeof *to, to);
     for (size_t i = 0; i < count; i += PIECE) {
@@ -65,6 +69,8 @@ static unroll_status take(unroll_session *s, const struct buffer *b, float *to, 
 static unroll_status put(unroll_session *s, const struct buffer *b, const float *from, size_t count)
 {
     double piece[PIECE];
+    if (is_one_of_many(s))
+        return mesh_scatter(s, b, from);
     if (b->dtype == DTYPE_F32)
         return s->device->write(s->instance, b->name, 0, count * sizeof *from, from);
     for (size_t i = 0; i < count; i += PIECE) {
@@ -148,8 +154,21 @@ unroll_status unroll_clear_states(unroll_session *s)
     return session_clear(s, SEG_CARRY);
 }
 
+/* Of many ranks each has its share. */
+static unroll_status pull_shares(unroll_session *s)
+{
+    const struct unroll_model *m = s->model;
+    for (int i = 0; i < m->parameters; i++) {
+        const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
+        TRY(mesh_gather(s, b, m->values + m->parameter[i].first));
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_session_pull(unroll_session *s)
 {
+    if (is_one_of_many(s))
+        return pull_shares(s);
     return weights_pull(s->device, s->instance, s->plan, s->model->values);
 }
 

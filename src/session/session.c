@@ -4,7 +4,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "optim/optim.h"
+#include "comm/comm.h"
 #include "session/locate.h"
+#include "session/mesh.h"
 #include "session/session.h"
 #include "session/weights.h"
 #include <math.h>
@@ -86,6 +88,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->input_gradient = c->input_gradient;
     p->no_dropout = c->no_dropout;
     TRY(plan_set_checkpoint(p, c->checkpoint_time));
+    TRY(mesh_place(c, p));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
@@ -194,25 +197,45 @@ static unroll_status check_memory(const struct unroll_session *s)
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
-static unroll_status open_session(struct unroll_session *s)
+/* Ranks that share a machine share its processors. */
+static int threads_for(const struct unroll_session *s)
 {
-    struct plan_config plan_config;
+    int processors = cpu_count() / comm_local_ranks();
+    if (s->config.threads || !is_one_of_many(s))
+        return s->config.threads;
+    return processors > 1 ? processors : 1;
+}
+
+/* What this rank can find out by itself. */
+static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
+{
     const char *name = s->config.device ? s->config.device : "cpu";
     s->device = device_find(name);
     if (!s->device)
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
-    TRY(make_config(&s->config, &plan_config));
-    plan_config.packed = s->device->packed;
+    TRY(make_config(&s->config, plan_config));
+    plan_config->packed = s->device->packed;
+    int threads = threads_for(s);
     if (s->config.lanes == 0)
-        plan_config.lanes = plan_lanes_for(s->model, &plan_config,
-                                           s->config.threads ? s->config.threads : cpu_count());
-    TRY(plan_new(s->model, &plan_config, &s->plan));
+        plan_config->lanes = plan_lanes_for(s->model, plan_config, threads ? threads : cpu_count());
+    TRY(plan_new(s->model, plan_config, &s->plan));
+    if (is_one_of_many(s))
+        TRY(mesh_check(s->model, plan_config));
     TRY(check_memory(s));
-    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = s->config.threads }));
+    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = threads,
+                                                   .comm = is_one_of_many(s) ? s->config.comm : NULL }));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
+}
+
+static unroll_status open_session(struct unroll_session *s)
+{
+    struct plan_config plan_config = plan_config_default();
+    unroll_status status = prepare_session(s, &plan_config);
+    return comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
+                      "the model, the batch or the way it is cut is");
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
@@ -241,7 +264,7 @@ void unroll_session_free(unroll_session *s)
         return;
     if (s->instance) {
         s->model->training &= s->config.mode != UNROLL_TRAIN;
-        if (--s->model->sessions == 0)
+        if (--s->model->sessions == 0 && !is_one_of_many(s))    /* which can't wait for the others here */
             unroll_session_pull(s);                     /* what was learnt stays in the model */
         s->device->instance_free(s->instance);
         leave_store(s);
@@ -339,46 +362,51 @@ static unroll_status check_batch(const unroll_session *s, const unroll_batch *b)
     return check_floats(s, b, b->values, "values", spec->output);
 }
 
+/* Arrays of the whole batch: a rank takes its own rows. */
+static size_t row_of(const unroll_session *s, int t, uint32_t row)
+{
+    return (size_t)t * (size_t)s->config.rows + s->plan->first_row + row;
+}
+
 static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)
 {
-    int32_t *to = session_host(s, name);
-    for (int t = 0; array && t < s->config.steps; t++)
-        for (int row = 0; row < s->config.rows; row++) {
-            int i = t * s->config.rows + row;
-            to[i] = counts(s, b, t, row) ? array[i] : -1;
-        }
+    int32_t *to = array ? session_host(s, name) : NULL;
+    for (int t = 0; to && t < s->config.steps; t++)
+        for (uint32_t row = 0; row < s->plan->rows; row++)
+            *to++ = counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row)] : -1;
 }
 
 /* What lies beyond a row's length becomes zero, so that nothing there can reach a sum. */
 static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
 {
-    char *to = session_host(s, name);
+    char *to = array ? session_host(s, name) : NULL;
     size_t size = width * dtype_size(s->plan->config.real);
-    if (array && !s->config.lengths) {
+    if (to && !s->config.lengths && (int)s->plan->rows == s->config.rows) {
         floats_to_reals(array, s->plan->config.real, to, (size_t)s->config.steps * (size_t)s->config.rows * width);
         return;
     }
-    for (int t = 0; array && t < s->config.steps; t++)
-        for (int row = 0; row < s->config.rows; row++) {
-            size_t i = (size_t)t * (size_t)s->config.rows + (size_t)row;
-            if (counts(s, b, t, row))
-                floats_to_reals(array + i * width, s->plan->config.real, to + i * size, width);
+    for (int t = 0; to && t < s->config.steps; t++)
+        for (uint32_t row = 0; row < s->plan->rows; row++, to += size) {
+            if (counts(s, b, t, (int)(s->plan->first_row + row)))
+                floats_to_reals(array + row_of(s, t, row) * width, s->plan->config.real, to, width);
             else
-                memset(to + i * size, 0, size);
+                memset(to, 0, size);
         }
 }
 
 static void take_batch(unroll_session *s, const unroll_batch *b)
 {
     const unroll_spec *spec = &s->model->spec;
+    int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
+    uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
     take_integers(s, b, b->tokens, "tokens");
     take_integers(s, b, b->classes, "targets");
     take_floats(s, b, b->inputs, "x", (size_t)spec->input);
     take_floats(s, b, b->values, "targets", (size_t)spec->output);
-    if (b->lengths)
-        memcpy(session_host(s, "lengths"), b->lengths, (size_t)s->config.rows * sizeof *b->lengths);
-    if (b->reset)
-        memcpy(session_host(s, "reset"), b->reset, (size_t)s->config.rows * (size_t)s->config.steps);
+    if (lengths)
+        memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
+    for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)
+        memcpy(reset, b->reset + row_of(s, t, 0), s->plan->rows);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -408,7 +436,8 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     s->forwarded = false;
     TRY(s->device->run(s->instance, PART_FORWARD));
     s->forwarded = true;
-    return s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL ? check_loss(s) : UNROLL_OK;
+    bool has_loss = s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL;
+    return has_loss && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;  /* of many, all find it in the sum */
 }
 
 unroll_status unroll_backward(unroll_session *s)
@@ -425,15 +454,24 @@ unroll_status unroll_backward(unroll_session *s)
     return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
 }
 
-unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
+static unroll_status take_loss(unroll_session *s, unroll_result *result)
 {
     double *loss = session_host(s, "loss_sum"), *weight = session_host(s, "weight_sum");
-    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
-        return fail(UNROLL_USAGE, "this session computes no loss (mode)");
     *result = (unroll_result){ .loss = *weight > 0 ? *loss / *weight : 0, .weight = *weight };
     *loss = *weight = 0;
     return isfinite(result->loss) ? UNROLL_OK : fail(UNROLL_DIVERGED, "the loss is %s", isnan(result->loss) ?
                                                      "NaN" : "infinite");
+}
+
+unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
+{
+    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
+        return fail(UNROLL_USAGE, "this session computes no loss (mode)");
+    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN)
+        return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
+    if (is_one_of_many(s))
+        TRY(s->device->run(s->instance, PART_SUM));
+    return take_loss(s, result);
 }
 
 unroll_rates unroll_rates_default(const char *optimizer)
@@ -479,7 +517,7 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
     give_rates(s, rates);
     TRY(s->device->run(s->instance, PART_UPDATE));
     s->packed = ++s->model->changes;
-    unroll_status status = unroll_loss_result(s, result);
+    unroll_status status = take_loss(s, result);
     result->norm = weight > 0 ? sqrt(squared) / weight : 0;
     if (status == UNROLL_OK && !isfinite(squared)) {
         char where[160];

@@ -13,12 +13,14 @@ static unroll_status check_model(const unroll_model *m)
 {
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model");
-    if (m->is_network)
-        return fail(UNROLL_UNSUPPORTED, "a network that is no plain stack of one cell can't be streamed; fix: run whole "
-                    "sequences in a session");
-    if (m->spec.bidirectional)
+    if (m->spec.bidirectional && !m->is_network)
         return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: its outputs depend on frames that "
                     "are still to come; fix: train one direction, or run whole sequences in a session");
+    for (int l = 0; l < m->layers; l++)
+        if (m->layer[l].kind == LAYER_RECURRENT && m->layer[l].directions > 1)
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s', is bidirectional, so the network can't be streamed: its "
+                        "outputs depend on frames that are still to come; fix: one direction, or run whole sequences "
+                        "in a session", l, m->layer[l].name);
     return UNROLL_OK;
 }
 
@@ -192,12 +194,10 @@ static void pack_symbols(struct packer *p, const struct parameter *q, const stru
                     bias ? values(p, bias)[i] : 0, symbols);
 }
 
-static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
+static void pack_recurrent(struct packer *p, int layer, struct layer_weights *w)
 {
-    const unroll_spec *spec = &p->model->spec;
-    *w = (struct layer_weights){ .input = p->model->layer[layer].input };
-    if (layer == 0 && spec->tokens && !spec->embed) {
-        pack_symbols(p, find(p, PARAM_W_IH, 0), find(p, PARAM_B_IH, 0), &w->w_ih);
+    if (w->sums_symbols) {
+        pack_symbols(p, find(p, PARAM_W_IH, layer), find(p, PARAM_B_IH, layer), &w->w_ih);
     } else {
         pack_tiles(p, find(p, PARAM_W_IH, layer), &w->w_ih);
         pack_units(p, find(p, PARAM_B_IH, layer), &w->b_ih);
@@ -208,26 +208,56 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
     pack_panels(p, find(p, PARAM_W_HR, layer), DTYPE_F32, &w->projection);
 }
 
-static void pack_model(struct packer *p, struct unroll_stream_weights *head)
+static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
+{
+    if (w->cell) {
+        pack_recurrent(p, layer, w);
+        return;
+    }
+    const bool tied = p->model->spec.tied;
+    pack_panels(p, find(p, tied ? PARAM_EMBEDDING : PARAM_W_DENSE, tied ? 0 : layer), p->dtype, &w->w_ih);
+    pack_dense(p, find(p, PARAM_B_DENSE, layer), &w->b_ih);
+}
+
+/* What a layer is, without its arrays. */
+static unroll_status describe_layer(const struct packer *p, const struct layer *l, struct layer_weights *w)
 {
     const unroll_spec *spec = &p->model->spec;
-    struct layer_weights layer[MODEL_LAYERS_MAX];
-    p->used = sizeof *head + (size_t)spec->layers * sizeof *layer;
+    const bool one_hot = spec->tokens && !spec->embed;
+    *w = (struct layer_weights){
+        .input = l->input, .outputs = l->outputs, .activation = l->activation, .is_output = l->is_output,
+        .sources = (uint32_t)l->sources,
+    };
+    memcpy(w->source, l->source, sizeof w->source);
+    if (l->kind == LAYER_DENSE)
+        return UNROLL_OK;
+    w->cell = cell_find(p->isa->cells, l->cell->name);
+    w->hidden = l->hidden;
+    w->gates_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
+    w->gates_h = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
+    w->options = l->options;
+    w->sums_symbols = one_hot && l->sources == 1 && l->source[0] == SOURCE_INPUT;
+    if (!w->cell || !w->cell->fused[0])
+        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", p->isa->name, l->cell->name);
+    return UNROLL_OK;
+}
+
+static void pack_model(struct packer *p, struct unroll_stream_weights *head, struct layer_weights *layer)
+{
+    const size_t table = head->layers * sizeof *layer;
+    p->used = sizeof *head + table;
     pack_dense(p, find(p, PARAM_EMBEDDING, 0), &head->embedding);
-    for (int l = 0; l < spec->layers; l++)
-        pack_layer(p, l, &layer[l]);
-    pack_panels(p, find(p, spec->tied ? PARAM_EMBEDDING : PARAM_W_DENSE, spec->tied ? 0 : spec->layers), p->dtype,
-                &head->head);
-    pack_dense(p, find(p, PARAM_B_DENSE, spec->layers), &head->head_bias);
+    for (uint32_t l = 0; l < head->layers; l++)
+        pack_layer(p, (int)l, &layer[l]);
     head->bytes = (p->used + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     if (p->to) {
         *p->to = *head;
-        memcpy(p->to->layer, layer, (size_t)spec->layers * sizeof *layer);
+        memcpy(p->to->layer, layer, table);
     }
 }
 
 unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, void *memory,
-                          struct unroll_stream_weights *packed)
+                          struct unroll_stream_weights *head, struct layer_weights *layer)
 {
     const struct cpu_isa *isa;
     enum dtype dtype;
@@ -239,41 +269,38 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
     struct packer p = { m, isa, dtype, memory, 0 };
     const unroll_spec *spec = &m->spec;
-    struct unroll_stream_weights head = {
-        .isa = isa, .dtype = dtype, .cell = cell_find(isa->cells, m->layer[0].cell->name),
-        .layers = (uint32_t)spec->layers, .hidden = (uint32_t)spec->hidden, .width = m->layer[0].width,
+    *head = (struct unroll_stream_weights){
+        .isa = isa, .dtype = dtype, .layers = (uint32_t)m->layers,
         .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
-        .output = spec->output ? (uint32_t)spec->output : m->layer[0].width,
-        .gates_x = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_X),
-        .gates_h = (uint32_t)cell_inputs_from(m->layer[0].cell, FROM_H | FROM_LINK), .clip = spec->clip,
+        .width = model_input(m), .output = m->layer[m->layers - 1].outputs,
     };
-    if (!head.cell || !head.cell->fused[0])
-        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", isa->name,
-                    m->layer[0].cell->name);
+    for (int l = 0; l < m->layers; l++)
+        TRY(describe_layer(&p, &m->layer[l], &layer[l]));
     const uint64_t mode = cpu_flush_denormals();        /* as where a session packs */
-    pack_model(&p, &head);
+    pack_model(&p, head, layer);
     cpu_restore_float_mode(mode);
-    *packed = head;
     return UNROLL_OK;
 }
 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
-    struct unroll_stream_weights packed;
-    return stream_pack(model, config, NULL, &packed) == UNROLL_OK ? packed.bytes : 0;
+    struct unroll_stream_weights head;
+    struct layer_weights layer[MODEL_LAYERS_MAX];
+    return stream_pack(model, config, NULL, &head, layer) == UNROLL_OK ? head.bytes : 0;
 }
 
 unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unroll_model *model,
                                          const unroll_stream_config *config, unroll_stream_weights **weights)
 {
-    struct unroll_stream_weights packed;
-    TRY(stream_pack(model, config, NULL, &packed));
-    if (!memory || bytes < packed.bytes)
+    struct unroll_stream_weights head;
+    struct layer_weights layer[MODEL_LAYERS_MAX];
+    TRY(stream_pack(model, config, NULL, &head, layer));
+    if (!memory || bytes < head.bytes)
         return fail(UNROLL_USAGE, "the weights of this stream need %zu bytes, not %zu; fix: ask "
-                    "unroll_stream_weights_bytes", packed.bytes, memory ? bytes : 0);
+                    "unroll_stream_weights_bytes", head.bytes, memory ? bytes : 0);
     if ((uintptr_t)memory % _Alignof(max_align_t))
         return fail(UNROLL_USAGE, "the memory of packed weights is not aligned to %zu bytes", _Alignof(max_align_t));
-    TRY(stream_pack(model, config, memory, &packed));
+    TRY(stream_pack(model, config, memory, &head, layer));
     *weights = memory;
     return UNROLL_OK;
 }

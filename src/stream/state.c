@@ -29,15 +29,55 @@ static uint64_t checksum_of(uint64_t sum, const void *words, size_t count)
     return sum;
 }
 
+/* The first recurrent layer of a stack: all are alike. NULL: there is none, or they are not. */
+static const struct layer_weights *alike(const struct unroll_stream_weights *w)
+{
+    const struct layer_weights *first = NULL;
+    for (const struct layer_weights *l = w->layer; l < w->layer + w->layers; l++) {
+        if (!l->cell)
+            continue;
+        if (!first)
+            first = l;
+        if (l->cell != first->cell || l->hidden != first->hidden || l->outputs != first->outputs)
+            return NULL;
+    }
+    return first;
+}
+
+/* What differs from layer to layer as one number. */
+static uint32_t mixture_of(const struct unroll_stream_weights *w)
+{
+    uint64_t sum = checksum_begin;
+    for (const struct layer_weights *l = w->layer; l < w->layer + w->layers; l++) {
+        const char *name = l->cell ? l->cell->declaration->name : "";
+        for (; *name; name++)
+            sum = checksum_of(sum, &(uint32_t){ (unsigned char)*name }, 1);
+        if (l->cell)
+            sum = checksum_of(checksum_of(sum, &l->hidden, 1), &l->outputs, 1);
+    }
+    return (uint32_t)(sum ^ sum >> 32);
+}
+
+/* Of recurrent layers that are not alike: all their states, numbers of a row, and the mixture. */
 static struct header header_of(const struct unroll_stream *s)
 {
     const struct unroll_stream_weights *w = stream_weights(s);
-    struct header h = { .version = VERSION, .layers = w->layers, .rows = (uint32_t)s->rows,
-                        .states = (uint32_t)w->cell->declaration->states, .hidden = w->hidden, .width = w->width,
-                        
-                        .checksum = checksum_begin };
+    const struct layer_weights *one = alike(w);
+    struct header h = { .version = VERSION, .rows = (uint32_t)s->rows, .checksum = checksum_begin };
     memcpy(h.magic, magic, sizeof magic);
-    snprintf(h.cell, sizeof h.cell, "%s", w->cell->declaration->name);
+    for (const struct layer_weights *l = w->layer; l < w->layer + w->layers; l++) {
+        h.layers += l->cell != NULL;
+        h.states += (uint32_t)stream_states(l);
+        for (size_t i = 0; i < stream_states(l); i++)
+            h.hidden += (uint32_t)stream_state_width(l, i);
+    }
+    h.width = mixture_of(w);
+    if (one) {
+        h.states = (uint32_t)stream_states(one);
+        h.hidden = one->hidden;
+        h.width = one->outputs;
+    }
+    snprintf(h.cell, sizeof h.cell, "%s", one ? one->cell->declaration->name : "network");
     return h;
 }
 
@@ -48,9 +88,11 @@ static void visit(const struct unroll_stream *s, char *bytes, visitor *see, stru
 {
     const struct unroll_stream_weights *w = stream_weights(s);
     for (size_t l = 0; l < w->layers; l++)
-        for (size_t i = 0; i < h->states; i++)
-            for (size_t b = 0; b < s->rows; b++, bytes += stream_state_width(w, i) * sizeof(float))
-                see(stream_state(s, l, i, 0) + b * s->row, bytes, stream_state_width(w, i), h);
+        for (size_t i = 0; i < stream_states(&w->layer[l]); i++) {
+            const size_t width = stream_state_width(&w->layer[l], i);
+            for (size_t b = 0; b < s->rows; b++, bytes += width * sizeof(float))
+                see(stream_state(s, l, i, 0) + b * s->layer[l].row, bytes, width, h);
+        }
 }
 
 static void save_row(float *row, char *bytes, size_t count, struct header *h)
@@ -69,9 +111,10 @@ size_t unroll_stream_state_bytes(const unroll_stream *s)
 {
     const struct unroll_stream_weights *w = stream_weights(s);
     size_t numbers = 0;
-    for (size_t i = 0; i < (size_t)w->cell->declaration->states; i++)
-        numbers += stream_state_width(w, i);
-    return sizeof(struct header) + w->layers * s->rows * numbers * sizeof(float);
+    for (size_t l = 0; l < w->layers; l++)
+        for (size_t i = 0; i < stream_states(&w->layer[l]); i++)
+            numbers += stream_state_width(&w->layer[l], i);
+    return sizeof(struct header) + s->rows * numbers * sizeof(float);
 }
 
 unroll_status unroll_stream_save(const unroll_stream *s, void *state, size_t bytes)

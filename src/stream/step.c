@@ -8,53 +8,94 @@
 /* ---- a layer --------------------------------------------------------------------------- */
 
 /* h = P m, where the cell has left m in the place of h. */
-static void project(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t layer)
+static void project(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l)
 {
-    float *h = stream_state(s, layer, 0, 1), *m = stream_array(s, s->link);
-    memcpy(m, h, s->plane * sizeof *m);
+    const struct layer_weights *layer = &w->layer[l];
+    const struct stream_layer *at = &s->layer[l];
+    float *h = stream_state(s, l, 0, 1), *m = stream_array(s, s->link);
+    memcpy(m, h, at->plane * sizeof *m);
     w->isa->product(&(struct product){
-        .m = s->rows, .n = w->width, .k = w->hidden, .a = m, .a_row = s->row, .a_col = 1,
-        .b = stream_array(w, w->layer[layer].projection), .b_row = PANEL, .b_panel = (size_t)w->hidden * PANEL,
-        .c = h, .c_row = s->row, .start = ZERO,
+        .m = s->rows, .n = layer->outputs, .k = layer->hidden, .a = m, .a_row = at->row, .a_col = 1,
+        .b = stream_array(w, layer->projection), .b_row = PANEL, .b_panel = (size_t)layer->hidden * PANEL,
+        .c = h, .c_row = at->row, .start = ZERO,
     });
 }
 
 /* Rows of k numbers as the operand of int8 weights. */
 static void quantize(const struct unroll_stream *s, const struct unroll_stream_weights *w,
-                     enum stream_operand operand, const float *from, size_t row, size_t k)
+                     enum stream_operand operand, struct stream_rows from, size_t k)
 {
     uint32_t *to = stream_operand(s, operand);
     for (size_t b = 0; b < s->rows; b++)
-        w->isa->quantize(from + b * row, k, to + b * operand_cells(k));
-}
-
-static void quantize_inputs(const struct unroll_stream *s, const struct unroll_stream_weights *w,
-                            const struct fused_step *step, size_t layer)
-{
-    if (step->x.at && layer == 0)
-        quantize(s, w, OPERAND_X, stream_array(s, s->x), w->layer->input, w->layer->input);
-    else if (step->x.at)
-        quantize(s, w, OPERAND_X, stream_state(s, layer - 1, 0, 1), s->row, w->width);
-    if (step->of_h.at)
-        quantize(s, w, OPERAND_H, stream_state(s, layer, 0, 0), s->row, w->width);
+        w->isa->quantize(from.at + b * from.row, k, to + b * operand_cells(k));
 }
 
 /* Of each phase one call: the products with x and h, and the cell. */
-static void run_layers(const struct unroll_stream *s, const struct unroll_stream_weights *w)
+static void run_recurrent(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l,
+                          const struct fused_step *step)
+{
+    const struct layer_weights *layer = &w->layer[l];
+    const size_t row = s->layer[l].row;
+    const bool is_int8 = w->dtype == DTYPE_I8;
+    if (is_int8 && step->x.at)
+        quantize(s, w, OPERAND_X, stream_input(s, w, l), layer->input);
+    if (is_int8 && step->of_h.at)
+        quantize(s, w, OPERAND_H, (struct stream_rows){ stream_state(s, l, 0, 0), row }, layer->outputs);
+    layer->cell->fused[0](step);
+    if (layer->cell->fused[1] && is_int8)
+        quantize(s, w, OPERAND_LINK, (struct stream_rows){ step->value.link.at, row }, layer->hidden);
+    if (layer->cell->fused[1])
+        layer->cell->fused[1](step);
+    if (layer->projection)
+        project(s, w, l);
+}
+
+static void run_dense(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l, float *outputs)
+{
+    const struct layer_weights *layer = &w->layer[l];
+    const struct stream_rows x = stream_input(s, w, l);
+    const bool is_int8 = w->dtype == DTYPE_I8;
+    const size_t width = layer->outputs;
+    float *y = s->layer[l].y ? stream_array(s, s->layer[l].y) : outputs;
+    if (is_int8)
+        quantize(s, w, OPERAND_X, x, layer->input);
+    product_with(w->isa, w->dtype)(&(struct product){
+        .m = s->rows, .n = width, .k = layer->input,
+        .a = is_int8 ? (const void *)stream_operand(s, OPERAND_X) : x.at,
+        .a_row = is_int8 ? operand_cells(layer->input) : x.row, .a_col = 1,
+        .b = stream_array(w, layer->w_ih), .b_row = PANEL, .b_panel = cells_of(w->dtype, layer->input) * PANEL,
+        .c = y, .c_row = width, .bias = stream_array(w, layer->b_ih), .start = ZERO,
+    });
+    for (size_t b = 0; b < s->rows && layer->activation.kind != ACTIVATION_LINEAR; b++)
+        w->isa->activate(&layer->activation, y + b * width, y + b * width, width);
+}
+
+/* Several sources side by side. */
+static void join(const struct unroll_stream *s, const struct unroll_stream_weights *w, size_t l)
+{
+    const struct layer_weights *layer = &w->layer[l];
+    float *to = stream_array(s, s->layer[l].x);
+    for (uint32_t i = 0; i < layer->sources; i++) {
+        const int source = layer->source[i];
+        const struct stream_rows from = stream_given(s, w, source, 1);
+        const size_t width = source < 0 ? w->width : w->layer[source].outputs;
+        for (size_t b = 0; b < s->rows; b++)
+            memcpy(to + b * layer->input, from.at + b * from.row, width * sizeof *to);
+        to += width;
+    }
+}
+
+static void run_layers(const struct unroll_stream *s, const struct unroll_stream_weights *w, float *outputs)
 {
     const struct fused_step *step = stream_array(s, s->prepared);
     step += s->now * w->layers;
-    const bool is_int8 = w->dtype == DTYPE_I8;
     for (size_t l = 0; l < w->layers; l++) {
-        if (is_int8)
-            quantize_inputs(s, w, &step[l], l);
-        w->cell->fused[0](&step[l]);
-        if (w->cell->fused[1] && is_int8)
-            quantize(s, w, OPERAND_LINK, step[l].value.link.at, s->row, w->hidden);
-        if (w->cell->fused[1])
-            w->cell->fused[1](&step[l]);
-        if (w->layer[l].projection)
-            project(s, w, l);
+        if (w->layer[l].sources > 1)
+            join(s, w, l);
+        if (w->layer[l].cell)
+            run_recurrent(s, w, l, &step[l]);
+        else
+            run_dense(s, w, l, outputs);
     }
 }
 
@@ -110,50 +151,50 @@ static unroll_status check_tokens(const struct unroll_stream *s, const struct un
     return UNROLL_OK;
 }
 
-/* What the first layer reads: the frame, rows of the embedding, or sums where a table has them. */
+/* A table's rows of the symbols. */
+static void look_up(const struct unroll_stream *s, const float *table, size_t width, const int32_t *tokens, float *to)
+{
+    for (size_t b = 0; b < s->rows; b++)
+        memcpy(to + b * width, table + (size_t)tokens[b] * width, width * sizeof *to);
+}
+
+/* What layers read of the frame: its vectors, rows of the embedding, one-hot vectors, or sums where a layer has a
+ * table of them. */
 static void enter(const struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
-    const size_t width = w->embedding ? w->layer->input : w->gates_x * stream_padded(w->hidden);
-    const float *table = stream_array(w, w->embedding ? w->embedding : w->layer->w_ih);
     float *x = stream_array(s, s->x);
+    for (size_t l = 0; l < w->layers && f->tokens; l++)
+        if (w->layer[l].sums_symbols)
+            look_up(s, stream_array(w, w->layer[l].w_ih), w->layer[l].gates_x * s->layer[l].row, f->tokens,
+                    stream_array(s, s->layer[l].x));
+    if (!x)
+        return;
     if (f->inputs)
         memcpy(x, f->inputs, s->rows * w->input * sizeof *x);
-    else
+    else if (w->embedding)
+        look_up(s, stream_array(w, w->embedding), w->width, f->tokens, x);
+    else {
+        memset(x, 0, s->rows * w->width * sizeof *x);
         for (size_t b = 0; b < s->rows; b++)
-            memcpy(x + b * width, table + (size_t)f->tokens[b] * width, width * sizeof *x);
+            x[b * w->width + (size_t)f->tokens[b]] = 1;
+    }
 }
 
-static void answer(const struct unroll_stream *s, const struct unroll_stream_weights *w, const float *h,
-                   float *outputs)
-{
-    const bool is_int8 = w->dtype == DTYPE_I8;
-    if (is_int8)
-        quantize(s, w, OPERAND_X, h, s->row, w->width);
-    product_with(w->isa, w->dtype)(&(struct product){
-        .m = s->rows, .n = w->output, .k = w->width,
-        .a = is_int8 ? (const void *)stream_operand(s, OPERAND_X) : h,
-        .a_row = is_int8 ? operand_cells(w->width) : s->row, .a_col = 1,
-        .b = stream_array(w, w->head), .b_row = PANEL, .b_panel = cells_of(w->dtype, w->width) * PANEL,
-        .c = outputs, .c_row = w->output, .bias = stream_array(w, w->head_bias), .start = ZERO,
-    });
-}
-
-/* From the last layer's h. */
+/* From the last layer, unless it is dense and has written them itself. */
 static void leave(const struct unroll_stream *s, const struct unroll_stream_weights *w, float *outputs)
 {
-    const float *h = stream_state(s, w->layers - 1, 0, 1);
-    if (w->head)
-        answer(s, w, h, outputs);
-    else
-        for (size_t b = 0; b < s->rows; b++)
-            memcpy(outputs + b * w->output, h + b * s->row, w->output * sizeof *outputs);
+    if (!w->layer[w->layers - 1].cell)
+        return;
+    const struct stream_rows h = stream_given(s, w, (int)w->layers - 1, 1);
+    for (size_t b = 0; b < s->rows; b++)
+        memcpy(outputs + b * w->output, h.at + b * h.row, w->output * sizeof *outputs);
 }
 
 static unroll_status step(struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
     TRY(f->tokens ? check_tokens(s, w, f->tokens) : check_inputs(s, w, f->inputs));
     enter(s, w, f);
-    run_layers(s, w);
+    run_layers(s, w, f->outputs);
     leave(s, w, f->outputs);
     s->now ^= 1;
     return UNROLL_OK;

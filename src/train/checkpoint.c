@@ -264,45 +264,62 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
     return status;
 }
 
-static unroll_status write_optimizer_file(unroll_trainer *trainer, const char *path)
+static unroll_status write_optimizer_file(const unroll_trainer *trainer, const struct kept *kept, const char *path)
 {
     struct saved_state state = {.trainer = trainer->state};
     struct fields fields = {0};
-    struct kept kept;
-    unroll_status status = kept_new(trainer, &kept);
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     describe_identity(trainer, &fields);
     describe_state(&state, &fields);
-    if (status == UNROLL_OK)
-        status = read_session(trainer->session, &kept);
-    if (status == UNROLL_OK)
-        status = write_kept(path, &kept, &fields);
-    kept_free(&kept);
-    return status;
+    return write_kept(path, kept, &fields);
 }
 
-static unroll_status write_files(unroll_trainer *trainer, const char *directory)
+static unroll_status write_files(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
 {
     char path[PATH_MAX];
 
-    TRY(unroll_session_pull(trainer->session));
     TRY(checkpoint_path(directory, MODEL_FILE, path));
     TRY(unroll_model_save(trainer->model, path));
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
-    return write_optimizer_file(trainer, path);
+    return write_optimizer_file(trainer, kept, path);
 }
 
-unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
+static unroll_status write_directory(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
 {
     struct checkpoint_places places;
 
     TRY(checkpoint_begin(directory, &places));
-    unroll_status status = write_files(trainer, places.unfinished);
+    unroll_status status = write_files(trainer, kept, places.unfinished);
     if (status == UNROLL_OK)
         status = checkpoint_commit(&places);
     if (status != UNROLL_OK)
         checkpoint_abandon(&places);
+    return status;
+}
+
+/* Of many ranks all bring what they have, and rank 0 writes: whole arrays, in which no rank can be seen. */
+static unroll_status save_shares(unroll_trainer *trainer, struct kept *kept, const char *directory)
+{
+    unroll_comm *comm = trainer->config.comm;
+    unroll_status status = unroll_comm_agree(comm, kept_new(trainer, kept));
+
+    if (status == UNROLL_OK)
+        status = unroll_session_pull(trainer->session);
+    if (status == UNROLL_OK)
+        status = read_session(trainer->session, kept);
+    if (status != UNROLL_OK)
+        return status;
+    return unroll_comm_agree(comm, unroll_comm_rank(comm) > 0 ? UNROLL_OK
+                                                              : write_directory(trainer, kept, directory));
+}
+
+unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
+{
+    struct kept kept;
+    unroll_status status = save_shares(trainer, &kept, directory);
+
+    kept_free(&kept);
     return status;
 }
 
@@ -417,8 +434,8 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
     struct loaded loaded = {0};
     char found[PATH_MAX];
 
-    TRY(checkpoint_find(directory, found));
-    unroll_status status = load_from(trainer, found, &loaded);
+    TRY(unroll_comm_agree(trainer->config.comm, checkpoint_find(directory, found)));
+    unroll_status status = unroll_comm_agree(trainer->config.comm, load_from(trainer, found, &loaded));
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);
     return status;

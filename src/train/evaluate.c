@@ -17,6 +17,7 @@ struct evaluator {
     const int32_t *tokens;
     size_t pairs;                   /* of a symbol and the next */
     size_t rows, piece, context;    /* row r reads piece + context pairs from r * piece on */
+    size_t reading;                 /* rows that do; with more ranks than these the others are empty */
     int32_t *inputs, *targets;      /* [STEPS, rows] */
 };
 
@@ -27,7 +28,7 @@ static void cut_into_pieces(struct evaluator *evaluator)
     size_t rows = evaluator->pairs / SYMBOLS_OF_A_ROW;
 
     rows = rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : rows;
-    evaluator->rows = rows;
+    evaluator->rows = evaluator->reading = rows;
     evaluator->context = rows > 1 ? CONTEXT : 0;
     evaluator->piece = (evaluator->pairs - evaluator->context + rows - 1) / rows;
 }
@@ -47,6 +48,8 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.isa = machine->isa;
     config.weights = machine->weights;
     config.memory = machine->memory;
+    config.comm = machine->comm;
+    config.mesh = machine->mesh;
     return unroll_session_new(model, &config, &evaluator->session);
 }
 
@@ -61,6 +64,8 @@ unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t c
     made->tokens = tokens;
     made->pairs = count - 1;
     cut_into_pieces(made);
+    if (made->rows < (size_t)machine->mesh.batch)
+        made->rows = (size_t)machine->mesh.batch;
     made->inputs = allocate_zeroed(STEPS * made->rows, sizeof *made->inputs);
     made->targets = allocate_zeroed(STEPS * made->rows, sizeof *made->targets);
     if (made->inputs && made->targets)
@@ -95,7 +100,7 @@ static void fill_window(struct evaluator *evaluator, size_t first)
         size_t counted_from = row == 0 ? 0 : evaluator->context;
         for (size_t t = 0; t < STEPS; t++) {
             size_t step = first + t, pair = row * evaluator->piece + step;
-            bool read = step < length && pair < evaluator->pairs;
+            bool read = step < length && pair < evaluator->pairs && row < evaluator->reading;
             bool counted = read && step >= counted_from;
             size_t at = t * evaluator->rows + row;
             evaluator->inputs[at] = read ? evaluator->tokens[pair] : ANY_SYMBOL;

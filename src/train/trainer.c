@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "comm/comm.h"
 #include "train/reading.h"
 
 enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
@@ -37,6 +38,9 @@ static unroll_status check_config(const unroll_train_config *config)
                     config->batch, MOST, config->bptt, MOST);
     if (!(config->validation >= 0 && config->validation <= 0.5))
         return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
+    if (config->exact < 0 || config->exact > config->batch)
+        return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
+                    config->exact, config->batch);
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
                     "be negative", config->warmup, config->total_steps);
@@ -118,6 +122,10 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.chunks = trainer->config.chunks;
     config.checkpoint_time = trainer->config.checkpoint_time;
     config.isa = trainer->config.isa;
+    config.comm = trainer->config.comm;
+    config.mesh = trainer->config.mesh;
+    config.exact = trainer->config.exact > 0;
+    config.shards = trainer->config.exact > 0 ? trainer->config.exact : 1;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
     if (validation->count == 0)
         return UNROLL_OK;
@@ -132,13 +140,14 @@ static unroll_status give_symbols(unroll_model *model, const unroll_text *text)
     return unroll_model_symbols(model) ? UNROLL_OK : unroll_model_set_symbols_of(model, text);
 }
 
-static unroll_status set_up(unroll_trainer *trainer)
+/* What a rank does alone. */
+static unroll_status prepare(unroll_trainer *trainer, struct part *validation)
 {
     const unroll_train_config *config = &trainer->config;
-    struct part training, validation;
+    struct part training;
 
     TRY(give_symbols(trainer->model, trainer->text));
-    TRY(divide_text(trainer, &training, &validation));
+    TRY(divide_text(trainer, &training, validation));
     TRY(cut_into_batches(trainer, &training));
     strcpy(trainer->optimizer, config->optimizer);
     trainer->schedule = schedule_find(config->schedule);
@@ -152,6 +161,16 @@ static unroll_status set_up(unroll_trainer *trainer)
     if (trainer->inputs == NULL || trainer->targets == NULL)
         return fail(UNROLL_RESOURCE, "no memory for batches of %d x %d symbols", trainer->batcher.rows,
                     trainer->batcher.steps);
+    return UNROLL_OK;
+}
+
+static unroll_status set_up(unroll_trainer *trainer)
+{
+    struct part validation;
+
+    unroll_status status = prepare(trainer, &validation);
+    TRY(comm_agree(trainer->config.comm, status, trainer->text_hash ^ trainer->config.seed,
+                   "the text or the seed is"));
     return open_sessions(trainer, &validation);
 }
 

@@ -347,6 +347,32 @@ refuses "text has another character" 3 eval run foreign.txt
 refuses "prompt has another character" 3 sample run --prompt "the ~"
 refuses "temperature below zero" 2 sample run --temperature -1
 refuses "out is a run" 2 train text.txt --out run
+
+# ---- models of other tools ----
+
+refuses "import of nothing" 2 import
+refuses "import of a missing file" 3 import nothing.safetensors
+refuses "import of words" 3 import text.txt
+refuses "import of three words" 2 import torch a b
+refuses "import of an unknown format" 2 import tensorflow header.safetensors
+refuses "import with a damaged header" 3 import torch header.safetensors
+refuses "import of an unknown tensor" 4 import foreign.safetensors
+refuses "import of our own model" 2 import run/model.safetensors
+refuses "import over its source" 2 import foreign.safetensors -o foreign.safetensors
+refuses "export without a format" 2 export run -o exported
+refuses "export to an unknown format" 2 export run --to keras -o exported
+refuses "export in int8" 2 export run --to torch --weights int8 -o exported
+refuses "export to no folder" 5 export run --to torch -o gone/exported
+refuses "run of no arrays" 3 run run text.txt -o y.npy
+refuses "run without a target" 2 run run text.txt
+unroll export run --to torch -o exported --prefix net. > output 2>&1
+holds "an export says what it saved" grep -q '^saved exported$' output
+unroll import exported --prefix net -o imported > output 2>&1
+holds "an export is imported" grep -q '^saved imported$' output
+unroll inspect run --json > a; unroll inspect imported --json > b
+holds "an export and its import have the same tensors" \
+    test "$(sed 's/.*"tensors"//' a)" = "$(sed 's/.*"tensors"//' b)"
+holds "import prints JSON" test "$(unroll import exported --prefix net --json | grep -c '"parameters"')" -eq 1
 for command in version "eval run text.txt" "sample run --length 9" "inspect run" "plan --hidden 8"; do
     unroll $command > /dev/full 2> message
     judge "full disk behind ${command%% *}" 5 $?

@@ -82,6 +82,14 @@ for format in csv f32 wav; do
     holds "$format: the floats of csv" cmp -s raw.csv raw.$format
 done
 holds "three numbers in a line" test "$(grep -cE '^-?[0-9.e-]+,-?[0-9.e-]+,-?[0-9.e-]+$' out.csv)" -eq 50
+# One channel: two samples in a row are a frame; silence fills the last one up.
+{ head -c 22 frames.wav; printf '\001\000'; tail -c +25 frames.wav; } >mono.wav
+unroll stream frames --format wav <mono.wav >out.mono
+holds "wav of one channel: samples in a row" cmp -s out.csv out.mono
+{ head -c 40 mono.wav; printf '\306\000\000\000'; tail -c +45 mono.wav | head -c 198; } >odd.wav
+{ head -n 49 frames.csv; sed -n '50s/,.*/,0/p' frames.csv; } | unroll stream frames >out.filled
+unroll stream frames --format wav <odd.wav >out.odd
+holds "the last frame is filled up" cmp -s out.filled out.odd
 for isa in $("$binary" devices | grep -oE '\b(scalar|avx2|avx512|neon)\b' | sort -u); do
     unroll stream frames --isa $isa <frames.csv >out.isa 2>message || continue
     holds "$isa: the same answers" cmp -s out.csv out.isa
@@ -105,6 +113,7 @@ refuses() {
     [ $found -eq "$code" ] && grep -qF -- "$words" message && pass ||
         miss "stream $*: exit $found, '$(head -n 1 message)', not '$words'"
 }
+refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
 refuses 3 "line 1 has 1 numbers" '1\n' frames
 refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames

@@ -10,7 +10,7 @@
 enum { RANKS_MOST = 9, NUMBERS = 10000 };       /* doubles of more than one piece */
 
 struct world {
-    struct comm *comm[RANKS_MOST];
+    struct unroll_comm *comm[RANKS_MOST];
     int ranks;
 };
 
@@ -187,7 +187,7 @@ static void send_again(void *world, int rank)
 /* Messages are used again: what the mailboxes hold is given back, and memory can run out without harm. */
 static void check_memory(void)
 {
-    struct comm *comm[2];
+    struct unroll_comm *comm[2];
     uint64_t live = memory_live();
     int x = 1;
     run(4, 10, send_again);

@@ -45,7 +45,7 @@ struct rnn_case {
     struct layer layer;
     struct plan plan;
     struct group group;
-    struct comm *comm;                      /* NULL: one rank */
+    struct unroll_comm *comm;                      /* NULL: one rank */
     enum division division;                 /* of steps over a team */
     struct work work[2];                    /* of the last forward and backward, all chunks and threads */
 };

@@ -289,7 +289,7 @@ static void check_ranks(const struct unroll_model *model)
 {
     struct plan_config config = train_config(2, 2);
     struct instance_config instance = { .isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = 2 };
-    struct comm *comm[2];
+    struct unroll_comm *comm[2];
     struct run r;
     config.mesh[M_HIDDEN] = 2;
     expect(open_run(&r, model, &config, &instance), UNROLL_USAGE, "two ranks without communication");

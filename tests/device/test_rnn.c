@@ -368,7 +368,7 @@ static double worst_of_slice(const struct rnn_case *whole, const struct rnn_case
 static void check_ranks(const struct rnn_case *whole, int ranks, const char *name)
 {
     struct rank_run *run = allocate_zeroed(1, sizeof *run);
-    struct comm *comm[3];
+    struct unroll_comm *comm[3];
     struct team *team;
     bool made = comm_threads_new(ranks, 10, comm) == UNROLL_OK && team_new(ranks, &team) == UNROLL_OK;
     if (!CHECK(made, "%s", unroll_last_error()))

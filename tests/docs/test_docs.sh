@@ -19,7 +19,8 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md"
+of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md docs/microcontrollers.md
+    docs/from-pytorch.md docs/from-keras.md"
 
 # ---- pieces of a document ----
 
@@ -52,6 +53,23 @@ if [ -n "$block" ]; then
 fi
 cd "$root" || exit 2
 
+# ---- a session as it is shown ----
+
+# replays DOCUMENT N: the Nth plain block's commands print what stands behind them.
+replays() {
+    rm -rf "$place/replay" && mkdir "$place/replay" && cd "$place/replay" && ln -s "$root/tests" tests || return
+    unroll() { "$binary" "$@"; }
+    fence "$root/$1" '' "$2" >shown
+    grep '^\$ ' shown | while IFS= read -r line; do
+        echo "$line"
+        eval "${line#\$ }" 2>&1
+    done >printed
+    diff shown printed
+}
+holds "docs/from-pytorch.md: the import prints what is shown" replays docs/from-pytorch.md 1
+holds "docs/from-pytorch.md: the order" replays docs/from-pytorch.md 2
+cd "$root" || exit 2
+
 # ---- quoted sources ----
 
 # quotes FILE N SOURCE: the Nth C block stands in the source, word for word.
@@ -63,6 +81,8 @@ quotes() {
 holds "docs/adding.md quotes the minGRU" quotes docs/adding.md 1 src/cells/mingru.h
 holds "docs/adding.md quotes an adjoint" quotes docs/adding.md 2 tests/plan/test_toy.c
 holds "docs/adding.md quotes an optimizer" quotes docs/adding.md 3 src/optim/momentum.h
+holds "docs/embedding.md quotes a specification" quotes docs/embedding.md 1 examples/stream.c
+holds "docs/embedding.md quotes the change of networks" quotes docs/embedding.md 2 examples/callback.c
 holds "docs/tutorial.md quotes step_by_step.c" quotes docs/tutorial.md 1 examples/step_by_step.c
 
 # ---- command lines ----

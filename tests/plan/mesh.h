@@ -11,7 +11,7 @@ struct mesh_run {
     struct plan *plan[RANKS_MAX];
     struct store *store[RANKS_MAX];
     struct instance *instance[RANKS_MAX];
-    struct comm *comm[RANKS_MAX];
+    struct unroll_comm *comm[RANKS_MAX];
 };
 
 /* config.at is ignored: every coordinate is opened, with the model's weights and random inputs that depend

@@ -80,7 +80,7 @@ static void check_shards(enum dtype real)
     if (status == UNROLL_OK)
         status = mesh_gradients(&serial);
     CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error());
-    for (int batch = 1; batch <= 4 && status == UNROLL_OK; batch *= 2)
+    for (int batch = 1; batch <= 4 && status == UNROLL_OK; batch++)
         for (int layer = 1; layer <= 2; layer++)
             for (int chunks = 1; chunks <= 3; chunks += 2) {
                 struct plan_config cut = mesh_config(12, batch, layer, 1, chunks, real);

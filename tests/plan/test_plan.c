@@ -211,9 +211,9 @@ static void check_refusals(const unroll_model *m)
     check_refused(m, config_of(8, 1, 1, 1), UNROLL_UNSUPPORTED, "fewer ranks");
     check_refused(m, config_of(1, 1, 1, 13), UNROLL_UNSUPPORTED, "chunks");
     check_refused(m, config_of(1, 1, 1, 65), UNROLL_USAGE, "chunks");
-    c = config_of(2, 1, 1, 1);
+    c = config_of(4, 1, 1, 1);
     c.shards = 3;
-    check_refused(m, c, UNROLL_UNSUPPORTED, "shards");
+    check_refused(m, c, UNROLL_UNSUPPORTED, "fewer ranks");
     unroll_model *projected = new_model("lstm", 2, 0, 0, 5);
     c = config_of(1, 1, 1, 1);
     c.T = 4096;

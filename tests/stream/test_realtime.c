@@ -3,6 +3,7 @@
  * what the kernel counts. Each trap is also seen to close. What steps compute is test_stream.c's. */
 #include "check.h"
 #include "plan/allocations.h"
+#include "stream/networks.h"
 #include "unroll.h"
 #include <dlfcn.h>
 #include <linux/audit.h>
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FRAMES = 200, ROWS = 3, INPUT = 5, SYMBOLS = 11 };
+enum { FRAMES = 200, ROWS = 3, WIDEST = 48, SYMBOLS = 11 };
 
 /* ---- locks ----------------------------------------------------------------------------- */
 
@@ -48,8 +49,10 @@ COUNTS_LOCKS(sem_wait, sem_t)
 
 struct work {
     unroll_stream *stream;
-    float inputs[FRAMES * ROWS * INPUT], outputs[ROWS * 64];
+    size_t input;                           /* numbers of a row of inputs */
+    float inputs[FRAMES * ROWS * WIDEST], outputs[ROWS * 64];
     int32_t tokens[FRAMES * ROWS];
+    int inner;                              /* a layer that is read after each step; -1: none */
     bool of_tokens, refused;                /* refused: frames that a step does not take are tried, too */
 };
 
@@ -57,8 +60,10 @@ static void step(struct work *w, int frame)
 {
     unroll_status status = w->of_tokens
         ? unroll_stream_step_tokens(w->stream, w->tokens + frame * ROWS, w->outputs)
-        : unroll_stream_step(w->stream, w->inputs + frame * ROWS * INPUT, w->outputs);
+        : unroll_stream_step(w->stream, w->inputs + (size_t)frame * ROWS * w->input, w->outputs);
     if (status != UNROLL_OK)
+        abort();
+    if (w->inner >= 0 && unroll_stream_read(w->stream, w->inner, w->outputs) != UNROLL_OK)
         abort();
 }
 
@@ -69,7 +74,7 @@ static void step_all(struct work *w)
     if (unroll_stream_reset(w->stream, 0) != UNROLL_OK)
         abort();
     for (int i = 0; w->refused && i < FRAMES; i++) {
-        const float nan[ROWS * INPUT] = { NAN };
+        const float nan[ROWS * WIDEST] = { NAN };
         const int32_t beyond[ROWS] = { SYMBOLS };
         unroll_status status = w->of_tokens ? unroll_stream_step_tokens(w->stream, beyond, w->outputs)
                                             : unroll_stream_step(w->stream, nan, w->outputs);
@@ -182,24 +187,25 @@ static void check_counters(void)
 
 /* ---- the streams ----------------------------------------------------------------------- */
 
-static void check_stream(unroll_spec spec, int rows, const char *dtype, const char *isa, bool jail)
+static void check_model(unroll_model *model, const char *what, int inner, int rows, const char *dtype, const char *isa,
+                        bool jail)
 {
     static struct work w;
-    unroll_model *model;
     unroll_stream_config config = unroll_stream_default();
-    char name[96];
-    snprintf(name, sizeof name, "%s %d x %d%s, %d rows in %s on %s", spec.cell, spec.layers, spec.hidden,
-             spec.tokens ? " of symbols" : "", rows, dtype, isa);
+    unroll_spec spec = { .size = sizeof spec };
+    char name[128];
+    snprintf(name, sizeof name, "%s, %d rows in %s on %s", what, rows, dtype, isa);
     config.rows = rows;
     config.isa = isa;
     config.dtype = dtype;
-    if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
-        return;
     size_t bytes = unroll_stream_bytes(model, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, model, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());
+    unroll_model_spec(model, &spec);
     unroll_model_free(model);
     w.of_tokens = spec.tokens;
+    w.input = spec.tokens ? 1 : (size_t)spec.input;
+    w.inner = inner;
     for (w.refused = false;; w.refused = true) {
         check_counts(name, &w);
         if (jail) {
@@ -212,6 +218,29 @@ static void check_stream(unroll_spec spec, int rows, const char *dtype, const ch
     free(memory);
 }
 
+static void check_stream(unroll_spec spec, int rows, const char *dtype, const char *isa, bool jail)
+{
+    unroll_model *model;
+    char name[64];
+    snprintf(name, sizeof name, "%s %d x %d%s", spec.cell, spec.layers, spec.hidden, spec.tokens ? " of symbols" : "");
+    if (CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
+        check_model(model, name, -1, rows, dtype, isa, jail);
+}
+
+/* Networks, and the first of their inner outputs. */
+static void check_networks(const char *dtype, const char *isa, bool jail)
+{
+    for (int i = 0; network_named(i); i++) {
+        unroll_model *m = network_new(i);
+        unroll_layer layer = { .size = sizeof layer };
+        int inner = -1;
+        for (int l = 0; l + 1 < unroll_model_layers(m) && inner < 0; l++)
+            if (unroll_model_layer(m, l, &layer) == UNROLL_OK && layer.output)
+                inner = l;
+        check_model(m, network_named(i), inner, 1 + i % ROWS, dtype, isa, jail);
+    }
+}
+
 static void check_isa(const char *dtype, const char *isa, bool jail)
 {
     for (int cell = 0; unroll_cell_name(cell); cell++) {
@@ -221,7 +250,7 @@ static void check_isa(const char *dtype, const char *isa, bool jail)
         spec.cell = name;
         spec.layers = 2;
         spec.hidden = 40;
-        spec.input = INPUT;
+        spec.input = 5;
         spec.output = cell % 2 ? 33 : 0;
         check_stream(spec, 1 + cell % ROWS, dtype, isa, jail);
         spec.tokens = 1;
@@ -231,11 +260,12 @@ static void check_isa(const char *dtype, const char *isa, bool jail)
     }
     unroll_spec spec = unroll_spec_default();
     spec.hidden = 64;
-    spec.input = INPUT;
+    spec.input = 5;
     spec.projection = 20;
     spec.peephole = 1;
     spec.clip = 3;
     check_stream(spec, ROWS, dtype, isa, jail);
+    check_networks(dtype, isa, jail);
 }
 
 int main(void)

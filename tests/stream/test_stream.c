@@ -1,14 +1,23 @@
 /* Streams against sessions: the outputs and the final states of step after step have the bits of a forward over
- * the whole sequence with the same weights, in fp32, bf16 and int8, on every ISA, over the list of cases and
- * over widths with and without tails. Then resets, copies by memcpy, saved states, shared weights, refusals. What a step must not do is test_realtime.c's.
+ * the whole sequence with the same weights, in fp32, bf16 and int8, on every ISA, over the list of cases,
+ * widths with and without tails, and networks. Then resets, copies by memcpy, saved states, shared weights,
+ * refusals. What a step must not do is test_realtime.c's.
  * Usage: test_stream cases.txt */
 #include "cases/case.h"
 #include "session/fixture.h"
+#include "stream/networks.h"
 #include <math.h>
 
 /* ---- a session's answer ---------------------------------------------------------------- */
 
-struct answer { float *outputs; size_t count; struct { char name[16]; float *value; size_t count; } state[128]; int states; };
+struct answer {
+    float *outputs;
+    size_t count;
+    struct { char name[16]; float *value; size_t count; } state[128];
+    int states;
+    struct { float *value; size_t width; int layer; } inner[8];        /* [T, B, width] of inner outputs */
+    int inners;
+};
 
 static void keep_state(unroll_session *session, struct answer *a, const char *format, int layer)
 {
@@ -21,6 +30,23 @@ static void keep_state(unroll_session *session, struct answer *a, const char *fo
     a->state[a->states].count = count;
     a->state[a->states].value = malloc(count * sizeof(float));
     MUST(unroll_read(session, name, a->state[a->states++].value, count));
+}
+
+static void keep_inner(unroll_model *m, unroll_session *session, struct answer *a, const struct test_case *c)
+{
+    unroll_layer layer = { .size = sizeof layer };
+    for (int l = 0; l + 1 < unroll_model_layers(m); l++) {
+        char name[16];
+        MUST(unroll_model_layer(m, l, &layer));
+        if (!layer.output)
+            continue;
+        snprintf(name, sizeof name, "y.l%d", l);
+        size_t count = unroll_count(session, name);
+        a->inner[a->inners].width = count / (size_t)(c->session.steps * c->session.rows);
+        a->inner[a->inners].layer = l;
+        a->inner[a->inners].value = malloc(count * sizeof(float));
+        MUST(unroll_read(session, name, a->inner[a->inners++].value, count));
+    }
 }
 
 /* Outputs of all steps on the reference kernels, then the states in the order of a saved stream. */
@@ -36,7 +62,7 @@ static struct answer ask_session(unroll_model *m, const struct test_case *c, con
     unroll_session *session = open_with(m, config);
     unroll_batch inputs = { .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset };
     MUST(unroll_forward(session, &inputs));
-    if (!c->spec.output)
+    if (!unroll_count(session, name))
         snprintf(name, sizeof name, "y.l%d", c->spec.layers - 1);
     a.count = unroll_count(session, name);
     a.outputs = malloc(a.count * sizeof(float));
@@ -45,6 +71,7 @@ static struct answer ask_session(unroll_model *m, const struct test_case *c, con
         keep_state(session, &a, "hn.l%d", l);
         keep_state(session, &a, "sn.l%d", l);
     }
+    keep_inner(m, session, &a, c);
     unroll_session_free(session);
     return a;
 }
@@ -54,6 +81,8 @@ static void free_answer(struct answer *a)
     free(a->outputs);
     for (int i = 0; i < a->states; i++)
         free(a->state[i].value);
+    for (int i = 0; i < a->inners; i++)
+        free(a->inner[i].value);
 }
 
 /* ---- a stream's ------------------------------------------------------------------------ */
@@ -129,6 +158,20 @@ static void same_answer(const char *what, unroll_stream *s, const struct answer 
     free(state);
 }
 
+/* What inner layers gave in step t. */
+static void same_inner(const char *what, const unroll_stream *s, const struct test_case *c, const struct answer *a,
+                       int t)
+{
+    for (int i = 0; i < a->inners; i++) {
+        size_t count = (size_t)c->session.rows * a->inner[i].width;
+        float *value = malloc(count * sizeof *value);
+        MUST(unroll_stream_read(s, a->inner[i].layer, value));
+        size_t n = differences(value, a->inner[i].value + (size_t)t * count, count);
+        CHECK(n == 0, "%s: %zu of %zu numbers of layer %d differ in step %d", what, n, count, a->inner[i].layer, t);
+        free(value);
+    }
+}
+
 /* Half of the way in one stream, the rest in a copy of its bytes. */
 static void compare(unroll_model *m, const struct test_case *c, const unroll_batch *b, const struct answer *a,
                     const char *dtype, const char *isa)
@@ -146,17 +189,18 @@ static void compare(unroll_model *m, const struct test_case *c, const unroll_bat
         MUST(one_step(s, c, b, t, outputs));
     memcpy(copy, s, bytes);
     memset(s, 0xff, bytes);
-    for (int t = half; t < c->session.steps; t++)
+    for (int t = half; t < c->session.steps; t++) {
         MUST(one_step(copy, c, b, t, outputs));
+        same_inner(what, copy, c, a, t);
+    }
     same_answer(what, copy, a, outputs);
     free(s);
     free(copy);
     free(outputs);
 }
 
-static void test_weights(const struct test_case *c, const char *dtype)
+static void test_weights(unroll_model *m, const struct test_case *c, const char *dtype)
 {
-    unroll_model *m = new_model(c->spec);
     struct case_batch *b = case_batch_new(c, 11);
     struct answer a = ask_session(m, c, &b->batch, dtype);
     const char *isa;
@@ -166,14 +210,34 @@ static void test_weights(const struct test_case *c, const char *dtype)
             compare(m, c, &b->batch, &a, dtype, isa);
     free_answer(&a);
     case_batch_free(b);
+}
+
+static void test_model(unroll_model *m, const struct test_case *c)
+{
+    test_weights(m, c, "fp32");
+    test_weights(m, c, "bf16");
+    test_weights(m, c, "int8");
     unroll_model_free(m);
 }
 
 static void test_case(const struct test_case *c)
 {
-    test_weights(c, "fp32");
-    test_weights(c, "bf16");
-    test_weights(c, "int8");
+    test_model(new_model(c->spec), c);
+}
+
+static void test_networks(void)
+{
+    for (int i = 0; network_named(i); i++)
+        for (int rows = 1; rows <= 3; rows += 2) {
+            unroll_model *m = network_new(i);
+            struct test_case c = { .session = unroll_session_default() };
+            c.spec.size = sizeof c.spec;
+            unroll_model_spec(m, &c.spec);
+            c.session.steps = 7;
+            c.session.rows = rows;
+            snprintf(c.line, sizeof c.line, "%s B=%d", network_named(i), rows);
+            test_model(m, &c);
+        }
 }
 
 /* Widths around registers, tiles and panels, few rows, of all cells; 1 or 2 layers, with and without head. */
@@ -346,6 +410,30 @@ static void test_other_states(void)
     tear_down(&other);
 }
 
+/* A network's states load into one that only computes otherwise, not into one with another cell. */
+static void test_states_of_networks(void)
+{
+    unroll_stream_config config = stream_config(ROWS, NULL);
+    unroll_model *m = network_new(0), *other = network_new(1);
+    unroll_stream *s = new_stream(m, &config), *t = new_stream(other, &config);
+    config.dtype = "int8";
+    unroll_stream *narrow = new_stream(m, &config);
+    void *state = saved(s);
+    MUST(unroll_stream_load(narrow, state, unroll_stream_state_bytes(s)));
+    REFUSED(UNROLL_DATA, "the states are of network 3 x", unroll_stream_load(t, state, unroll_stream_state_bytes(s)));
+    float room[64 * ROWS];
+    REFUSED(UNROLL_USAGE, "is no output of the network", unroll_stream_read(s, 0, room));
+    REFUSED(UNROLL_USAGE, "is outside", unroll_stream_read(s, -1, room));
+    REFUSED(UNROLL_USAGE, "the last one's outputs are the step's",
+            unroll_stream_read(s, unroll_model_layers(m) - 1, room));
+    free(state);
+    free(s);
+    free(t);
+    free(narrow);
+    unroll_model_free(m);
+    unroll_model_free(other);
+}
+
 /* ---- refusals -------------------------------------------------------------------------- */
 
 /* A refused frame leaves the states alone. */
@@ -388,8 +476,9 @@ static void test_refusals(void)
     unroll_stream_config c = t.config;
     unroll_stream *s = NULL;
     spec.bidirectional = 1;
-    unroll_model *both = new_model(spec);
+    unroll_model *both = new_model(spec), *inner = network_both_ways();
     refused_config("a bidirectional model can't be streamed", both, c);
+    refused_config("layer 1, 'middle', is bidirectional", inner, c);
     refused_config("needs a model", NULL, c);
     c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
     c.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
@@ -408,6 +497,7 @@ static void test_refusals(void)
     CHECK(s == NULL, "a refusal sets nothing");
     free(memory);
     unroll_model_free(both);
+    unroll_model_free(inner);
     unroll_model_free(wide);
     tear_down(&t);
 }
@@ -424,12 +514,14 @@ int main(int argc, char **argv)
         if (!cases[i].spec.bidirectional)
             test_case(&cases[i]);
     test_widths();
+    test_networks();
     test_run();
     test_reset();
     test_shared();
     test_saved();
     test_damaged();
     test_other_states();
+    test_states_of_networks();
     test_bad_frames();
     test_refusals();
     return check_finish("streams");

@@ -1,4 +1,4 @@
-/* Sends, receives and sums views between ranks. A view goes in pieces of a fixed number of elements in row
+/* Sends, receives and sums views between ranks. A message goes in pieces of a fixed number of elements in row
  * order, so that both ends agree on the messages even when one of them keeps the view inside wider rows. */
 #include "device/cpu/exchange.h"
 #include "device/cpu/tensor.h"
@@ -63,11 +63,29 @@ static unroll_status recv_piece(const struct call *call, void *data, size_t coun
                      count * dtype_size(call->view[COMM_X].dtype));
 }
 
+/* Of few numbers the fewest messages, of many the fewest bytes. Sums over shards keep the order of their tree. */
+static enum topology choose_topology(const struct call *call, size_t bytes)
+{
+    enum { FEW_BYTES = 1 << 14 };
+    int size = call->plan->group[call->op->group].size;
+    if (call->op->choice)
+        return COMM_SHARDS;
+    if (bytes <= FEW_BYTES)
+        return COMM_TREE;
+    return (size & (size - 1)) == 0 ? COMM_HALVING : call->plan->config.shards > 1 ? COMM_TREE : COMM_RING;
+}
+
 static unroll_status sum_piece(const struct call *call, void *data, size_t count)
 {
     const struct group *group = &call->plan->group[call->op->group];
-    return comm_all_reduce(call->comm, group->rank, group->size, call->op->tag, data, count,
-                           call->view[COMM_X].dtype == DTYPE_F64);
+    const struct tensor *x = &call->view[COMM_X];
+    size_t here = call->op->choice ? x->count[0] : 1;
+    struct sum sum = { .ranks = group->rank, .size = group->size, .tag = call->op->tag, .data = data,
+                       .count = count / here, .is_double = x->dtype == DTYPE_F64,
+                       .topology = choose_topology(call, count * dtype_size(x->dtype)),
+                       .shards = call->op->choice ? (int)call->plan->config.shards : 1 };
+    TRY(comm_sum_begin(call->comm, &sum));
+    return comm_sum_end(call->comm, &sum);
 }
 
 unroll_status kernel_send(const struct call *call, int me, int team, struct work *work)
@@ -97,5 +115,8 @@ unroll_status kernel_all_reduce(const struct call *call, int me, int team, struc
     if (dtype != DTYPE_F32 && dtype != DTYPE_F64)
         return fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
     count_view(work, call, COMM_X, me);
+    if (is_contiguous(&call->view[COMM_X]))                 /* here and on all others: their views are alike */
+        return sum_piece(call, call->view[COMM_X].at,
+                         tensor_rows(&call->view[COMM_X]) * tensor_width(&call->view[COMM_X]));
     return by_pieces(call, sum_piece, true, true);
 }

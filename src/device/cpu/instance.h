@@ -15,7 +15,7 @@ struct instance_config {
     const struct cpu_isa *isa;
     int threads;
     bool chooses;               /* threads is the most: each part runs on all or on the caller's, as is faster */
-    struct comm *comm;          /* NULL: alone */
+    struct unroll_comm *comm;          /* NULL: alone */
 };
 
 struct instance;

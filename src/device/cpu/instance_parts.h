@@ -23,7 +23,7 @@ struct thread_work {
 struct instance {
     const struct plan *plan;
     const struct cpu_isa *isa;
-    struct comm *comm;
+    struct unroll_comm *comm;
     void *base[SEG_N];
     struct call *call;                      /* [ops] */
     int threads, teams;

@@ -51,7 +51,7 @@ struct call {
     const struct cpu_isa *isa;
     const struct cell_kernels *cell;    /* of an rnn */
     struct tensor         view[OP_VIEWS];
-    struct comm          *comm;         /* of an operation that exchanges; else NULL */
+    struct unroll_comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
     enum division         division;     /* of steps over the team, where it is forced */
 };
@@ -110,6 +110,7 @@ struct cpu_isa {
     void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
     /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
     void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
+    void (*activate)(const struct activation *, const void *x, void *y, size_t n);      /* a row; x may be y */
     uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
     kernel *kernel[OP_KIND_MAX];
 };

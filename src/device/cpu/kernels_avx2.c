@@ -9,7 +9,8 @@ typedef float real;
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_avx2 = {
-    .name = "avx2", .isa = ISA_AVX2, .real = DTYPE_F32, .cells = cells_avx2, .product = product, .peak = peak,
+    .name = "avx2", .isa = ISA_AVX2, .real = DTYPE_F32, .cells = cells_avx2, .product = product,
+    .peak = peak, .activate = activate,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

@@ -8,6 +8,7 @@ typedef double real;
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_double = {
-    .name = "double", .isa = ISA_SCALAR, .real = DTYPE_F64, .cells = cells_f64, .product = product, .peak = peak,
+    .name = "double", .isa = ISA_SCALAR, .real = DTYPE_F64, .cells = cells_f64, .product = product,
+    .peak = peak, .activate = activate,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn_f64, [OP_RNN_BACK] = kernel_rnn_back_f64 },
 };

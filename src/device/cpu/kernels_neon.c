@@ -9,7 +9,8 @@ typedef float real;
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_neon = {
-    .name = "neon", .isa = ISA_NEON, .real = DTYPE_F32, .cells = cells_neon, .product = product, .peak = peak,
+    .name = "neon", .isa = ISA_NEON, .real = DTYPE_F32, .cells = cells_neon, .product = product,
+    .peak = peak, .activate = activate,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

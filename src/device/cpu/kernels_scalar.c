@@ -10,7 +10,8 @@ typedef float real;
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_scalar = {
-    .name = "scalar", .isa = ISA_SCALAR, .real = DTYPE_F32, .cells = cells_scalar, .product = product, .peak = peak,
+    .name = "scalar", .isa = ISA_SCALAR, .real = DTYPE_F32, .cells = cells_scalar, .product = product,
+    .peak = peak, .activate = activate,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

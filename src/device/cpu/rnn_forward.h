@@ -219,7 +219,7 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
 {
     if (!r->group)
         return UNROLL_OK;
-    struct comm *comm = r->call->comm;
+    struct unroll_comm *comm = r->call->comm;
     uint32_t tag = r->call->op->tag;
     size_t rows = r->row_end - r->row;
     real *sent = at_plane(r, spare_plane(r), r->row), *received = at_plane(r, spare_plane(r) + 1, r->row);

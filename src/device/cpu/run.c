@@ -24,11 +24,15 @@ static void wake_sleepers(struct instance *in)
     pthread_mutex_unlock(&in->lock);
 }
 
-/* The message belongs to the thread on which it happened: it is taken along for the caller. */
-static void remember_error(struct instance *in, unroll_status status)
+/* The message belongs to the thread on which it happened: it is taken along for the caller. What of a wait for
+ * another rank, it does not know. */
+static void remember_error(struct instance *in, const struct op *op, unroll_status status)
 {
+    char label[96];
     pthread_mutex_lock(&in->lock);
     if (!failed(in)) {
+        if (status == UNROLL_COMMUNICATION)
+            keep_error("'%s': %s", op_label(in->plan, op, label, sizeof label), unroll_last_error());
         strncpy(in->message, unroll_last_error(), sizeof in->message - 1);
         atomic_store(&in->error, (int)status);
     }
@@ -102,7 +106,7 @@ static void run_lanes(struct instance *in, int number, int me)
             return;
         unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
         if (status != UNROLL_OK)
-            remember_error(in, status);
+            remember_error(in, op, status);
         end_op(in, team, me, i);
     }
 }
@@ -123,7 +127,7 @@ static void run_alone(struct instance *in)
     for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
-            remember_error(in, status);
+            remember_error(in, &in->plan->op[i], status);
     }
     cpu_restore_float_mode(mode);
 }

@@ -1,0 +1,118 @@
+/* Cuts, the other ranks, and ending together. */
+#include "ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "console.h"
+
+/* ---- the cut ---- */
+
+/* One AXIS=RANKS of --split. */
+static unroll_status read_cut(const char *cut, unroll_mesh *mesh)
+{
+    const struct { const char *axis; int *ranks; } axes[] = {
+        {"batch", &mesh->batch}, {"layer", &mesh->layer}, {"hidden", &mesh->hidden},
+    };
+    char axis[16] = "", rest;
+    int ranks = 0;
+
+    if (sscanf(cut, "%15[a-z]=%d%c", axis, &ranks, &rest) != 2 || ranks < 1 || ranks > 1024)
+        return complain(UNROLL_USAGE, "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
+                        "--split batch=2,layer=2,hidden=2 (1 to 1024 ranks)", cut);
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(axes[i].axis, axis) == 0) {
+            *axes[i].ranks = ranks;
+            return UNROLL_OK;
+        }
+    }
+    return complain(UNROLL_USAGE, "--split: there is no axis '%s' to cut; fix: choose batch, layer or hidden",
+                    axis);
+}
+
+unroll_status read_split(const char *split, unroll_mesh *mesh)
+{
+    char cuts[256], *rest = cuts;
+    unroll_status status = UNROLL_OK;
+
+    *mesh = (unroll_mesh){1, 1, 1};
+    if (split == NULL)
+        return UNROLL_OK;
+    if (snprintf(cuts, sizeof cuts, "%s", split) >= (int)sizeof cuts || *split == '\0')
+        return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split "
+                        "batch=2", split);
+    for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
+        status = read_cut(cut, mesh);
+    return status;
+}
+
+int chunks_of(const struct settings *s)
+{
+    int64_t steps = integer_of(s, OPTION_BPTT), chunk = integer_of(s, OPTION_CHUNK);
+
+    if (!is_given(s, OPTION_CHUNK) || chunk == 0)
+        return (int)integer_of(s, OPTION_CHUNKS);
+    return steps > chunk ? (int)((steps + chunk - 1) / chunk) : 1;
+}
+
+/* ---- the other ranks ---- */
+
+static unroll_status check_count(const struct ranks *ranks, const struct settings *s)
+{
+    int cut = ranks->mesh.batch * ranks->mesh.layer * ranks->mesh.hidden, started = unroll_comm_ranks(ranks->comm);
+
+    if (cut == started)
+        return UNROLL_OK;
+    if (started == 1)
+        return complain(UNROLL_USAGE, "--split %s is for %d ranks, and this process is alone; fix: start it as "
+                        "'mpirun -n %d unroll %s ...'", text_of(s, OPTION_SPLIT), cut, cut,
+                        commands[s->command].name);
+    if (cut == 1)
+        return complain(UNROLL_USAGE, "%d ranks were started, and nothing says how they share the work; fix: --split "
+                        "batch=%d", started, started);
+    return complain(UNROLL_USAGE, "--split %s is for %d ranks, and %d were started; fix: start %d, or cut for %d",
+                    text_of(s, OPTION_SPLIT), cut, started, cut, started);
+}
+
+unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
+{
+    unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->mesh);
+
+    if (unroll_comm_launched() > 1) {
+        unroll_status opened = unroll_comm_open("mpi", number_of(s, OPTION_DEADLINE), &ranks->comm);
+        if (opened != UNROLL_OK)
+            return complain_library(opened);
+        if (unroll_comm_rank(ranks->comm) > 0)
+            console_mute();
+    }
+    return status == UNROLL_OK ? check_count(ranks, s) : status;
+}
+
+unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
+{
+    double failed = mine != UNROLL_OK;
+
+    if (ranks->comm == NULL)
+        return mine;
+    unroll_status status = unroll_comm_sum(ranks->comm, &failed, 1);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (failed > 0 && failed < unroll_comm_ranks(ranks->comm))
+        console_unmute(unroll_comm_rank(ranks->comm));
+    return failed > 0 ? unroll_comm_agree(ranks->comm, mine) : UNROLL_OK;
+}
+
+bool ranks_lead(const struct ranks *ranks)
+{
+    return unroll_comm_rank(ranks->comm) == 0;
+}
+
+void ranks_close(struct ranks *ranks, unroll_status status, bool alone)
+{
+    if (ranks->comm == NULL)
+        return;
+    if (status == UNROLL_COMMUNICATION || alone)
+        unroll_comm_abort(ranks->comm, status);
+    unroll_comm_close(ranks->comm);
+    ranks->comm = NULL;
+}

@@ -1,0 +1,26 @@
+/* A command as one rank of many: how the work is cut, who speaks and writes, and how all end together. */
+#ifndef CLI_RANKS_H
+#define CLI_RANKS_H
+#include "options.h"
+
+struct ranks {
+    unroll_comm *comm;          /* NULL: this process is alone */
+    unroll_mesh mesh;
+};
+
+/* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */
+unroll_status read_split(const char *split, unroll_mesh *mesh);
+/* --chunks, or how many --chunk makes of --bptt. */
+int chunks_of(const struct settings *settings);
+
+/* Of a command that can run on many ranks: finds the others if we were started as one of them, and refuses what
+ * does not fit --split. Ranks other than 0 print nothing from here on. */
+unroll_status ranks_open(struct ranks *ranks, const struct settings *settings);
+/* After what each rank did alone: all go on, or none does. Who fared differently from rank 0 says so now. */
+unroll_status ranks_together(const struct ranks *ranks, unroll_status mine);
+/* Rank 0 speaks, and keeps the files of the run. */
+bool ranks_lead(const struct ranks *ranks);
+/* alone: others may not know of this failure, and would wait. */
+void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
+
+#endif

@@ -1,0 +1,89 @@
+/* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes it.
+ *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; formats are chosen by its beginning
+ * The same bits come out of `unroll export MODEL --to c99 --weights int8 --calibrate`, given the same tokens. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unroll.h>
+
+static void check(unroll_status status)
+{
+    if (status == UNROLL_OK)
+        return;
+    fprintf(stderr, "integers: %s\n", unroll_last_error());
+    exit(status);
+}
+
+/* Nats of one symbol: cross-entropy of the softmax of z. */
+static double nats(const float *z, int count, int32_t symbol)
+{
+    double largest = z[0], sum = 0;
+    for (int i = 1; i < count; i++)
+        largest = z[i] > largest ? z[i] : largest;
+    for (int i = 0; i < count; i++)
+        sum += exp(z[i] - largest);
+    return largest + log(sum) - z[symbol];
+}
+
+static void *memory_of(size_t bytes)
+{
+    void *memory = bytes ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    if (memory)
+        return memory;
+    fprintf(stderr, "integers: %s\n", bytes ? "no memory" : unroll_last_error());
+    exit(UNROLL_RESOURCE);
+}
+
+int main(int count, char *words[])
+{
+    enum { CALIBRATION = 2000 };
+    unroll_model *model;
+    unroll_text *text;
+    unroll_spec spec;
+    unroll_stream *stream;
+    unroll_integer *integer;
+    unroll_stream_config config = unroll_stream_default();
+    unroll_calibration calibration = unroll_calibration_default();
+    size_t symbols, measured = count > 3 ? (size_t)atol(words[3]) : 20000;
+
+    if (count < 3) {
+        fprintf(stderr, "usage: integers MODEL TEXT [SYMBOLS]\n");
+        return UNROLL_USAGE;
+    }
+    check(unroll_model_load(words[1], &model));
+    check(unroll_text_open_for(words[2], model, &text));
+    unroll_model_spec(model, &spec);
+    const int32_t *token = unroll_text_tokens(text, &symbols);
+    if (symbols < CALIBRATION + 2) {
+        fprintf(stderr, "integers: the text is shorter than %d symbols\n", CALIBRATION + 2);
+        return UNROLL_DATA;
+    }
+    calibration.tokens = token;
+    calibration.steps = CALIBRATION;
+    check(unroll_integer_new(model, &calibration, &integer));
+    size_t bytes = unroll_stream_bytes(model, &config);
+    void *memory = memory_of(bytes);
+    check(unroll_stream_init(memory, bytes, model, &config, &stream));
+
+    float *z = memory_of((size_t)spec.output * sizeof *z), *y = memory_of((size_t)spec.output * sizeof *y);
+    double floats = 0, integers = 0, worst = 0;
+    size_t first = measured + 1 < symbols ? symbols - measured - 1 : 0, last = symbols - 1;
+    for (size_t t = first; t < last; t++) {
+        check(unroll_stream_step_tokens(stream, &token[t], z));
+        check(unroll_integer_step_token(integer, token[t], y));
+        floats += nats(z, spec.output, token[t + 1]);
+        integers += nats(y, spec.output, token[t + 1]);
+        for (int i = 0; i < spec.output; i++)
+            worst = fmax(worst, fabs((double)(z[i] - y[i])));
+    }
+    size_t n = last - first;
+    printf("floats   %.5f nats\nintegers %.5f nats, %+.3f%%\nlogits differ by at most %.3g\n", floats / (double)n,
+           integers / (double)n, 100 * (integers / floats - 1), worst);
+    free(y);
+    free(z);
+    free(memory);
+    unroll_integer_free(integer);
+    unroll_text_free(text);
+    unroll_model_free(model);
+    return 0;
+}

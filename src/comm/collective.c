@@ -1,0 +1,227 @@
+/* Sums over groups, as rounds of messages that go on whenever the rank polls. The rounds are topology.c's data; the
+ * order of each sum follows from them, never from what arrives first. */
+#include "base/memory.h"
+#include "comm/engine.h"
+#include "comm/topology.h"
+#include <string.h>
+
+struct collective {
+    struct collective *next;
+    struct sum sum;
+    struct shape shape;
+    int number;                         /* of the round */
+    struct round round;
+    bool waits;                         /* for the round's receipt */
+    bool done;
+    struct receipt receipt;
+    size_t room;
+    void *arrived;                      /* [room bytes] what is to be added */
+};
+
+static size_t element(const struct sum *s)
+{
+    return s->is_double ? sizeof(double) : sizeof(float);
+}
+
+/* ---- adding ---------------------------------------------------------------------------- */
+
+static void add_floats(float *restrict to, const float *restrict from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+static void add_doubles(double *restrict to, const double *restrict from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+static void *number_at(const struct collective *c, size_t index)
+{
+    return (char *)c->sum.data + index * element(&c->sum);
+}
+
+static void add(const struct collective *c, const void *from)
+{
+    void *to = number_at(c, c->round.received_first);
+    if (c->sum.is_double)
+        add_doubles(to, from, c->round.received);
+    else
+        add_floats(to, from, c->round.received);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------- */
+
+static unroll_status make_room(struct collective *c, size_t bytes)
+{
+    if (c->room >= bytes)
+        return UNROLL_OK;
+    release(c->arrived);
+    c->arrived = allocate_zeroed(bytes, 1);
+    c->room = c->arrived ? bytes : 0;
+    return c->arrived ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu bytes of a sum over ranks", bytes);
+}
+
+static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
+{
+    const struct round *r = &c->round;
+    size_t size = element(&c->sum);
+    if (r->to >= 0 && r->sent)
+        TRY(comm_send(comm, c->sum.ranks[r->to], c->sum.tag, number_at(c, r->sent_first), r->sent * size));
+    if (r->from == c->shape.place)
+        add(c, number_at(c, r->sent_first));
+    c->waits = r->from >= 0 && r->from != c->shape.place && r->received;
+    if (!c->waits)
+        return UNROLL_OK;
+    if (r->adds)
+        TRY(make_room(c, r->received * size));
+    c->receipt = (struct receipt){ .from = c->sum.ranks[r->from], .tag = c->sum.tag, .bytes = r->received * size,
+                                   .data = r->adds ? c->arrived : number_at(c, r->received_first) };
+    return comm->engine->begin(comm, &c->receipt);
+}
+
+/* As far as it goes without waiting. */
+static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
+{
+    while (!c->done) {
+        bool arrived = true;
+        if (c->waits)
+            TRY(comm->engine->test(comm, &c->receipt, &arrived));
+        if (!arrived)
+            return UNROLL_OK;
+        if (c->waits && c->round.adds)
+            add(c, c->arrived);
+        c->waits = false;
+        if (topology_round(c->sum.topology, &c->shape, c->number++, &c->round))
+            TRY(begin_round(comm, c));
+        else
+            c->done = true;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status comm_progress(struct unroll_comm *comm)
+{
+    for (struct collective *c = comm ? comm->active : NULL; c; c = c->next)
+        if (!c->done)
+            TRY(go_on(comm, c));
+    return UNROLL_OK;
+}
+
+/* ---- from begin to end ----------------------------------------------------------------- */
+
+static unroll_status find_place(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, int *place)
+{
+    for (*place = 0; *place < size; ++*place)
+        if (comm && ranks[*place] == comm->rank)
+            return UNROLL_OK;
+    *place = 0;
+    if (!comm && size == 1)
+        return UNROLL_OK;
+    return fail(UNROLL_COMMUNICATION, "rank %d is not in the group of %d ranks that meet at tag %u",
+                comm ? comm->rank : 0, size, (unsigned)tag);
+}
+
+static struct collective *take_unused(struct unroll_comm *comm)
+{
+    struct collective *c = comm->unused;
+    if (!c)
+        return allocate_zeroed(1, sizeof *c);
+    comm->unused = c->next;
+    return c;
+}
+
+unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
+{
+    struct shape shape = { .size = sum->size, .count = sum->count, .shards = sum->shards };
+    TRY(find_place(comm, sum->ranks, sum->size, sum->tag, &shape.place));
+    if (sum->size == 1 && sum->shards == 1)
+        return UNROLL_OK;
+    struct collective *c = comm ? take_unused(comm) : NULL, **end = comm ? &comm->active : NULL;
+    if (!c)
+        return fail(UNROLL_RESOURCE, "no memory for a sum over %d ranks", sum->size);
+    void *arrived = c->arrived;
+    *c = (struct collective){ .sum = *sum, .shape = shape, .arrived = arrived, .room = c->room };
+    while (*end)
+        end = &(*end)->next;
+    *end = c;
+    return go_on(comm, c);
+}
+
+static void put_away(struct unroll_comm *comm, struct collective **at)
+{
+    struct collective *c = *at;
+    *at = c->next;
+    c->next = comm->unused;
+    comm->unused = c;
+}
+
+/* The deadline is that of a round. */
+static unroll_status wait_for(struct unroll_comm *comm, struct collective *c)
+{
+    struct patience patience = { 0 };
+    for (int number = c->number;; number = c->number) {
+        TRY(comm_progress(comm));
+        if (c->done)
+            return UNROLL_OK;
+        if (c->number != number)
+            patience = (struct patience){ 0 };
+        if (!comm_patient(comm, &patience))
+            return comm_late(comm, &c->receipt);
+    }
+}
+
+unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
+{
+    struct collective **at = comm ? &comm->active : NULL;
+    while (at && *at && ((*at)->sum.tag != sum->tag || (*at)->sum.data != sum->data))
+        at = &(*at)->next;
+    if (!at || !*at)
+        return sum->size == 1 ? UNROLL_OK : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited "
+                                                 "for", (unsigned)sum->tag);
+    unroll_status status = wait_for(comm, *at);
+    put_away(comm, at);
+    return status;
+}
+
+unroll_status comm_all_reduce(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, void *data,
+                              size_t count, int is_double)
+{
+    struct sum sum = { .ranks = ranks, .size = size, .tag = tag, .data = data, .count = count,
+                       .is_double = is_double, .topology = COMM_TREE, .shards = 1 };
+    TRY(comm_sum_begin(comm, &sum));
+    return comm_sum_end(comm, &sum);
+}
+
+unroll_status comm_all_gather(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, const void *mine,
+                              void *all, size_t bytes)
+{
+    int place;
+    TRY(find_place(comm, ranks, size, tag, &place));
+    for (int i = 0; i < size; i++)
+        if (i != place)
+            TRY(comm_send(comm, ranks[i], tag, mine, bytes));
+    memmove((char *)all + (size_t)place * bytes, mine, bytes);
+    for (int i = 0; i < size; i++)
+        if (i != place)
+            TRY(comm_recv(comm, ranks[i], tag, (char *)all + (size_t)i * bytes, bytes));
+    return UNROLL_OK;
+}
+
+static void free_list(struct collective *c)
+{
+    while (c) {
+        struct collective *next = c->next;
+        release(c->arrived);
+        release(c);
+        c = next;
+    }
+}
+
+void comm_collectives_free(struct unroll_comm *comm)
+{
+    free_list(comm->active);
+    free_list(comm->unused);
+    comm->active = comm->unused = NULL;
+}

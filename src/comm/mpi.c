@@ -1,0 +1,229 @@
+/* The engine for ranks that are processes: messages over an MPI library that is found when the program runs.
+ * Funneled: one thread of a rank calls it. A send is copied and kept until the library is done with it. */
+#include "base/memory.h"
+#include "comm/engine.h"
+#include "comm/mpi_abi.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct parcel {
+    struct parcel *next;
+    union mpi_request request;
+    size_t room;
+    unsigned char data[];
+};
+
+struct rank_mpi {
+    struct unroll_comm comm;                    /* first: a comm of this engine is a rank_mpi */
+    const struct mpi_abi *mpi;
+    struct parcel *sent, *free;                 /* under way; to use again */
+};
+
+static unroll_status broken(const struct rank_mpi *r, int error, const char *what, int peer)
+{
+    char words[512];
+    r->mpi->words(error, words);
+    return fail(UNROLL_COMMUNICATION, "rank %d could not %s rank %d: %s: %s", r->comm.rank, what, peer, r->mpi->name,
+                words);
+}
+
+/* ---- sending --------------------------------------------------------------------------- */
+
+static unroll_status look_after_sent(struct rank_mpi *r)
+{
+    for (struct parcel **at = &r->sent; *at;) {
+        struct parcel *p = *at;
+        int done = 0, no_bytes = -1, error = r->mpi->test(&p->request, &done, &no_bytes);
+        if (error)
+            return broken(r, error, "send to", -1);
+        if (!done) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        p->next = r->free;
+        r->free = p;
+    }
+    return UNROLL_OK;
+}
+
+/* The smallest free parcel that is large enough, so that a large one is there for a large message. */
+static struct parcel *take_parcel(struct rank_mpi *r, size_t bytes)
+{
+    struct parcel **best = NULL;
+    for (struct parcel **at = &r->free; *at; at = &(*at)->next)
+        if ((*at)->room >= bytes && (!best || (*at)->room < (*best)->room))
+            best = at;
+    if (best) {
+        struct parcel *found = *best;
+        *best = found->next;
+        return found;
+    }
+    struct parcel *made = allocate_zeroed(1, sizeof *made + bytes);
+    if (made)
+        made->room = bytes;
+    return made;
+}
+
+static unroll_status check_size(size_t bytes)
+{
+    return bytes <= INT_MAX ? UNROLL_OK
+                            : fail(UNROLL_UNSUPPORTED, "a message of %zu bytes: MPI takes at most %d at once; fix: "
+                                   "more ranks along layer or hidden, or the ring", bytes, INT_MAX);
+}
+
+static unroll_status mpi_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    TRY(check_size(bytes));
+    TRY(look_after_sent(r));
+    struct parcel *p = take_parcel(r, bytes);
+    if (!p)
+        return fail(UNROLL_RESOURCE, "no memory for a message of %zu bytes from rank %d to rank %d", bytes,
+                    comm->rank, to);
+    memcpy(p->data, data, bytes);
+    p->next = r->sent;
+    r->sent = p;
+    int error = r->mpi->send(p->data, (int)bytes, to, (int)tag, &p->request);
+    return error ? broken(r, error, "send to", to) : UNROLL_OK;
+}
+
+/* ---- receiving ------------------------------------------------------------------------- */
+
+static unroll_status mpi_begin(struct unroll_comm *comm, struct receipt *receipt)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    union mpi_request request = { NULL };
+    TRY(check_size(receipt->bytes));
+    int error = r->mpi->recv(receipt->data, (int)receipt->bytes, receipt->from, (int)receipt->tag, &request);
+    memcpy(&receipt->request, &request, sizeof request);
+    return error ? broken(r, error, "receive from", receipt->from) : UNROLL_OK;
+}
+
+static unroll_status mpi_test(struct unroll_comm *comm, struct receipt *receipt, bool *done)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    union mpi_request request;
+    int is_done = 0, bytes = 0;
+    memcpy(&request, &receipt->request, sizeof request);
+    int error = r->mpi->test(&request, &is_done, &bytes);
+    memcpy(&receipt->request, &request, sizeof request);
+    if (error)
+        return broken(r, error, "receive from", receipt->from);
+    if (r->sent)
+        TRY(look_after_sent(r));
+    *done = is_done;
+    if (is_done && (size_t)bytes != receipt->bytes)
+        return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run "
+                    "different plans", comm->rank, receipt->bytes, receipt->from, (unsigned)receipt->tag, bytes);
+    return UNROLL_OK;
+}
+
+static void mpi_drop(struct unroll_comm *comm, struct receipt *receipt)
+{
+    union mpi_request request;
+    memcpy(&request, &receipt->request, sizeof request);
+    ((struct rank_mpi *)comm)->mpi->cancel(&request);
+}
+
+/* Others may need the processor to send what we wait for: soon it is left to them. */
+static void mpi_idle(struct unroll_comm *comm, int looks)
+{
+    enum { SPINS = 64, YIELDS = 2000 };
+    (void)comm;
+    if (looks < SPINS)
+        return;
+    if (looks < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+}
+
+/* ---- opening and ending ---------------------------------------------------------------- */
+
+static void mpi_abort(struct unroll_comm *comm, int code)
+{
+    fflush(NULL);
+    ((struct rank_mpi *)comm)->mpi->abort(code);
+}
+
+static void release_all(struct parcel *p)
+{
+    while (p) {
+        struct parcel *next = p->next;
+        release(p);
+        p = next;
+    }
+}
+
+/* MPI can't be begun a second time in a process: whoever closes it is done with it. */
+static void mpi_close(struct unroll_comm *comm)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    struct patience patience = { 0 };
+    while (r->sent && look_after_sent(r) == UNROLL_OK && r->sent && comm_patient(comm, &patience))
+        continue;
+    r->mpi->finalize();
+    release_all(r->free);
+    if (!r->sent)
+        release(r);                             /* else the library may still read what was not sent */
+}
+
+/* What launched us knows which library its ranks speak; UNROLL_MPI says it where both could be. */
+static bool prefers_mpich(void)
+{
+    const char *wish = getenv("UNROLL_MPI");
+    if (wish && *wish)
+        return !strcmp(wish, "mpich");
+    return !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMIX_RANK") && getenv("PMI_RANK");
+}
+
+static unroll_status load(const struct mpi_abi *abi)
+{
+    for (const char *const *file = abi->files; *file; file++) {
+        void *library = dlopen(*file, RTLD_NOW | RTLD_GLOBAL);
+        const char *missing = library ? abi->find(library) : NULL;
+        if (missing)
+            return fail(UNROLL_UNSUPPORTED, "'%s' is no %s: it has no '%s'; fix: UNROLL_MPI=openmpi or "
+                        "UNROLL_MPI=mpich, as the ranks were launched", *file, abi->name, missing);
+        if (library)
+            return UNROLL_OK;
+    }
+    return fail(UNROLL_UNSUPPORTED, "there is no %s here (%s was not found); fix: install it (Debian: "
+                "openmpi-bin or mpich), or say which one launched the ranks with UNROLL_MPI=openmpi or "
+                "UNROLL_MPI=mpich", abi->name, abi->files[0]);
+}
+
+unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
+{
+    const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
+    const char *wish = getenv("UNROLL_MPI");
+    int most_tag = 0;
+    if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
+        return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
+    TRY(load(abi));
+    struct rank_mpi *r = allocate_zeroed(1, sizeof *r);
+    if (!r)
+        return fail(UNROLL_RESOURCE, "no memory for a rank");
+    static const struct engine engine = {
+        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_abort, mpi_close,
+    };
+    r->comm = (struct unroll_comm){ .engine = &engine, .deadline = deadline };
+    r->mpi = abi;
+    int error = abi->init(&r->comm.rank, &r->comm.ranks, &most_tag);
+    unroll_status status = error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
+                         : most_tag < 2 * TAG_CONTROL - 1
+                         ? fail(UNROLL_UNSUPPORTED, "%s has tags up to %d only, we use %d", abi->name, most_tag,
+                                2 * TAG_CONTROL - 1) : UNROLL_OK;
+    if (status != UNROLL_OK) {
+        release(r);
+        return status;
+    }
+    *comm = &r->comm;
+    return UNROLL_OK;
+}

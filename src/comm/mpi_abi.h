@@ -1,0 +1,27 @@
+/* What the engine mpi calls of an MPI library, whatever its handles are. One struct for each binary interface:
+ * mpi_openmpi.c, mpi_mpich.c. No header of MPI is needed, and no library until one is opened. */
+#ifndef COMM_MPI_ABI_H
+#define COMM_MPI_ABI_H
+#include <stddef.h>
+
+union mpi_request { void *pointer; int number; };
+
+struct mpi_abi {
+    const char *name;                           /* "Open MPI" */
+    const char *const *files;                   /* of the library, NULL after the last */
+    /* Finds the functions and constants; the name of what is missing, or NULL. */
+    const char *(*find)(void *library);
+    /* All return MPI's error number, 0 for success. Messages are bytes in the world of all ranks. */
+    int  (*init)(int *rank, int *ranks, int *most_tag);         /* funneled; errors are returned */
+    int  (*send)(const void *data, int bytes, int to, int tag, union mpi_request *);
+    int  (*recv)(void *data, int bytes, int from, int tag, union mpi_request *);
+    int  (*test)(union mpi_request *, int *done, int *bytes);   /* bytes: of a receive; -1: of a send */
+    void (*cancel)(union mpi_request *);
+    void (*words)(int error, char room[512]);
+    void (*abort)(int code);
+    void (*finalize)(void);
+};
+
+extern const struct mpi_abi mpi_openmpi, mpi_mpich;
+
+#endif

@@ -1,0 +1,110 @@
+/* The calls of mpi_abi.h for one binary interface. The includer defines HANDLE, the type of MPI's handles;
+ * ABI, the name of the struct; ABI_NAME; FILES, the library's names; KEY_TAG_UB; and
+ *     static const char *find_handles(void *library)
+ * which fills `handle`. Functions have the same names and order of arguments everywhere. */
+#include "comm/mpi_abi.h"
+#include <dlfcn.h>
+#include <stdalign.h>
+#include <string.h>
+
+enum { THREAD_FUNNELED = 1 };
+
+typedef HANDLE mpi_handle;
+static struct { mpi_handle world, byte, errors_return; void *no_status; } handle;
+
+static const char *find_handles(void *library);
+
+/* MPI_NAME, its type, its parameters. A status is at least as large as any library's. */
+#define MPI_FUNCTIONS(F)                                                                        \
+    F(Initialized, int *)                                                                       \
+    F(Init_thread, int *, char ***, int, int *)                                                 \
+    F(Comm_rank, HANDLE, int *)                                                                 \
+    F(Comm_size, HANDLE, int *)                                                                 \
+    F(Comm_set_errhandler, HANDLE, HANDLE)                                                      \
+    F(Comm_get_attr, HANDLE, int, void *, int *)                                                \
+    F(Isend, const void *, int, HANDLE, int, int, HANDLE, HANDLE *)                             \
+    F(Irecv, void *, int, HANDLE, int, int, HANDLE, HANDLE *)                                   \
+    F(Test, HANDLE *, int *, void *)                                                            \
+    F(Get_count, const void *, HANDLE, int *)                                                   \
+    F(Cancel, HANDLE *)                                                                         \
+    F(Request_free, HANDLE *)                                                                   \
+    F(Error_string, int, char *, int *)                                                         \
+    F(Abort, HANDLE, int)                                                                       \
+    F(Finalize, void)
+
+static struct {
+#define MPI_FIELD(name, ...) int (*name)(__VA_ARGS__);
+    MPI_FUNCTIONS(MPI_FIELD)
+#undef MPI_FIELD
+} mpi;
+
+static const char *find(void *library)
+{
+    void *symbol;
+#define MPI_FIND(name, ...)                                                                     \
+    symbol = dlsym(library, "MPI_" #name);                                                      \
+    if (!symbol)                                                                                \
+        return "MPI_" #name;                                                                    \
+    memcpy(&mpi.name, &symbol, sizeof symbol);
+    MPI_FUNCTIONS(MPI_FIND)
+#undef MPI_FIND
+    return find_handles(library);
+}
+
+static int init(int *rank, int *ranks, int *most_tag)
+{
+    int begun = 0, level = 0, found = 0, error, *tag = NULL;
+    if ((error = mpi.Initialized(&begun)) || (!begun && (error = mpi.Init_thread(NULL, NULL, THREAD_FUNNELED, &level))))
+        return error;
+    if ((error = mpi.Comm_set_errhandler(handle.world, handle.errors_return)) ||
+        (error = mpi.Comm_rank(handle.world, rank)) || (error = mpi.Comm_size(handle.world, ranks)) ||
+        (error = mpi.Comm_get_attr(handle.world, KEY_TAG_UB, &tag, &found)))
+        return error;
+    *most_tag = found && tag ? *tag : 32767;
+    return 0;
+}
+
+static int send(const void *data, int bytes, int to, int tag, union mpi_request *request)
+{
+    return mpi.Isend(data, bytes, handle.byte, to, tag, handle.world, (HANDLE *)request);
+}
+
+static int recv(void *data, int bytes, int from, int tag, union mpi_request *request)
+{
+    return mpi.Irecv(data, bytes, handle.byte, from, tag, handle.world, (HANDLE *)request);
+}
+
+static int test(union mpi_request *request, int *done, int *bytes)
+{
+    alignas(16) char status[128];
+    int error = mpi.Test((HANDLE *)request, done, *bytes < 0 ? handle.no_status : status);
+    return error || !*done || *bytes < 0 ? error : mpi.Get_count(status, handle.byte, bytes);
+}
+
+static void cancel(union mpi_request *request)
+{
+    if (mpi.Cancel((HANDLE *)request) == 0)
+        mpi.Request_free((HANDLE *)request);
+}
+
+static void words(int error, char room[512])
+{
+    int length = 0;
+    room[0] = 0;
+    mpi.Error_string(error, room, &length);
+}
+
+static void abort_all(int code)
+{
+    mpi.Abort(handle.world, code);
+}
+
+static void finalize(void)
+{
+    mpi.Finalize();
+}
+
+const struct mpi_abi ABI = {
+    .name = ABI_NAME, .files = (const char *const[]){ FILES, NULL }, .find = find, .init = init, .send = send,
+    .recv = recv, .test = test, .cancel = cancel, .words = words, .abort = abort_all, .finalize = finalize,
+};

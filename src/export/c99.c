@@ -1,0 +1,256 @@
+/* `unroll export --to c99`: a model that streams as one .c and one .h, in floats or in integers. Here: what is asked
+ * for, the calibration's file, both files together. The printing is in c99_*.c. */
+#include "export/c99.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "export/estimate.h"
+#include "export/integers.h"
+#include "file/file_table.h"
+#include "file/npy.h"
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what is asked for ----------------------------------------------------------------- */
+
+enum { MOST_WEIGHTS = 1 << 24, LONGEST_PREFIX = 32 };
+
+static unroll_status check_prefix(const char *prefix)
+{
+    size_t length = strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
+        return fail(UNROLL_USAGE, "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
+                    "at most %d, that does not begin with a digit", prefix, LONGEST_PREFIX);
+    return UNROLL_OK;
+}
+
+static unroll_status check_config(const struct unroll_model *model, const unroll_export_config *c, bool *is_integer)
+{
+    const char *dtype = c->dtype ? c->dtype : "fp32";
+    *is_integer = !strcmp(dtype, "int8");
+    if (!*is_integer && strcmp(dtype, "fp32"))
+        return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; choose one of fp32, int8", dtype);
+    if (c->calibration && !*is_integer)
+        return fail(UNROLL_USAGE, "a calibration is for integers; fix: --weights int8");
+    if (model->count > MOST_WEIGHTS)
+        return fail(UNROLL_UNSUPPORTED, "the model has %zu weights; C for small processors is written for at most %d", model->count,
+                    MOST_WEIGHTS);
+    return UNROLL_OK;
+}
+
+/* ---- the calibration's file ------------------------------------------------------------ */
+
+static unroll_status check_shape(const struct tensor_view *t, const char *path, const struct unroll_model *m)
+{
+    const int wanted = m->spec.tokens ? 1 : 2;
+    if (t->rank != wanted && t->rank != wanted + 1)
+        return fail(UNROLL_DATA, "'%s' has %d axes; a calibration is %s", path, t->rank,
+                    m->spec.tokens ? "[T] or [T, B] tokens" : "[T, input] or [T, B, input]");
+    if (!m->spec.tokens && t->shape[t->rank - 1] != (uint64_t)m->spec.input)
+        return fail(UNROLL_DATA, "'%s' has frames of %llu numbers; the model reads %d", path,
+                    (unsigned long long)t->shape[t->rank - 1], m->spec.input);
+    return UNROLL_OK;
+}
+
+static unroll_status take_numbers(const struct tensor_view *t, const struct unroll_model *m, struct calibration *c,
+                                  void **room)
+{
+    size_t count = 1;
+    for (int i = 0; i < t->rank; i++)
+        count *= (size_t)t->shape[i];             /* the file has as many, npy.c saw to that */
+    c->steps = (size_t)t->shape[0];
+    c->rows = t->rank == (m->spec.tokens ? 2 : 3) ? (size_t)t->shape[1] : 1;
+    float *x = allocate_zeroed(count ? count : 1, sizeof *x);
+    if (!x)
+        return fail(UNROLL_RESOURCE, "no memory for a calibration of %zu numbers", count);
+    *room = x;
+    TRY(tensor_view_to_floats(t, x));
+    c->frames = x;
+    c->tokens = (int32_t *)x;
+    for (size_t i = 0; m->spec.tokens && i < count; i++) {
+        if (!(x[i] >= 0 && x[i] < (float)m->spec.input) || x[i] != (float)(int32_t)x[i])
+            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model", (double)x[i]);
+        ((int32_t *)x)[i] = (int32_t)x[i];
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status read_calibration(const char *path, const struct unroll_model *m, struct calibration *c, void **room)
+{
+    struct npz *file;
+    TRY(npz_open(path, &file));
+    unroll_status status = npz_count(file) == 1 ? check_shape(npz_at(file, 0), path, m)
+                         : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path, npz_count(file));
+    if (status == UNROLL_OK)
+        status = take_numbers(npz_at(file, 0), m, c, room);
+    npz_close(file);
+    return status;
+}
+
+static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config, bool is_integer,
+                                  struct program **program)
+{
+    struct calibration c = { 0 };
+    void *room = NULL;
+    if (!is_integer)
+        return program_new(model, false, program);
+    unroll_status status = config->calibration ? read_calibration(config->calibration, model, &c, &room) : UNROLL_OK;
+    if (status == UNROLL_OK)
+        status = program_new_integer(model, config->calibration ? &c : NULL, program);
+    release(room);
+    return status;
+}
+
+/* ---- the source ------------------------------------------------------------------------ */
+
+static void print_init(const struct printer *p)
+{
+    const struct program *program = p->program;
+    fprintf(p->file, "void %s_init(struct %s *s)\n{\n    memset(s, 0, sizeof *s);\n}\n\n", p->prefix, p->prefix);
+    fprintf(p->file, "void %s_reset(struct %s *s)\n{\n", p->prefix, p->prefix);
+    bool any = false;
+    for (int i = 0; i < program->vectors; i++)
+        if (program->vector[i].place == PLACE_STATE) {
+            fprintf(p->file, "    memset(s->%s, 0, sizeof s->%s);\n", program->vector[i].name, program->vector[i].name);
+            any = true;
+        }
+    fprintf(p->file, "%s}\n\n", any ? "" : "    (void)s;\n");
+}
+
+static void print_source(const struct printer *p)
+{
+    fprintf(p->file, "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global that changes. */\n"
+            "#include \"%s.h\"\n%s#include <stddef.h>\n#include <string.h>\n\n", p->prefix, p->prefix, p->prefix,
+            p->program->is_integer ? "" : "#include <math.h>\n");
+    print_symbols(p);
+    print_weights(p);
+    if (p->program->is_integer)
+        print_fixed_functions(p);
+    else
+        print_float_functions(p);
+    print_init(p);
+    print_step_function(p);
+}
+
+/* ---- the files ------------------------------------------------------------------------- */
+
+struct text { char *at; size_t bytes; };
+
+static unroll_status print_to(struct printer *p, void (*print)(const struct printer *), struct text *text)
+{
+    p->file = open_memstream(&text->at, &text->bytes);
+    if (!p->file)
+        return fail(UNROLL_RESOURCE, "no memory for the exported C");
+    print(p);
+    bool failed = ferror(p->file);
+    failed |= fclose(p->file) != 0;
+    return failed ? fail(UNROLL_RESOURCE, "no memory for the exported C") : UNROLL_OK;
+}
+
+static unroll_status write_text(const char *directory, const char *prefix, const char *ending, const struct text *text,
+                                char **path)
+{
+    if (asprintf(path, "%s/%s.%s", directory, prefix, ending) < 0)
+        return fail(UNROLL_RESOURCE, "no memory for a path");
+    return write_file_atomically(*path, &(struct piece){ text->at, text->bytes }, 1);
+}
+
+/* Both or none: a source without its header would be half a model. */
+static unroll_status write_both(const char *directory, const char *prefix, const struct text *header,
+                                const struct text *source)
+{
+    char *header_path = NULL, *source_path = NULL;
+    TRY(make_directories(directory));
+    unroll_status status = write_text(directory, prefix, "c", source, &source_path);
+    if (status == UNROLL_OK) {
+        status = write_text(directory, prefix, "h", header, &header_path);
+        if (status != UNROLL_OK)
+            unlink(source_path);
+    }
+    free(header_path);
+    free(source_path);
+    return status;
+}
+
+/* ---- the report ------------------------------------------------------------------------ */
+
+static void report_json(const struct program *p, const unroll_export_config *config, const char *prefix)
+{
+    const struct estimate e = program_estimate(p);
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
+                          p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
+                          (json_int_t)e.tables, "code_bytes", (json_int_t)e.code, "state_bytes", (json_int_t)e.state,
+                          "work_bytes", (json_int_t)e.work, "multiply_accumulates", (json_int_t)e.products,
+                          "pointwise", (json_int_t)e.operations, "functions", (json_int_t)e.functions,
+                          "sums", (json_int_t)e.rows, "conversions", (json_int_t)e.conversions);
+    json_t *cycles = json_object();
+    for (int core = 0; core < CORES; core++)
+        json_object_set_new(cycles, core_names[core], json_integer((json_int_t)e.cycles[core]));
+    json_object_set_new(o, "cycles", cycles);
+    char *text = json_dumps(o, JSON_COMPACT);
+    if (text && config->report)
+        config->report(config->arg, text);
+    free(text);
+    json_decref(o);
+}
+
+static void report(const struct program *p, const unroll_export_config *config, const char *prefix)
+{
+    const struct estimate e = program_estimate(p);
+    if (config->json) {
+        report_json(p, config, prefix);
+        return;
+    }
+    report_export(config, "flash: %llu bytes of weights, %llu of tables, about %llu of code", (unsigned long long)e.weights,
+                  (unsigned long long)e.tables, (unsigned long long)e.code);
+    report_export(config, "RAM:   %llu bytes of states, %llu of work", (unsigned long long)e.state,
+                  (unsigned long long)e.work);
+    report_export(config, "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
+                  (unsigned long long)e.products, (unsigned long long)e.operations, (unsigned long long)e.functions);
+    for (int core = 0; core < CORES; core++)
+        report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
+    if (p->is_integer && !config->calibration)
+        report_export(config, "formats were chosen from noise; inputs like those to come are better: --calibrate x.npy");
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static unroll_status print_both(const struct program *program, const char *prefix, const char *directory)
+{
+    struct printer p = { .program = program, .prefix = prefix };
+    struct text header = { 0 }, source = { 0 };
+    for (size_t i = 0; prefix[i]; i++)
+        p.upper[i] = (char)toupper((unsigned char)prefix[i]);
+    p.room = allocate_zeroed(1, sizeof *p.room);
+    unroll_status status = p.room ? print_to(&p, print_header, &header) : fail(UNROLL_RESOURCE, "no memory to print");
+    if (status == UNROLL_OK)
+        status = print_to(&p, print_source, &source);
+    if (status == UNROLL_OK)
+        status = write_both(directory, prefix, &header, &source);
+    release(p.room);
+    free(header.at);
+    free(source.at);
+    return status;
+}
+
+static unroll_status export_c99(const unroll_model *model, const char *path, const unroll_export_config *config)
+{
+    const char *prefix = config->prefix && *config->prefix ? config->prefix : "unroll_model";
+    struct program *program;
+    bool is_integer;
+    TRY(check_prefix(prefix));
+    TRY(check_config(model, config, &is_integer));
+    TRY(make_program(model, config, is_integer, &program));
+    unroll_status status = print_both(program, prefix, path);
+    if (status == UNROLL_OK)
+        report(program, config, prefix);
+    program_free(program);
+    return status;
+}
+
+const struct file_format format_c99 = {
+    .name = "c99", .about = "C for small processors: one .c and one .h, fp32 or int8", .export = export_c99,
+};

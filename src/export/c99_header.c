@@ -1,0 +1,109 @@
+/* The header of exported C: what it is and costs, sizes, the struct, the functions. */
+#include "export/c99.h"
+#include "export/estimate.h"
+
+static void print_network(const struct printer *p)
+{
+    const struct unroll_model *m = p->program->model;
+    if (m->spec.tokens)
+        fprintf(p->file, " *     token of %d", m->spec.input);
+    else
+        fprintf(p->file, " *     x [%d]", m->spec.input);
+    if (m->spec.embed)
+        fprintf(p->file, " -> embedding %d", m->spec.embed);
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        const bool is_dense = l->kind == LAYER_DENSE;
+        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ", is_dense ? "dense" : l->cell->name, l->outputs);
+        if (is_dense && l->activation.kind != ACTIVATION_LINEAR)
+            fprintf(p->file, " %s", activation_name(l->activation.kind));
+    }
+    fputs("\n *\n", p->file);
+}
+
+static void print_arithmetic(const struct printer *p)
+{
+    if (p->program->is_integer) {
+        const struct vector *x = p->program->has_tokens ? NULL : &p->program->vector[p->program->act[0].to];
+        fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; floats only where\n"
+              " * inputs enter and outputs leave. All saturates. It has the bits of unroll_integer_step.", p->file);
+        if (x)
+            fprintf(p->file, " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as 0.", -x->fraction,
+                    15 - x->fraction);
+        fputs("\n", p->file);
+    } else {
+        fputs(" * Arithmetic: fp32, the bits of unroll_stream_step where no number is denormal: fused multiply-adds, and no\n"
+              " * contraction of others (-ffp-contract=off, or -std=c99 with gcc). Inputs are not checked: a NaN stays in the\n"
+              " * states until they are reset.\n", p->file);
+    }
+}
+
+static void print_cost(const struct printer *p)
+{
+    const struct estimate e = program_estimate(p->program);
+    fprintf(p->file,
+            " *\n * Flash: %llu bytes of weights, %llu of tables, about %llu of code. RAM: %llu bytes of states, %llu of work.\n"
+            " * A step: %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like; about\n *    ",
+            (unsigned long long)e.weights, (unsigned long long)e.tables, (unsigned long long)e.code,
+            (unsigned long long)e.state, (unsigned long long)e.work, (unsigned long long)e.products,
+            (unsigned long long)e.operations, (unsigned long long)e.functions);
+    for (int core = 0; core < CORES; core++)
+        fprintf(p->file, "%s %.3g cycles on a %s", core ? "," : "", e.cycles[core], core_names[core]);
+    fputs(".\n */\n", p->file);
+}
+
+static void print_struct(const struct printer *p)
+{
+    const struct program *program = p->program;
+    fprintf(p->file, "/* All that a step changes: yours to place. Copies go on by themselves. */\nstruct %s {\n", p->prefix);
+    for (int i = 0; i < program->vectors; i++)
+        if (program->vector[i].place == PLACE_STATE)
+            fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float", program->vector[i].name,
+                    program->vector[i].size);
+    if (program->work[0])
+        fprintf(p->file, "    %s[%u];     /* of one step */\n", program->is_integer ? "int32_t sums" : "float work",
+                program->work[0]);
+    if (program->work[1])
+        fprintf(p->file, "    int16_t work[%u];\n", program->work[1]);
+    fputs("};\n\n", p->file);
+}
+
+static void print_functions(const struct printer *p)
+{
+    const char *n = p->prefix;
+    fprintf(p->file,
+            "void %s_init(struct %s *s);        /* all zeros: before the first step */\n"
+            "void %s_reset(struct %s *s);       /* zero states: a new sequence begins */\n\n", n, n, n, n);
+    if (p->program->has_tokens)
+        fprintf(p->file, "/* One step: y [%s_OUTPUTS] from a token 0 .. %s_SYMBOLS - 1; another counts as none. */\n"
+                "void %s_step(struct %s *s, int32_t token, float *y);\n", p->upper, p->upper, n, n);
+    else
+        fprintf(p->file, "/* One step: y [%s_OUTPUTS] from x [%s_INPUTS]. They must not overlap. */\n"
+                "void %s_step(struct %s *s, const float *x, float *y);\n", p->upper, p->upper, n, n);
+}
+
+static void print_symbol_table(const struct printer *p)
+{
+    if (p->program->model->symbol)
+        fprintf(p->file, "/* What each token stands for, in UTF-8. */\nextern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
+                p->upper);
+}
+
+void print_header(const struct printer *p)
+{
+    const struct program *program = p->program;
+    const uint32_t outputs = program->vector[program->output].size;
+    fprintf(p->file, "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export --to c99`,\n"
+            " * Unroll %s; docs/microcontrollers.md explains it.\n *\n", p->prefix, unroll_version());
+    print_network(p);
+    print_arithmetic(p);
+    print_cost(p);
+    fprintf(p->file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+            p->upper, p->upper);
+    fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
+            program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->spec.input, p->upper, outputs);
+    print_struct(p);
+    print_symbol_table(p);
+    print_functions(p);
+    fputs("\n#ifdef __cplusplus\n}\n#endif\n#endif\n", p->file);
+}

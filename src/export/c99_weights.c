@@ -1,0 +1,168 @@
+/* Weights as constants of C: floats with all their bits, or integers with what one of them is. */
+#include "export/c99.h"
+#include <math.h>
+#include <string.h>
+
+enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
+
+/* "rnn.weight_ih_l0" is rnn_weight_ih_l0. */
+void print_parameter_name(const struct printer *p, const struct parameter *q)
+{
+    for (const char *c = q->name; *c; c++)
+        fputc((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_', p->file);
+}
+
+/* Nine digits tell floats apart. The decimal point does not depend on the program's language. */
+void print_float_literal(FILE *file, double value)
+{
+    char text[48];
+    if (isnan(value) || isinf(value)) {
+        fputs(isnan(value) ? "NAN" : value > 0 ? "INFINITY" : "-INFINITY", file);
+        return;
+    }
+    snprintf(text, sizeof text, "%.9g", value);
+    for (char *c = text; *c; c++)
+        *c = *c == ',' ? '.' : *c;
+    fprintf(file, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
+}
+
+static void separate(FILE *file, size_t i, size_t count, int per_line)
+{
+    if (i + 1 < count)
+        fputs((i + 1) % (size_t)per_line ? ", " : ",\n    ", file);
+}
+
+/* ---- floats ---------------------------------------------------------------------------- */
+
+static void print_floats(const struct printer *p, const struct parameter *q, const float *values, uint32_t rows,
+                         uint32_t width, bool by_columns)
+{
+    const size_t count = (size_t)rows * width;
+    fputs("static const float ", p->file);
+    print_parameter_name(p, q);
+    if (width > 1)
+        fprintf(p->file, "[%u * %u] = {%s\n    ", by_columns ? width : rows, by_columns ? rows : width,
+                by_columns ? "       /* a column after the other */" : "");
+    else
+        fprintf(p->file, "[%u] = {\n    ", rows);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = by_columns ? i % rows * width + i / rows : i;
+        print_float_literal(p->file, (double)values[at]);
+        separate(p->file, i, count, PER_LINE);
+    }
+    fputs("\n};\n\n", p->file);
+}
+
+static void print_float_weights(const struct printer *p)
+{
+    const struct unroll_model *model = p->program->model;
+    for (int i = 0; i < model->parameters; i++) {
+        const struct parameter *q = &model->parameter[i];
+        const struct matrix *m = NULL;
+        for (int k = 0; k < p->program->matrices; k++)
+            if (p->program->matrix[k].parameter == q)
+                m = &p->program->matrix[k];
+        print_floats(p, q, parameter_values(p->program, q), m ? m->rows : (uint32_t)q->count, m ? m->width : 1,
+                     m && m->by_columns);
+    }
+}
+
+/* ---- integers -------------------------------------------------------------------------- */
+
+static void print_integers(const struct printer *p, const int32_t *values, size_t count)
+{
+    fprintf(p->file, "[%zu] = {\n    ", count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(p->file, "%ld", (long)values[i]);
+        separate(p->file, i, count, INTEGERS_PER_LINE / 2);
+    }
+    fputs("\n};\n\n", p->file);
+}
+
+static void print_int8_matrix(const struct printer *p, const struct matrix *m)
+{
+    const size_t count = (size_t)m->rows * m->width;
+    fputs("static const int8_t ", p->file);
+    print_parameter_name(p, m->parameter);
+    fprintf(p->file, "[%u * %u] = {%s\n    ", m->by_columns ? m->width : m->rows, m->by_columns ? m->rows : m->width,
+            m->by_columns ? "       /* a column after the other */" : "");
+    for (size_t i = 0; i < count; i++) {
+        fprintf(p->file, "%d", m->q[m->by_columns ? i % m->rows * m->width + i / m->rows : i]);
+        separate(p->file, i, count, INTEGERS_PER_LINE);
+    }
+    fputs("\n};\n\n", p->file);
+}
+
+/* The constants of an act have its number in their names. */
+static void print_act_constants(const struct printer *p, int number)
+{
+    const struct act *a = &p->program->act[number];
+    size_t rows = a->kind == ACT_EMBED ? p->program->matrix[a->matrix].rows : a->count;
+    fprintf(p->file, "static const int32_t multiplier_%d", number);
+    print_integers(p, a->multiplier, rows);
+    if (!a->bias_q)
+        return;
+    fprintf(p->file, "static const int32_t bias_%d", number);
+    print_integers(p, a->bias_q, rows);
+}
+
+/* Weights of a unit, as peepholes are: 16 bits. */
+static void print_unit_weights(const struct printer *p, const struct act *a)
+{
+    for (int i = 0; a->pointwise && i < a->pointwise->inputs; i++) {
+        const struct binding *b = &a->pointwise->input[i];
+        const struct fixed_node *n = NULL;
+        for (int k = 0; b->weights && k < a->pointwise->record->nodes; k++)
+            if (a->pointwise->record->node[k].input && !strcmp(a->pointwise->record->node[k].input, b->name))
+                n = &a->pointwise->node[k];
+        if (!n)
+            continue;
+        const float *values = parameter_values(p->program, b->weights) + b->first;
+        fprintf(p->file, "static const int16_t %s_%s[%u] = {\n    ", a->pointwise->name, b->name, a->count);
+        for (uint32_t u = 0; u < a->count; u++) {
+            fprintf(p->file, "%ld", (long)quantize_number((double)values[u], n->fraction));
+            separate(p->file, u, a->count, INTEGERS_PER_LINE);
+        }
+        fputs("\n};\n\n", p->file);
+    }
+}
+
+/* Bytes beyond letters, digits and the like in octal, which ends after three digits. */
+static void print_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || *text == '?' || *text < ' ' || *text > '~')
+            fprintf(file, "\\%03o", (unsigned)(unsigned char)*text);
+        else
+            fputc(*text, file);
+    fputc('"', file);
+}
+
+void print_symbols(const struct printer *p)
+{
+    const struct unroll_model *m = p->program->model;
+    if (!m->symbol)
+        return;
+    fprintf(p->file, "const char *const %s_symbol[%s_SYMBOLS] = {\n    ", p->prefix, p->upper);
+    for (int i = 0; i < m->spec.input; i++) {
+        print_string(p->file, m->symbol[i]);
+        separate(p->file, (size_t)i, (size_t)m->spec.input, 2 * PER_LINE);
+    }
+    fputs("\n};\n\n", p->file);
+}
+
+void print_weights(const struct printer *p)
+{
+    if (!p->program->is_integer) {
+        print_float_weights(p);
+        return;
+    }
+    for (int i = 0; i < p->program->matrices; i++)
+        print_int8_matrix(p, &p->program->matrix[i]);
+    for (int i = 0; i < p->program->acts; i++) {
+        if (p->program->act[i].multiplier)
+            print_act_constants(p, i);
+        print_unit_weights(p, &p->program->act[i]);
+    }
+}

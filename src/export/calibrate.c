@@ -1,0 +1,224 @@
+/* Runs a program in double precision, only to see how large its values become. Without inputs of the user's the
+ * frames are noise: normal numbers of variance 1, or tokens of equal probability (256 steps of 4 rows). */
+#include "export/integers.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "base/status.h"
+#include <math.h>
+#include <string.h>
+
+struct run {
+    struct program *p;
+    double **value;                 /* [vectors][size] */
+    int32_t token;
+};
+
+static void note(double *largest, double value)
+{
+    if (fabs(value) > *largest)
+        *largest = fabs(value);
+}
+
+/* ---- acts ------------------------------------------------------------------------------ */
+
+static double node_value(const struct node *node, const double *value)
+{
+    const double a = node->operand[0] ? value[node->operand[0]->number] : 0;
+    const double b = node->operand[1] ? value[node->operand[1]->number] : 0;
+    const double c = node->operand[2] ? value[node->operand[2]->number] : 0;
+    switch (node->kind) {
+    case NODE_CONSTANT: return node->constant;
+    case NODE_ADD:      return a + b;
+    case NODE_SUB:      return a - b;
+    case NODE_MUL:      return a * b;
+    case NODE_DIV:      return a / b;
+    case NODE_MIN:      return a < b ? a : b;
+    case NODE_MAX:      return a > b ? a : b;
+    case NODE_LESS:     return a < b;
+    case NODE_FMA:      return a * b + c;
+    case NODE_ABS:      return fabs(a);
+    case NODE_SQRT:     return sqrt(a);
+    case NODE_EXP:      return exp(a);
+    case NODE_LOG:      return log(a);
+    case NODE_SIGMOID:  return 1 / (1 + exp(-a));
+    case NODE_TANH:     return tanh(a);
+    default:            return NAN;                     /* inputs are set, others no cell has */
+    }
+}
+
+static double input_value(const struct run *r, const struct pointwise *f, const char *name, uint32_t u)
+{
+    for (int i = 0; i < f->inputs; i++) {
+        const struct binding *b = &f->input[i];
+        if (strcmp(b->name, name))
+            continue;
+        return b->weights ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
+             : b->vector == ABSENT_VECTOR ? b->constant : r->value[b->vector][b->first + u];
+    }
+    return 0;
+}
+
+static void run_pointwise(const struct run *r, struct pointwise *f)
+{
+    double value[RECORD_NODES];
+    for (uint32_t u = 0; u < f->units; u++) {
+        for (int i = 0; i < f->record->nodes; i++) {
+            const struct node *node = &f->record->node[i];
+            if (!f->node[i].is_needed)
+                continue;
+            value[i] = node->kind == NODE_INPUT ? input_value(r, f, node->input, u) : node_value(node, value);
+            note(&f->node[i].largest, value[i]);
+        }
+        for (int i = 0; i < f->results; i++)
+            r->value[f->result[i].vector][f->result[i].first + u] =
+                value[record_find_result(f->record, f->result[i].name)->number];
+    }
+}
+
+static void run_product(const struct run *r, const struct act *a)
+{
+    const struct matrix *m = &r->p->matrix[a->matrix];
+    const float *bias = a->bias ? parameter_values(r->p, a->bias) + a->bias_first : NULL;
+    double *y = r->value[a->to] + a->to_first;
+    for (uint32_t i = 0; i < a->count; i++) {
+        const float *w = m->values + (size_t)(a->row + i) * m->width;
+        double sum = (a->adds ? y[i] : 0) + (bias ? (double)bias[i] : 0);
+        if (a->kind == ACT_COLUMN)
+            sum += (double)w[r->token];
+        for (uint32_t k = 0; a->kind == ACT_PRODUCT && k < m->width; k++)
+            sum += (double)w[k] * r->value[a->from][k];
+        y[i] = sum;
+    }
+}
+
+static void run_softmax(const double *x, double *y, uint32_t n)
+{
+    double largest = x[0], sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        largest = fmax(largest, x[i]);
+    for (uint32_t i = 0; i < n; i++)
+        sum += exp(x[i] - largest);
+    for (uint32_t i = 0; i < n; i++)
+        y[i] = exp(x[i] - largest) / sum;
+}
+
+static void run_embed(const struct run *r, const struct act *a)
+{
+    for (uint32_t i = 0; i < a->count; i++)
+        r->value[a->to][i] = a->matrix < 0 ? i == (uint32_t)r->token
+                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
+}
+
+static void run_act(const struct run *r, const struct act *a)
+{
+    switch (a->kind) {
+    case ACT_ENTER: case ACT_LEAVE: case ACT_COPY:
+        memcpy(r->value[a->to] + a->to_first, r->value[a->from], a->count * sizeof **r->value);
+        break;
+    case ACT_EMBED:     run_embed(r, a); break;
+    case ACT_PRODUCT: case ACT_COLUMN: run_product(r, a); break;
+    case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
+    case ACT_SOFTMAX:   run_softmax(r->value[a->from], r->value[a->to], a->count); break;
+    }
+}
+
+/* ---- the inputs ------------------------------------------------------------------------ */
+
+static void forget(const struct run *r)
+{
+    for (int i = 0; i < r->p->vectors; i++)
+        memset(r->value[i], 0, r->p->vector[i].size * sizeof **r->value);
+}
+
+static void step(struct run *r, const struct calibration *c, size_t at)
+{
+    struct program *p = r->p;
+    const uint32_t width = p->has_tokens ? 0 : p->vector[p->input].size;
+    for (uint32_t i = 0; i < width; i++)
+        r->value[p->input][i] = (double)c->frames[at * width + i];
+    r->token = p->has_tokens ? c->tokens[at] : 0;
+    for (int i = 0; i < p->acts; i++)
+        run_act(r, &p->act[i]);
+    for (int i = 0; i < p->vectors; i++)
+        for (uint32_t k = 0; k < p->vector[i].size; k++)
+            note(&p->vector[i].largest, r->value[i][k]);
+}
+
+static unroll_status check_calibration(const struct program *p, const struct calibration *c)
+{
+    const size_t frames = c->steps * c->rows, width = p->has_tokens ? 1 : p->vector[p->input].size;
+    if (p->has_tokens ? !c->tokens : !c->frames)
+        return fail(UNROLL_DATA, "the model reads %s, and the calibration has none",
+                    p->has_tokens ? "tokens" : "vectors of floats");
+    if (!frames)
+        return fail(UNROLL_DATA, "the calibration has no frame");
+    for (size_t i = 0; i < frames * width; i++)
+        if (p->has_tokens ? c->tokens[i] < 0 || c->tokens[i] >= p->model->spec.input : !isfinite(c->frames[i]))
+            return fail(UNROLL_DATA, "the calibration's frame %zu holds %s", i / width,
+                        p->has_tokens ? "a token that the model does not have" : "a number that is not finite");
+    return UNROLL_OK;
+}
+
+static unroll_status run(struct program *p, const struct calibration *c)
+{
+    struct run r = { .p = p };
+    size_t numbers = 0;
+    TRY(check_calibration(p, c));
+    for (int i = 0; i < p->vectors; i++)
+        numbers += p->vector[i].size;
+    double *room = allocate_zeroed(numbers, sizeof *room);
+    r.value = allocate_zeroed((size_t)p->vectors, sizeof *r.value);
+    if (!room || !r.value) {
+        release(room);
+        release(r.value);
+        return fail(UNROLL_RESOURCE, "no memory to calibrate %zu numbers", numbers);
+    }
+    for (int i = 0, at = 0; i < p->vectors; at += (int)p->vector[i++].size)
+        r.value[i] = room + at;
+    for (size_t b = 0; b < c->rows; b++) {
+        forget(&r);
+        for (size_t t = 0; t < c->steps; t++)
+            step(&r, c, t * c->rows + b);
+    }
+    release(r.value);
+    release(room);
+    return UNROLL_OK;
+}
+
+/* ---- noise ----------------------------------------------------------------------------- */
+
+enum { NOISE_STEPS = 256, NOISE_ROWS = 4 };
+
+/* Number i of a normal distribution, by Box and Muller. */
+static float noise(size_t i)
+{
+    uint32_t words[4];
+    philox((uint32_t[2]){ 0x63393920, 0 }, (uint32_t[4]){ (uint32_t)i, (uint32_t)(i >> 32), 0, 0 }, words);
+    double u = ((double)words[0] + 1) * 0x1p-32, v = (double)words[1] * 0x1p-32;
+    return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
+}
+
+static unroll_status run_noise(struct program *p)
+{
+    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1 : p->vector[p->input].size;
+    float *x = allocate_zeroed(frames * width, sizeof *x);
+    int32_t *token = (void *)x;
+    if (!x)
+        return fail(UNROLL_RESOURCE, "no memory for %zu frames of noise", frames);
+    for (size_t i = 0; i < frames * width; i++)
+        if (p->has_tokens) {
+            uint32_t words[4];
+            philox((uint32_t[2]){ 0x63393921, 0 }, (uint32_t[4]){ (uint32_t)i, 0, 0, 0 }, words);
+            token[i] = (int32_t)(words[0] % (uint32_t)p->model->spec.input);
+        } else {
+            x[i] = noise(i);
+        }
+    unroll_status status = run(p, &(struct calibration){ x, token, NOISE_STEPS, NOISE_ROWS });
+    release(x);
+    return status;
+}
+
+unroll_status program_calibrate(struct program *p, const struct calibration *c)
+{
+    return c ? run(p, c) : run_noise(p);
+}

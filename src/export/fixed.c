@@ -1,0 +1,263 @@
+/* The reference of integer programs: runs one in plain C with the functions that are printed for small processors
+ * (integer_functions.h), so that the printed program has these bits. Not fast. */
+#include "export/integers.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include <math.h>
+#include <string.h>
+
+#include "export/integer_tables.h"
+#include "export/integer_functions.h"
+
+struct unroll_integer {
+    struct program *program;
+    void **value;                   /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
+    int32_t token;
+};
+
+/* ---- pointwise ------------------------------------------------------------------------- */
+
+static int32_t load(const struct unroll_integer *r, const struct pointwise *f, int number, uint32_t u)
+{
+    const struct fixed_node *n = &f->node[number];
+    for (int i = 0; i < f->inputs; i++) {
+        const struct binding *b = &f->input[i];
+        if (strcmp(b->name, f->record->node[number].input))
+            continue;
+        if (b->weights)
+            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u], n->fraction);
+        const struct vector *v = &r->program->vector[b->vector];
+        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u], v->fraction - n->fraction)
+                         : ((const int16_t *)r->value[b->vector])[b->first + u];
+    }
+    return 0;
+}
+
+static int32_t lesser(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int32_t greater(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static int32_t compute(const struct fixed_node *n, enum node_kind kind, int32_t a, int32_t b, int32_t c)
+{
+    switch (kind) {
+    case NODE_ADD:  return narrow(aligned(a, n->shift[0]) + aligned(b, n->shift[1]), n->out);
+    case NODE_SUB:  return narrow(aligned(a, n->shift[0]) - aligned(b, n->shift[1]), n->out);
+    case NODE_MUL:  return narrow(a * b, n->out);
+    case NODE_FMA:  return narrow(aligned(a * b, n->shift[0]) + aligned(c, n->shift[2]), n->out);
+    case NODE_MIN:  return lesser(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
+    case NODE_MAX:  return greater(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
+    case NODE_LESS: return aligned(a, n->shift[0]) < aligned(b, n->shift[1]) ? 16384 : 0;
+    case NODE_ABS:  return narrow(a < 0 ? -a : a, n->out);
+    case NODE_DIV:  return quotient(a, b, n->shift[0]);
+    case NODE_SQRT: return root(a, n->shift[1]);
+    case NODE_EXP:  return exp_of(a, n->shift[1], n->fraction);
+    case NODE_LOG:  return log_of(a, n->shift[1], n->fraction);
+    case NODE_SIGMOID: return sigmoid_of(narrow(a, n->shift[0]), n->shift[1]);
+    case NODE_TANH: return tanh_of(narrow(a, n->shift[0]), n->shift[1]);
+    default:        return 0;                           /* what no cell is made of */
+    }
+}
+
+/* A constant is in the format that its user wants. */
+static int32_t operand(const struct pointwise *f, const struct node *node, int k, const int32_t *value)
+{
+    if (k >= node_operands(node->kind))
+        return 0;
+    int number = node->operand[k]->number;
+    return f->node[number].is_constant ? f->node[node->number].constant[k] : value[number];
+}
+
+static void run_pointwise(const struct unroll_integer *r, const struct pointwise *f)
+{
+    int32_t value[RECORD_NODES];
+    for (uint32_t u = 0; u < f->units; u++) {
+        for (int i = 0; i < f->record->nodes; i++) {
+            const struct node *node = &f->record->node[i];
+            if (f->node[i].is_constant)
+                value[i] = quantize_number(f->node[i].value, f->node[i].fraction);
+            else if (f->node[i].is_needed)
+                value[i] = node->kind == NODE_INPUT ? load(r, f, i, u)
+                         : compute(&f->node[i], node->kind, operand(f, node, 0, value), operand(f, node, 1, value),
+                                   operand(f, node, 2, value));
+        }
+        for (int i = 0; i < f->results; i++) {
+            const struct binding *b = &f->result[i];
+            int made = record_find_result(f->record, b->name)->number;
+            ((int16_t *)r->value[b->vector])[b->first + u] =
+                (int16_t)narrow(value[made], f->node[made].fraction - r->program->vector[b->vector].fraction);
+        }
+    }
+}
+
+/* ---- acts ------------------------------------------------------------------------------ */
+
+static void run_products(const struct unroll_integer *r, const struct act *a)
+{
+    const struct matrix *m = &r->program->matrix[a->matrix];
+    const bool known = r->token >= 0 && (uint32_t)r->token < m->width;
+    int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
+    if (a->kind == ACT_PRODUCT) {
+        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q, (int)a->count,
+                (int)m->width, a->adds, a->shift);
+        return;
+    }
+    for (uint32_t i = 0; i < a->count; i++)             /* of q, which has rows and no columns in memory */
+        column(y + i, known ? m->q + (size_t)i * m->width + r->token : NULL, a->multiplier + i,
+               a->bias_q ? a->bias_q + i : NULL, 1, a->shift);
+}
+
+static void run_embed(const struct unroll_integer *r, const struct act *a)
+{
+    int16_t *y = r->value[a->to];
+    if (a->matrix < 0) {
+        one_hot(y, r->token, (int)a->count, r->program->vector[a->to].fraction);
+        return;
+    }
+    const struct matrix *m = &r->program->matrix[a->matrix];
+    const bool known = r->token >= 0 && (uint32_t)r->token < m->rows;
+    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0, (int)a->count,
+          a->shift);
+}
+
+static void run_copy(const struct unroll_integer *r, const struct act *a)
+{
+    const struct vector *from = &r->program->vector[a->from], *to = &r->program->vector[a->to];
+    int16_t *y = (int16_t *)r->value[a->to] + a->to_first;
+    if (from->is_sum)
+        copy_sums(y, r->value[a->from], (int)a->count, from->fraction - to->fraction);
+    else
+        copy_short(y, r->value[a->from], (int)a->count, from->fraction - to->fraction);
+}
+
+static void run_leave(const struct unroll_integer *r, const struct act *a)
+{
+    const struct vector *from = &r->program->vector[a->from];
+    const float scale = (float)ldexp(1, -from->fraction);
+    if (from->is_sum)
+        leave_sums(r->value[a->to], r->value[a->from], (int)a->count, scale);
+    else
+        leave_short(r->value[a->to], r->value[a->from], (int)a->count, scale);
+}
+
+static void run_act(const struct unroll_integer *r, const struct act *a)
+{
+    const struct vector *v = r->program->vector;
+    switch (a->kind) {
+    case ACT_ENTER:
+        enter(r->value[a->to], r->value[a->from], (int)a->count, (float)ldexp(1, v[a->to].fraction));
+        break;
+    case ACT_LEAVE:     run_leave(r, a); break;
+    case ACT_EMBED:     run_embed(r, a); break;
+    case ACT_PRODUCT: case ACT_COLUMN: run_products(r, a); break;
+    case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
+    case ACT_SOFTMAX:   softmax(r->value[a->to], r->value[a->from], (int)a->count, v[a->from].fraction); break;
+    case ACT_COPY:      run_copy(r, a); break;
+    }
+}
+
+/* ---- the public functions -------------------------------------------------------------- */
+
+unroll_calibration unroll_calibration_default(void)
+{
+    return (unroll_calibration){ .size = sizeof(unroll_calibration), .rows = 1 };
+}
+
+unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given)
+{
+    *is_given = given != NULL && (given->inputs || given->tokens);
+    if (given && given->size != sizeof *given)
+        return fail(UNROLL_USAGE, "the calibration was not begun with unroll_calibration_default()");
+    if (*is_given && (given->steps < 1 || given->rows < 1))
+        return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps, given->rows);
+    if (*is_given)
+        *c = (struct calibration){ given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows };
+    return UNROLL_OK;
+}
+
+unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
+                                 unroll_integer **integer)
+{
+    struct calibration c;
+    struct program *p;
+    bool is_given;
+    TRY(calibration_of(calibration, &c, &is_given));
+    TRY(program_new_integer(model, is_given ? &c : NULL, &p));
+    size_t bytes = 0;
+    for (int i = 0; i < p->vectors; i++)
+        bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
+    unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * sizeof *r->value + bytes);
+    if (!r) {
+        program_free(p);
+        return fail(UNROLL_RESOURCE, "no memory for the states of an integer model");
+    }
+    r->program = p;
+    r->value = (void **)(r + 1);
+    char *at = (char *)(r->value + p->vectors);
+    for (int i = 0; i < p->vectors; i++) {
+        r->value[i] = at;
+        at += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
+    }
+    *integer = r;
+    return UNROLL_OK;
+}
+
+void unroll_integer_free(unroll_integer *r)
+{
+    if (r)
+        program_free(r->program);
+    release(r);
+}
+
+void unroll_integer_reset(unroll_integer *r)
+{
+    for (int i = 0; i < r->program->vectors; i++)
+        memset(r->value[i], 0, r->program->vector[i].size * sizeof(int32_t));
+}
+
+static void run_step(unroll_integer *r, float *outputs)
+{
+    const struct vector *y = &r->program->vector[r->program->output];
+    for (int i = 0; i < r->program->acts; i++)
+        run_act(r, &r->program->act[i]);
+    memcpy(outputs, r->value[r->program->output], y->size * sizeof *outputs);
+}
+
+unroll_status unroll_integer_step(unroll_integer *r, const float *inputs, float *outputs)
+{
+    if (r->program->has_tokens || !inputs || !outputs)
+        return fail(UNROLL_USAGE, "a step of this model needs %s, and outputs",
+                    r->program->has_tokens ? "a token: unroll_integer_step_token" : "inputs");
+    memcpy(r->value[r->program->input], inputs, r->program->vector[r->program->input].size * sizeof *inputs);
+    run_step(r, outputs);
+    return UNROLL_OK;
+}
+
+unroll_status unroll_integer_step_token(unroll_integer *r, int32_t token, float *outputs)
+{
+    if (!r->program->has_tokens || !outputs)
+        return fail(UNROLL_USAGE, "a step of this model needs %s, and outputs",
+                    r->program->has_tokens ? "a token" : "inputs: unroll_integer_step");
+    r->token = token;
+    run_step(r, outputs);
+    return UNROLL_OK;
+}
+
+/* ---- for tests ------------------------------------------------------------------------- */
+
+int32_t fixed_function(enum node_kind kind, int32_t x, int fraction, int out)
+{
+    switch (kind) {
+    case NODE_SIGMOID: return sigmoid_of(x, fraction);
+    case NODE_TANH:    return tanh_of(x, fraction);
+    case NODE_EXP:     return exp_of(x, fraction, out);
+    case NODE_LOG:     return log_of(x, fraction, out);
+    case NODE_SQRT:    return root(x, out);
+    default:           return 0;
+    }
+}

@@ -1,0 +1,245 @@
+#include "session/mesh.h"
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "session/weights.h"
+#include <string.h>
+
+/* ---- the public comm ------------------------------------------------------------------- */
+
+unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm)
+{
+    return comm_open(engine, deadline, comm);
+}
+
+void unroll_comm_close(unroll_comm *comm)                         { comm_close(comm); }
+int unroll_comm_rank(const unroll_comm *comm)                     { return comm ? comm_rank(comm) : 0; }
+int unroll_comm_ranks(const unroll_comm *comm)                    { return comm ? comm_ranks(comm) : 1; }
+int unroll_comm_launched(void)                                    { return comm_launched_ranks(); }
+unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine) { return comm_agree(comm, mine, 0, ""); }
+void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
+
+unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
+{
+    int world[RANKS_MAX];
+    if (!comm || comm_ranks(comm) == 1)
+        return UNROLL_OK;
+    for (int i = 0; i < comm_ranks(comm) && i < RANKS_MAX; i++)
+        world[i] = i;
+    return comm_all_reduce(comm, world, comm_ranks(comm), TAG_CONTROL | 3, numbers, (size_t)count, 1);
+}
+
+/* ---- places ---------------------------------------------------------------------------- */
+
+static int ranks_along(int asked)
+{
+    return asked ? asked : 1;
+}
+
+unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
+{
+    const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch), [M_TIME] = 1,
+                             [M_LAYER] = ranks_along(c->mesh.layer), [M_HIDDEN] = ranks_along(c->mesh.hidden) };
+    int ranks = unroll_comm_ranks(c->comm), rank = unroll_comm_rank(c->comm);
+    long product = 1;
+    for (int m = 0; m < M_N; m++) {
+        if (sizes[m] < 1 || sizes[m] > RANKS_MAX)
+            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[m], RANKS_MAX);
+        product *= sizes[m];
+        p->mesh[m] = sizes[m];
+    }
+    if (product != ranks)
+        return fail(UNROLL_USAGE, "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
+                    "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)", sizes[M_BATCH],
+                    sizes[M_LAYER], sizes[M_HIDDEN], product, ranks, ranks == 1 ? "is here" : "were started", product,
+                    ranks, ranks);
+    for (int m = M_N; m-- > 0; rank /= sizes[m])
+        p->at[m] = rank % sizes[m];
+    if (c->exact && sizes[M_HIDDEN] > 1)
+        return fail(UNROLL_UNSUPPORTED, "exact: a cut along hidden adds partial sums in another order than one "
+                    "process; fix: cut along batch and layer, or leave out exact");
+    return UNROLL_OK;
+}
+
+static unroll_status lower_all(const struct unroll_model *model, struct plan_config c, struct plan **plans, int ranks)
+{
+    for (int rank = 0; rank < ranks; rank++) {
+        for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
+            c.at[m] = rest % c.mesh[m];
+        TRY(plan_new(model, &c, &plans[rank]));
+    }
+    return check_mesh(plans, ranks);
+}
+
+unroll_status mesh_check(const struct unroll_model *model, const struct plan_config *config)
+{
+    struct plan *plans[RANKS_MAX] = { NULL };
+    int ranks = 1;
+    for (int m = 0; m < M_N; m++)
+        ranks *= config->mesh[m];
+    unroll_status status = lower_all(model, *config, plans, ranks);
+    for (int i = 0; i < ranks; i++)
+        plan_free(plans[i]);
+    return status;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t number)
+{
+    return (hash ^ number) * 0x100000001b3u ^ hash >> 47;
+}
+
+uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
+{
+    const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
+                                 c->shards, c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
+                                 (uint64_t)model->layers, (uint64_t)model->parameters };
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = mix(hash, numbers[i]);
+    for (int m = 0; m < M_N; m++)
+        hash = mix(hash, (uint64_t)c->mesh[m]);
+    for (int i = 0; i < model->parameters; i++)
+        hash = mix(hash, model->parameter[i].count);
+    return hash;
+}
+
+/* ---- shares ---------------------------------------------------------------------------- */
+
+/* A rank's part of a buffer; here = 0: it has none, or another rank has the same. */
+struct box {
+    int32_t here;
+    uint32_t first[BUFFER_AXES], count[BUFFER_AXES];
+};
+
+size_t mesh_count(const struct buffer *b)
+{
+    size_t n = 1;
+    for (int i = 0; i < b->rank; i++)
+        n *= b->whole[i];
+    return n;
+}
+
+static bool is_used(const struct plan *p, int buffer)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer)
+                return true;
+    return false;
+}
+
+static struct box box_of(const struct plan *p, const struct buffer *b)
+{
+    struct box box = { .here = b->bytes && is_used(p, (int)(b - p->buffer)) };
+    for (int i = 0; i < BUFFER_AXES; i++) {
+        box.first[i] = i < b->rank ? b->origin[i] : 0;
+        box.count[i] = i < b->rank ? b->size[i] : 1;
+    }
+    return box;
+}
+
+/* Of ranks that hold the same the first speaks. Which layers a rank has shows in what it uses. */
+static bool speaks(const struct plan *p, const struct buffer *b)
+{
+    for (int m = 0; m < M_N; m++)
+        if (m != M_LAYER && b->state[m] != SPLIT && p->config.at[m] > 0)
+            return false;
+    return true;
+}
+
+static size_t box_size(const struct box *box)
+{
+    return (size_t)box->count[0] * box->count[1] * box->count[2] * box->count[3];
+}
+
+/* Between a share, contiguous, and its places in the whole. */
+static void move_box(const struct buffer *b, const struct box *box, float *share, float *whole, bool to_whole)
+{
+    size_t size[BUFFER_AXES], last = (size_t)b->rank - 1, run = box->count[last], at[BUFFER_AXES] = { 0 };
+    for (size_t i = 0; i < BUFFER_AXES; i++)
+        size[i] = (int)i < b->rank ? b->whole[i] : 1;
+    for (size_t rows = box_size(box) / run; rows-- > 0; share += run) {
+        size_t place = 0;
+        for (size_t i = 0; i <= last; i++)
+            place = place * size[i] + box->first[i] + (i < last ? at[i] : 0);
+        memcpy(to_whole ? whole + place : share, to_whole ? share : whole + place, run * sizeof *share);
+        for (size_t i = last; i-- > 0 && ++at[i] == box->count[i];)
+            at[i] = 0;
+    }
+}
+
+/* The share as floats; the caller releases it. */
+static unroll_status read_share(unroll_session *s, const struct buffer *b, float **share)
+{
+    size_t n = b->bytes / dtype_size(b->dtype);
+    char *raw = allocate_zeroed(1, b->bytes);
+    *share = allocate_zeroed(n, sizeof **share);
+    unroll_status status = raw && *share ? s->device->read(s->instance, b->name, 0, b->bytes, raw)
+                         : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
+    if (status == UNROLL_OK)
+        reals_to_floats(raw, b->dtype, *share, n);
+    release(raw);
+    return status;
+}
+
+enum { TAG_BOX = TAG_CONTROL | 4, TAG_SHARE, TAG_WHOLE };
+
+static unroll_status take_share(unroll_session *s, const struct buffer *b, int rank, float *whole)
+{
+    struct box box;
+    TRY(comm_recv(s->config.comm, rank, TAG_BOX, &box, sizeof box));
+    if (!box.here)
+        return UNROLL_OK;
+    float *share = allocate_zeroed(box_size(&box), sizeof *share);
+    unroll_status status = share ? comm_recv(s->config.comm, rank, TAG_SHARE, share, box_size(&box) * sizeof *share)
+                                 : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
+    if (status == UNROLL_OK)
+        move_box(b, &box, share, whole, true);
+    release(share);
+    return status;
+}
+
+static unroll_status give_share(unroll_session *s, const struct buffer *b, struct box *box, float *whole)
+{
+    float *share = NULL;
+    unroll_status status = UNROLL_OK;
+    box->here = box->here && speaks(s->plan, b);
+    if (box->here)
+        status = read_share(s, b, &share);
+    if (status == UNROLL_OK && comm_rank(s->config.comm) == 0 && box->here)
+        move_box(b, box, share, whole, true);
+    if (status == UNROLL_OK && comm_rank(s->config.comm) > 0)
+        status = comm_send(s->config.comm, 0, TAG_BOX, box, sizeof *box);
+    if (status == UNROLL_OK && comm_rank(s->config.comm) > 0 && box->here)
+        status = comm_send(s->config.comm, 0, TAG_SHARE, share, box_size(box) * sizeof *share);
+    release(share);
+    return status;
+}
+
+unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whole)
+{
+    struct box box = box_of(s->plan, b);
+    memset(whole, 0, mesh_count(b) * sizeof *whole);
+    TRY(give_share(s, b, &box, whole));
+    for (int rank = 1; comm_rank(s->config.comm) == 0 && rank < comm_ranks(s->config.comm); rank++)
+        TRY(take_share(s, b, rank, whole));
+    return comm_broadcast(s->config.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
+}
+
+unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const float *whole)
+{
+    struct box box = box_of(s->plan, b);
+    if (!b->bytes)
+        return UNROLL_OK;
+    size_t n = box_size(&box);
+    float *share = allocate_zeroed(n, sizeof *share);
+    char *raw = allocate_zeroed(1, b->bytes);
+    unroll_status status = share && raw ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
+    if (status == UNROLL_OK) {
+        move_box(b, &box, share, (float *)whole, false);                /* which only reads it */
+        floats_to_reals(share, b->dtype, raw, n);
+        status = s->device->write(s->instance, b->name, 0, b->bytes, raw);
+    }
+    release(raw);
+    release(share);
+    return status;
+}

@@ -1,0 +1,229 @@
+/* Every topology of a sum for 1 to 17 ranks, with whole numbers, so that every order gives the same and a member
+ * left out or counted twice shows; in floats for the order itself. Several sums at once, with random delays. Without
+ * arguments the ranks are threads; "mpi": this process is one of those that mpirun started. */
+#include "base/memory.h"
+#include "base/team.h"
+#include "comm/comm.h"
+#include "tests/check.h"
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS_MOST = 17, COUNT_MOST = 1000, SHARDS_MOST = 24, AT_ONCE = 5 };
+
+struct world {
+    struct unroll_comm *comm[RANKS_MOST];
+    int ranks;
+};
+
+static int in_order[RANKS_MOST];
+
+/* ---- whole numbers --------------------------------------------------------------------- */
+
+/* Counts that are smaller than, no multiple of, and larger than the number of ranks. */
+static const int counts[] = { 1, 2, 16, 37, COUNT_MOST };
+
+static struct sum sum_of(struct world *w, enum topology topology, int tag, double *data, int count)
+{
+    return (struct sum){ .ranks = in_order, .size = w->ranks, .tag = (uint32_t)tag, .data = data,
+                         .count = (size_t)count, .is_double = true, .topology = topology, .shards = 1 };
+}
+
+static void delay(int salt)
+{
+    unsigned h = (unsigned)salt * 2654435761u;
+    if ((h >> 28) == 0)
+        usleep(h >> 20 & 255);
+}
+
+static void check_whole(struct world *w, int rank, enum topology topology, int count)
+{
+    double x[COUNT_MOST];
+    int wrong = 0, n = w->ranks;
+    for (int i = 0; i < count; i++)
+        x[i] = (double)(1 << rank) * (i + 1);
+    struct sum sum = sum_of(w, topology, 10 + (int)topology, x, count);
+    delay(rank * 31 + count);
+    unroll_status status = comm_sum_begin(w->comm[rank], &sum);
+    if (status == UNROLL_OK)
+        status = comm_sum_end(w->comm[rank], &sum);
+    for (int i = 0; i < count; i++)
+        wrong += x[i] != (double)((1 << n) - 1) * (i + 1);
+    CHECK(status == UNROLL_OK && !wrong, "%s, rank %d of %d, %d numbers: %d are wrong: %s", topology_name(topology),
+          rank, n, count, wrong, status == UNROLL_OK ? "" : unroll_last_error());
+}
+
+/* ---- shards ---------------------------------------------------------------------------- */
+
+static float shard_number(int shard, int i)
+{
+    unsigned h = ((unsigned)shard * 7919u + (unsigned)i) * 2654435761u;
+    return (float)(h >> 8) / 16777216.0f - 0.4f;
+}
+
+/* The bits of one process that holds all shards. */
+static float tree_of_shards(int shards, int i)
+{
+    float x[SHARDS_MOST];
+    for (int s = 0; s < shards; s++)
+        x[s] = shard_number(s, i);
+    for (int distance = 1; distance < shards; distance *= 2)
+        for (int s = 0; s + distance < shards; s += 2 * distance)
+            x[s] += x[s + distance];
+    return x[0];
+}
+
+static void check_shards(struct world *w, int rank, int shards)
+{
+    enum { COUNT = 20 };
+    int first = shards * rank / w->ranks, end = shards * (rank + 1) / w->ranks, wrong = 0;
+    float x[SHARDS_MOST][COUNT];
+    for (int s = first; s < end; s++)
+        for (int i = 0; i < COUNT; i++)
+            x[s - first][i] = shard_number(s, i);
+    struct sum sum = { .ranks = in_order, .size = w->ranks, .tag = 40, .data = x, .count = COUNT,
+                       .topology = COMM_SHARDS, .shards = shards };
+    unroll_status status = comm_sum_begin(w->comm[rank], &sum);
+    if (status == UNROLL_OK)
+        status = comm_sum_end(w->comm[rank], &sum);
+    for (int i = 0; i < COUNT; i++)
+        wrong += x[0][i] != tree_of_shards(shards, i);
+    CHECK(status == UNROLL_OK && !wrong, "%d shards on rank %d of %d: %d of %d sums have other bits: %s", shards, rank,
+          w->ranks, wrong, COUNT, status == UNROLL_OK ? "" : unroll_last_error());
+}
+
+/* Of 2^n ranks halving and doubling adds in the order of the tree. */
+static void check_halving(struct world *w, int rank)
+{
+    float x[37], y[37];
+    if (w->ranks & (w->ranks - 1))
+        return;
+    for (int i = 0; i < 37; i++)
+        x[i] = y[i] = shard_number(rank, i);
+    struct sum sum = { .ranks = in_order, .size = w->ranks, .tag = 41, .data = x, .count = 37,
+                       .topology = COMM_HALVING, .shards = 1 };
+    unroll_status status = comm_sum_begin(w->comm[rank], &sum);
+    if (status == UNROLL_OK)
+        status = comm_sum_end(w->comm[rank], &sum);
+    if (status == UNROLL_OK)
+        status = comm_all_reduce(w->comm[rank], in_order, w->ranks, 42, y, 37, 0);
+    CHECK(status == UNROLL_OK && !memcmp(x, y, sizeof x), "rank %d of %d: halving has not the tree's bits", rank,
+          w->ranks);
+}
+
+/* ---- several at once ------------------------------------------------------------------- */
+
+/* Begun in one order, ended in another, while the rank does something else between polls. */
+static void check_at_once(struct world *w, int rank)
+{
+    static double data[RANKS_MOST][AT_ONCE][COUNT_MOST];
+    struct sum sum[AT_ONCE];
+    int wrong = 0;
+    unroll_status status = UNROLL_OK;
+    for (int k = 0; k < AT_ONCE && status == UNROLL_OK; k++) {
+        for (int i = 0; i < COUNT_MOST; i++)
+            data[rank][k][i] = (rank + 1.0) * (k + 1);
+        sum[k] = sum_of(w, (enum topology)k, 60 + k, data[rank][k], COUNT_MOST);
+        delay(rank * 17 + k);
+        status = comm_sum_begin(w->comm[rank], &sum[k]);
+    }
+    for (int i = 0; i < 20 && status == UNROLL_OK; i++) {
+        delay(rank + i);
+        status = comm_progress(w->comm[rank]);
+    }
+    for (int k = AT_ONCE; k-- > 0 && status == UNROLL_OK;) {
+        status = comm_sum_end(w->comm[rank], &sum[k]);
+        for (int i = 0; i < COUNT_MOST; i++)
+            wrong += data[rank][k][i] != w->ranks * (w->ranks + 1.0) / 2 * (k + 1);
+    }
+    CHECK(status == UNROLL_OK && !wrong, "rank %d of %d: of sums at once %d numbers are wrong: %s", rank, w->ranks,
+          wrong, status == UNROLL_OK ? "" : unroll_last_error());
+}
+
+/* ---- what the world agrees on ---------------------------------------------------------- */
+
+static void check_agreement(struct world *w, int rank)
+{
+    struct unroll_comm *comm = w->comm[rank];
+    int last = w->ranks - 1;
+    CHECK(comm_agree(comm, UNROLL_OK, 5, "") == UNROLL_OK, "rank %d: %s", rank, unroll_last_error());
+    if (w->ranks == 1)
+        return;
+    CHECK(comm_agree(comm, UNROLL_OK, rank == last, "the text is") == UNROLL_USAGE &&
+          strstr(unroll_last_error(), "the text is not the same"), "rank %d: %s", rank, unroll_last_error());
+    unroll_status mine = rank == last ? fail(UNROLL_DATA, "no such file") : UNROLL_OK;
+    CHECK(comm_agree(comm, mine, 0, "") == UNROLL_DATA && strstr(unroll_last_error(), "no such file"), "rank %d: %s",
+          rank, unroll_last_error());
+    char word[6] = "";
+    if (rank == 0)
+        strcpy(word, "hello");
+    CHECK(comm_broadcast(comm, TAG_CONTROL | 9, word, sizeof word) == UNROLL_OK && !strcmp(word, "hello"),
+          "rank %d heard '%s'", rank, word);
+}
+
+static void check_rank(void *world, int rank)
+{
+    struct world *w = world;
+    for (int t = 0; t < COMM_SHARDS; t++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            check_whole(w, rank, (enum topology)t, counts[i]);
+    for (int shards = w->ranks; shards <= SHARDS_MOST; shards += 1 + shards / 3)
+        check_shards(w, rank, shards);
+    check_halving(w, rank);
+    check_at_once(w, rank);
+    check_agreement(w, rank);
+}
+
+static void run_threads(int ranks)
+{
+    struct world w = { .ranks = ranks };
+    struct team *team;
+    unroll_status status = comm_threads_new(ranks, 20, w.comm);
+    if (status == UNROLL_OK)
+        status = team_new(ranks, &team);
+    if (!CHECK(status == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    team_run(team, check_rank, &w);
+    team_free(team);
+    comm_threads_free(w.comm, ranks);
+}
+
+/* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
+static int run_mpi(void)
+{
+    struct world w = { .ranks = 0 };
+    struct unroll_comm *comm;
+    if (comm_open("mpi", 20, &comm) != UNROLL_OK) {
+        printf("FAILED: %s\n", unroll_last_error());
+        return 1;
+    }
+    w.ranks = comm_ranks(comm);
+    w.comm[comm_rank(comm)] = comm;
+    check_rank(&w, comm_rank(comm));
+    unroll_status mine = checks_failed ? fail(UNROLL_FAILURE, "checks failed") : UNROLL_OK;
+    unroll_status all = comm_agree(comm, mine, 0, "");
+    CHECK(all == UNROLL_OK, "%s", unroll_last_error());
+    bool speaks = comm_rank(comm) == 0;
+    comm_close(comm);
+    return speaks ? check_finish("test_sums_mpi") : all != UNROLL_OK;
+}
+
+int main(int count, char **words)
+{
+    uint64_t live = memory_live();
+    for (int i = 0; i < RANKS_MOST; i++)
+        in_order[i] = i;
+    if (count > 1 && !strcmp(words[1], "mpi"))
+        return run_mpi();
+    for (int ranks = 1; ranks <= RANKS_MOST; ranks++)
+        run_threads(ranks);
+    CHECK(memory_live() == live, "%llu blocks leak", (unsigned long long)(memory_live() - live));
+    struct unroll_comm *self;
+    if (CHECK(comm_open("self", 1, &self) == UNROLL_OK, "%s", unroll_last_error())) {
+        CHECK(comm_ranks(self) == 1 && comm_rank(self) == 0, "a rank alone is %d of %d", comm_rank(self),
+              comm_ranks(self));
+        comm_close(self);
+    }
+    CHECK(comm_open("smoke", 1, &self) == UNROLL_USAGE, "an engine of smoke");
+    CHECK(topology_find("ring") == COMM_RING && topology_find("moebius") == -1, "topologies by name");
+    return check_finish("test_sums");
+}

@@ -1,0 +1,502 @@
+/* Exported C against the library: random models of every cell and every option are exported in floats and integers,
+ * compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a stream and
+ * unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
+#include "check.h"
+#include "export/integers.h"
+#include "unroll.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WARNINGS "-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Wdouble-promotion -Werror -ffp-contract=off "
+
+static char folder[64];
+static uint64_t seed = 7;
+
+static double uniform(void)         /* in [-1, 1) */
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(int64_t)(seed & ~0x3ffull) * 0x1p-63;
+}
+
+__attribute__((format(printf, 1, 2)))
+static int run(const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    return system(line);
+}
+
+/* ---- a compiled export ----------------------------------------------------------------- */
+
+struct exported {
+    void *library;
+    void (*init)(void *), (*reset)(void *), (*step)(void *, const float *, float *);
+    void (*step_token)(void *, int32_t, float *);
+    void *state;
+};
+
+static bool compiles(const char *name, const char *compiler, const char *flags)
+{
+    if (run("command -v %s >%s/log", compiler, folder))
+        return true;
+    return CHECK(!run("%s " WARNINGS "%s -c %s/%s.c -o %s/other.o", compiler, flags, folder, name, folder),
+                 "%s does not take %s.c", compiler, name);
+}
+
+/* A function beside it says how large the struct is. */
+static bool load(const char *name, struct exported *e)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/size.c", folder);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "#include \"%s.h\"\nunsigned size_of_state(void);\n"
+            "unsigned size_of_state(void) { return sizeof(struct %s); }\n", name, name);
+    fclose(file);
+    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so", folder, name, folder, folder,
+                    name), "gcc does not take %s.c", name))
+        return false;
+    snprintf(path, sizeof path, "%s/%s.so", folder, name);
+    *e = (struct exported){ .library = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
+    if (!CHECK(e->library != NULL, "%s", dlerror()))
+        return false;
+    unsigned (*size)(void);
+    *(void **)&size = dlsym(e->library, "size_of_state");
+    snprintf(path, sizeof path, "%s_init", name);
+    *(void **)&e->init = dlsym(e->library, path);
+    snprintf(path, sizeof path, "%s_reset", name);
+    *(void **)&e->reset = dlsym(e->library, path);
+    snprintf(path, sizeof path, "%s_step", name);
+    *(void **)&e->step = *(void **)&e->step_token = dlsym(e->library, path);
+    e->state = malloc(size());
+    memset(e->state, 0xff, size());
+    e->init(e->state);
+    return true;
+}
+
+static void unload(struct exported *e)
+{
+    free(e->state);
+    dlclose(e->library);
+}
+
+/* ---- the comparison -------------------------------------------------------------------- */
+
+enum { STEPS = 40, WIDEST = 512 };
+
+struct frame { float x[WIDEST]; int32_t token; };
+
+static struct frame random_frame(const unroll_spec *spec)
+{
+    struct frame f = { .token = 0 };
+    for (int i = 0; i < spec->input && !spec->tokens; i++)
+        f.x[i] = (float)(1.5 * uniform());
+    if (spec->tokens)
+        f.token = (int32_t)((uniform() + 1) / 2 * spec->input);
+    return f;
+}
+
+static void step(const struct exported *e, const unroll_spec *spec, const struct frame *f, float *y)
+{
+    if (spec->tokens)
+        e->step_token(e->state, f->token, y);
+    else
+        e->step(e->state, f->x, y);
+}
+
+static bool same(const float *a, const float *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* Names of what the host reads of a session. */
+static int outputs_of(const unroll_session *session, const unroll_model *model, char name[32])
+{
+    snprintf(name, 32, "z");
+    if (!unroll_count(session, name))
+        snprintf(name, 32, "y.l%d", unroll_model_layers(model) - 1);
+    return (int)unroll_count(session, name);
+}
+
+static void compare_floats(unroll_model *model, const char *name, const char *what)
+{
+    struct exported e;
+    unroll_spec spec;
+    unroll_session *session;
+    unroll_session_config config = unroll_session_default();
+    char output[32];
+    float expected[WIDEST], y[WIDEST];
+    unroll_model_spec(model, &spec);
+    config.carry = 1;
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+        return;
+    if (load(name, &e)) {
+        int n = outputs_of(session, model, output), bad = 0;
+        for (int t = 0; t < STEPS; t++) {
+            struct frame f = random_frame(&spec);
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            if (t == STEPS / 2) {
+                unroll_clear_states(session);
+                e.reset(e.state);
+            }
+            CHECK(unroll_forward(session, &batch) == UNROLL_OK, "%s: %s", what, unroll_last_error());
+            unroll_read(session, output, expected, (size_t)n);
+            step(&e, &spec, &f, y);
+            bad += !same(y, expected, n);
+        }
+        CHECK(bad == 0, "%s: %d of %d steps have other bits than the session", what, bad, STEPS);
+        unload(&e);
+    }
+    unroll_session_free(session);
+}
+
+/* And the integers must stay near the floats: `far` of the outputs' largest magnitude. */
+static void compare_integers(unroll_model *model, const char *name, const char *what, double far)
+{
+    struct exported e;
+    unroll_spec spec;
+    unroll_integer *integer;
+    unroll_session *session;
+    unroll_session_config config = unroll_session_default();
+    char output[32];
+    float expected[WIDEST], y[WIDEST], exact[WIDEST];
+    double largest = 0, worst = 0;
+    unroll_model_spec(model, &spec);
+    config.carry = 1;
+    if (!CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+        return;
+    if (load(name, &e) && unroll_session_new(model, &config, &session) == UNROLL_OK) {
+        int n = outputs_of(session, model, output), bad = 0;
+        for (int t = 0; t < STEPS; t++) {
+            struct frame f = random_frame(&spec);
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            unroll_forward(session, &batch);
+            unroll_read(session, output, exact, (size_t)n);
+            unroll_status status = spec.tokens ? unroll_integer_step_token(integer, f.token, expected)
+                                               : unroll_integer_step(integer, f.x, expected);
+            CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error());
+            step(&e, &spec, &f, y);
+            bad += !same(y, expected, n);
+            for (int i = 0; i < n; i++) {
+                largest = fmax(largest, fabs((double)exact[i]));
+                worst = fmax(worst, fabs((double)exact[i] - (double)y[i]));
+            }
+        }
+        CHECK(bad == 0, "%s: %d of %d steps have other bits than unroll_integer", what, bad, STEPS);
+        CHECK(worst <= far * largest + 1e-4, "%s: integers are off by %.3g of %.3g", what, worst, largest);
+        unroll_session_free(session);
+        unload(&e);
+    }
+    unroll_integer_free(integer);
+}
+
+static void check_model(unroll_model *model, const char *name, const char *what, double far)
+{
+    unroll_export_config config = unroll_export_default();
+    char small[64];
+    snprintf(small, sizeof small, "%s_int8", name);
+    config.format = "c99";
+    config.prefix = name;
+    if (!CHECK(unroll_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+        return;
+    config.prefix = small;
+    config.dtype = "int8";
+    if (!CHECK(unroll_export(model, folder, &config) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+        return;
+    compiles(name, "clang", "-O1");
+    compiles(small, "clang", "-O1");
+    compiles(name, "arm-none-eabi-gcc", "-O2 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16");
+    compiles(small, "arm-none-eabi-gcc", "-O2 -mcpu=cortex-m0plus -mthumb");
+    compare_floats(model, name, what);
+    compare_integers(model, small, what, far);
+}
+
+/* ---- stacks ---------------------------------------------------------------------------- */
+
+static void check_stack(const unroll_spec *spec, const char *name, double far)
+{
+    unroll_model *model;
+    if (!CHECK(unroll_model_new(spec, 3, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
+        return;
+    check_model(model, name, name, far);
+    unroll_model_free(model);
+}
+
+static void check_cells(void)
+{
+    for (int i = 0; unroll_cell_name(i); i++) {
+        char name[40];
+        unroll_spec spec = unroll_spec_default();
+        spec.cell = unroll_cell_name(i);
+        snprintf(name, sizeof name, "cell_%d", i);
+        spec.layers = 2;
+        spec.hidden = 13;
+        spec.input = 5;
+        spec.output = 3;
+        check_stack(&spec, name, 0.05);
+        snprintf(name, sizeof name, "plain_%d", i);
+        spec.bias = 0;
+        spec.layers = 1;
+        spec.output = 0;
+        spec.hidden = 8;
+        check_stack(&spec, name, 0.05);
+    }
+}
+
+static void check_options(void)
+{
+    unroll_spec spec = unroll_spec_default();
+    spec.hidden = 9;
+    spec.input = 4;
+    spec.output = 2;
+    spec.peephole = 1;
+    check_stack(&spec, "peephole", 0.05);
+    spec.clip = 0.3f;
+    check_stack(&spec, "peephole_clip", 0.05);
+    spec.peephole = 0;
+    spec.layers = 2;
+    check_stack(&spec, "clip", 0.05);
+    spec.clip = 0;
+    spec.projection = 5;
+    check_stack(&spec, "projection", 0.05);
+    spec = unroll_spec_default();
+    spec.cell = "gru";
+    spec.tokens = 1;
+    spec.input = spec.output = 11;
+    spec.hidden = 12;
+    spec.loss = UNROLL_LOSS_XENT;
+    check_stack(&spec, "one_hot", 0.05);
+    spec.embed = 12;
+    check_stack(&spec, "embedded", 0.05);
+    spec.tied = 1;
+    check_stack(&spec, "tied", 0.05);
+}
+
+/* ---- networks -------------------------------------------------------------------------- */
+
+static unroll_layer dense(const char *name, int width, const char *activation)
+{
+    unroll_layer l = unroll_layer_default();
+    l.name = name;
+    l.width = width;
+    l.activation = activation;
+    return l;
+}
+
+/* Dense in front, two cells side by side that read it and the input, dense behind. */
+static void check_network(const char *activation, int tokens, double far)
+{
+    unroll_network network = unroll_network_default();
+    unroll_model *model;
+    unroll_layer layer[5] = { dense("in", 6, activation), unroll_layer_default(), unroll_layer_default(),
+                              dense("between", 7, NULL), dense("out", 4, activation) };
+    char name[48];
+    layer[1].kind = "gru";
+    layer[1].name = "a";
+    layer[1].width = 5;
+    layer[2].kind = "lstm";
+    layer[2].name = "b";
+    layer[2].width = 6;
+    layer[2].sources = 2;
+    layer[2].source[0] = -1;
+    layer[2].source[1] = 0;
+    layer[3].sources = 2;
+    layer[3].source[0] = 1;
+    layer[3].source[1] = 2;
+    network.input = 5;
+    network.tokens = tokens;
+    network.layer = layer;
+    network.layers = 5;
+    snprintf(name, sizeof name, "network_%s%s", activation ? activation : "linear", tokens ? "_tokens" : "");
+    if (!CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s: %s", name, unroll_last_error()))
+        return;
+    check_model(model, name, name, far);
+    unroll_model_free(model);
+}
+
+static void check_networks(void)
+{
+    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu",
+        "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus", "softmax" };
+    check_network(NULL, 0, 0.05);
+    check_network("relu", 1, 0.05);
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        check_network(activations[i], 0, strcmp(activations[i], "thresholded_relu") ? 0.05 : 1e6);
+}
+
+/* ---- the functions of integers --------------------------------------------------------- */
+
+/* Largest error in units of 2^-15 over all arguments of all formats. */
+static double worst_error(enum node_kind kind, int least, int most)
+{
+    double worst = 0;
+    for (int fraction = least; fraction <= most; fraction++)
+        for (int32_t x = -32768; x <= 32767; x++) {
+            double at = ldexp(x, -fraction), exact = kind == NODE_TANH ? tanh(at) : 1 / (1 + exp(-at));
+            worst = fmax(worst, fabs(fixed_function(kind, x, fraction, 0) - exact * 32768));
+        }
+    return worst;
+}
+
+/* Relative error of e^x and absolute of ln x, where results have a fraction that fits them. */
+static void check_exp_and_log(void)
+{
+    double worst_exp = 0, worst_log = 0, worst_root = 0;
+    for (int32_t x = -32768; x <= 32767; x++) {
+        double e = exp(ldexp(x, -12));
+        int out = fraction_for(e);
+        if (out < MOST_FRACTION)
+            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out), 32767)));
+        if (x > 0)
+            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)), 11)));
+        if (x > 0)
+            worst_root = fmax(worst_root, fabs(fixed_function(NODE_SQRT, x, 0, 15) - sqrt(ldexp(x, 15))));
+    }
+    printf("e^x: %.2f units, ln x: %.2f, root: %.2f\n", worst_exp, worst_log, worst_root);
+    CHECK(worst_exp <= 1.5, "e^x is off by %.2f units", worst_exp);
+    CHECK(worst_log <= 0.75, "ln x is off by %.2f units", worst_log);
+    CHECK(worst_root <= 0.5 + 1e-9, "a root is off by %.2f units", worst_root);
+}
+
+static void check_functions(void)
+{
+    double sigmoid = worst_error(NODE_SIGMOID, SIGMOID_LEAST, SIGMOID_MOST);
+    double tangent = worst_error(NODE_TANH, SIGMOID_LEAST + 1, SIGMOID_MOST + 1);
+    printf("sigmoid: %.2f units of 2^-15, tanh: %.2f\n", sigmoid, tangent);
+    CHECK(sigmoid <= 1.5, "the sigmoid is off by %.2f units", sigmoid);
+    CHECK(tangent <= 1.5, "the tanh is off by %.2f units", tangent);
+    check_exp_and_log();
+}
+
+/* ---- what is refused ------------------------------------------------------------------- */
+
+static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory, unroll_status status,
+                    const char *word)
+{
+    unroll_model *model;
+    char path[128];
+    if (!CHECK(unroll_model_new(spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    config.format = "c99";
+    unroll_status given = unroll_export(model, directory, &config);
+    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given, status,
+          unroll_last_error(), word);
+    snprintf(path, sizeof path, "%s/unroll_model.c", directory);
+    CHECK(access(path, F_OK) != 0, "a refused export left %s", path);
+    snprintf(path, sizeof path, "%s/unroll_model.h", directory);
+    CHECK(access(path, F_OK) != 0, "a refused export left %s", path);
+    unroll_model_free(model);
+}
+
+static void check_refusals(void)
+{
+    unroll_spec spec = unroll_spec_default(), both = spec, huge = spec;
+    unroll_export_config plain = unroll_export_default(), c = plain;
+    spec.input = both.input = huge.input = 4;
+    spec.hidden = both.hidden = 4;
+    both.bidirectional = 1;
+    huge.hidden = 2100;
+    refused(&both, plain, folder, UNROLL_UNSUPPORTED, "bidirectional");
+    refused(&huge, plain, folder, UNROLL_UNSUPPORTED, "at most");
+    c.dtype = "bf16";
+    refused(&spec, c, folder, UNROLL_USAGE, "choose one of fp32, int8");
+    c = plain;
+    c.prefix = "9lives";
+    refused(&spec, c, folder, UNROLL_USAGE, "9lives");
+    c.prefix = "two words";
+    refused(&spec, c, folder, UNROLL_USAGE, "two words");
+    c = plain;
+    c.calibration = "x.npy";
+    refused(&spec, c, folder, UNROLL_USAGE, "int8");
+    c.dtype = "int8";
+    c.calibration = "/nonexistent/x.npy";
+    refused(&spec, c, folder, UNROLL_DATA, "/nonexistent/x.npy");
+    refused(&spec, plain, "/dev/null/there", UNROLL_RESOURCE, "/dev/null");
+}
+
+/* A header that can't be written takes the source with it. */
+static void check_whole_or_none(void)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    unroll_export_config config = unroll_export_default();
+    char path[128];
+    spec.hidden = 4;
+    spec.input = 4;
+    config.format = "c99";
+    config.prefix = "half";
+    snprintf(path, sizeof path, "%s/half.h", folder);
+    mkdir(path, 0777);
+    if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    CHECK(unroll_export(model, folder, &config) != UNROLL_OK, "a folder was written as a file");
+    snprintf(path, sizeof path, "%s/half.c", folder);
+    CHECK(access(path, F_OK) != 0, "a source without its header was left");
+    unroll_model_free(model);
+}
+
+/* NaN and infinities in the weights, and in what the integers are given. */
+static void check_not_finite(void)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    unroll_parameter q;
+    unroll_integer *integer;
+    float x[4] = { NAN, INFINITY, -INFINITY, 1e30f }, y[4], nothing[4] = { 0, 8192, -8192, 8192 }, z[4];
+    unroll_calibration calibration = unroll_calibration_default();
+    spec.hidden = 4;
+    spec.input = 4;
+    if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    if (CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s", unroll_last_error())) {
+        unroll_integer_step(integer, x, y);
+        unroll_integer_reset(integer);
+        unroll_integer_step(integer, nothing, z);
+        CHECK(same(y, z, 4), "NaN is not 0, or infinities do not saturate");
+        CHECK(unroll_integer_step_token(integer, 0, y) == UNROLL_USAGE, "a token was taken");
+        unroll_integer_free(integer);
+    }
+    calibration.inputs = x;
+    calibration.steps = 1;
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA, "a calibration with a NaN was taken");
+    calibration.steps = 0;
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE, "a calibration of no step was taken");
+    unroll_model_parameter(model, 1, &q);
+    q.data[2] = NAN;
+    CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_DATA && strstr(unroll_last_error(), q.name),
+          "a NaN among the weights: %s", unroll_last_error());
+    unroll_model_free(model);
+}
+
+int main(void)
+{
+    strcpy(folder, "/tmp/test_c99_XXXXXX");
+    if (!CHECK(mkdtemp(folder) != NULL, "no folder for temporary files"))
+        return check_finish("test_c99");
+    if (run("command -v gcc >%s/log", folder)) {
+        check_skip("exported C is compiled with gcc, which is not here");
+    } else {
+        check_cells();
+        check_options();
+        check_networks();
+    }
+    if (run("command -v clang >%s/log", folder))
+        check_skip("clang is not here");
+    if (run("command -v arm-none-eabi-gcc >%s/log", folder))
+        check_skip("arm-none-eabi-gcc is not here (Debian: gcc-arm-none-eabi libnewlib-arm-none-eabi)");
+    check_functions();
+    check_refusals();
+    check_whole_or_none();
+    check_not_finite();
+    run("rm -rf %s", folder);
+    return check_finish("test_c99");
+}

@@ -1,0 +1,185 @@
+#!/bin/bash
+# Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
+# resumed on other numbers of ranks, and ranks that are killed, stopped or slow. Quick by default; "all" as third
+# argument takes the product of meshes. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
+unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3
+passed=0 failed=0 skipped=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
+export TMPDIR=$dir
+
+check() {       # check WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >out.check 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        tail -n 12 out.check log 2>/dev/null
+    fi
+}
+finish() {
+    echo "test_mpi: $passed passed, $failed failed, $skipped skipped"
+    exit $((failed > 0))
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped: $1"
+}
+
+# ---- without MPI ---------------------------------------------------------------------------
+
+for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+train=(train text --layers 2 --hidden 12 --bptt 8 --batch 8 --val 0.2 --validate-every 4 --dropout 0.2 --threads 1)
+alone() { "$unroll" "${train[@]}" "$@" >log 2>&1; }
+says() { grep -q -- "$1" log; }
+
+alone --steps 1 --split batch=2 --out refused
+check "a cut for two ranks in one process is refused" test $? = 2
+check "and says how to start two" says 'mpirun -n 2'
+OMPI_COMM_WORLD_SIZE=2 UNROLL_MPI=morse alone --steps 1 --split batch=2 --out refused
+check "an unknown MPI is refused" test $? = 2
+check "nothing was written" test ! -e refused
+alone --steps 8 --exact 4 --out one
+check "one process, exact" test $? = 0
+# The search path of libraries can't be emptied, but a library that is no MPI can stand before the others.
+mkdir fake && cp "$(ldd "$unroll" | sed -n 's/.*jansson.*=> \([^ ]*\).*/\1/p')" fake/libmpi.so.40 2>/dev/null
+LD_LIBRARY_PATH=$dir/fake OMPI_COMM_WORLD_SIZE=2 alone --steps 1 --split batch=2 --out refused
+check "a library that is no MPI is refused" test $? = 4
+check "by what it lacks" says "it has no 'MPI_"
+
+if ! command -v mpirun.openmpi >/dev/null; then
+    skip "no Open MPI here: nothing was run on several ranks"
+    finish
+fi
+run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
+ranks() { "${run[@]}" -n "$1" "$unroll" "${train[@]}" "${@:2}" >log 2>&1; }
+same() { cmp "$1/model.safetensors" "$2/model.safetensors" && cmp "$1/ckpt/$3/optim.safetensors" "$2/ckpt/$3/optim.safetensors"; }
+
+# ---- sums ----------------------------------------------------------------------------------
+
+for n in 2 3 5; do
+    check "sums of $n ranks over Open MPI" "${run[@]}" -n $n "$sums" mpi
+done
+if command -v mpirun.mpich >/dev/null; then
+    check "sums of 2 ranks over MPICH" timeout -k 5 60 mpirun.mpich -n 2 "$sums" mpi
+else
+    skip "no MPICH here"
+fi
+
+# ---- training ------------------------------------------------------------------------------
+
+exact() {       # exact RANKS SPLIT: the bytes of one process
+    rm -rf many
+    ranks "$1" --steps 8 --exact 4 --split "$2" --chunk 3 --out many
+    check "$2 trains" test $? = 0
+    check "$2 has the bytes of one process" same one many step-8
+}
+exact 2 batch=2
+exact 3 batch=3
+exact 4 batch=2,layer=2
+if [ "$scope" = all ]; then
+    exact 4 batch=4; exact 2 layer=2; exact 6 batch=3,layer=2; exact 8 batch=4,layer=2; exact 3 layer=3
+    for split in "2 hidden=2" "4 batch=2,hidden=2" "4 layer=2,hidden=2" "6 hidden=3,batch=2" "7 batch=7" "8 hidden=8"; do
+        rm -rf many
+        ranks ${split% *} --steps 8 --split ${split#* } --out many
+        check "$split trains" test $? = 0
+    done
+fi
+rm -rf many
+ranks 8 --steps 8 --split batch=2,layer=2,hidden=2 --chunk 3 --out many
+check "2 x 2 x 2 ranks train" test $? = 0
+loss() { sed -n 's/.*"val_loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
+check "to the loss of one process" awk -v a="$(loss one)" -v b="$(loss many)" \
+    'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
+check "rank 0 alone speaks" test "$(grep -c '^done' log)" = 1
+if command -v mpirun.mpich >/dev/null; then
+    rm -rf many
+    timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
+    check "MPICH trains" test $? = 0
+    check "with the same bytes" same one many step-8
+fi
+
+# Trained on 4, resumed on others.
+ranks 4 --steps 4 --schedule-steps 8 --exact 4 --split batch=4 --out four
+check "4 steps on 4 ranks" test $? = 0
+alone --steps 8 --schedule-steps 8 --exact 4 --out whole
+resume() {      # resume RANKS [OPTIONS]
+    rm -rf again && cp -r four again
+    if [ "$1" = 1 ]; then
+        "$unroll" train --resume again --steps 8 --schedule-steps 8 >log 2>&1
+    else
+        "${run[@]}" -n "$1" "$unroll" train --resume again --steps 8 --schedule-steps 8 "${@:2}" >log 2>&1
+    fi
+    check "resumed on $*" test $? = 0
+    check "on $* with the same bytes" same whole again step-8
+}
+resume 1
+resume 3 --split batch=3
+[ "$scope" = all ] && resume 2 --split layer=2
+resume 8 --split batch=4,layer=2
+
+# ---- refusals ------------------------------------------------------------------------------
+
+refused() {     # refused STATUS WORDS RANKS OPTIONS...
+    ranks "$3" --steps 1 --out no "${@:4}"
+    check "${*:4} on $3 ranks ends with $1" test $? = "$1"
+    check "${*:4} says: $2" says "$2"
+    check "nothing is written" test ! -e no
+}
+refused 2 'nothing says how' 2
+refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
+refused 4 'exact' 2 --split hidden=2 --exact 4
+[ "$scope" = all ] && refused 4 'more stages' 4 --split layer=4
+[ "$scope" = all ] && refused 4 'projects' 2 --split hidden=2 --projection 4
+cat >differ <<END
+#!/bin/sh
+head -n \$((400 - OMPI_COMM_WORLD_RANK)) text >text\$OMPI_COMM_WORLD_RANK
+exec "$unroll" train text\$OMPI_COMM_WORLD_RANK --hidden 8 --steps 1 --split batch=2 --out no
+END
+chmod +x differ
+"${run[@]}" -n 2 ./differ >log 2>&1
+check "ranks with different texts are refused" says 'not the same as on rank 0'
+
+# ---- ranks that fail -----------------------------------------------------------------------
+
+# The process of rank $1 of the run that writes to $2.
+process_of() {
+    local p
+    for p in $(pgrep -f -- "--out $2"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$p" && return
+    done
+}
+fail_rank() {   # fail_rank SIGNAL EXIT-CODE
+    rm -rf victim
+    "${run[@]}" -n 3 "$unroll" "${train[@]}" --steps 1000000 --validate-every 1000000 --split batch=3 --deadline 2s \
+        --out victim >log 2>&1 &
+    local job=$! begin p= waited=0
+    while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
+    p=$(process_of 1 victim)
+    begin=$(date +%s)
+    check "rank 1 was found" test -n "$p"
+    kill -"$1" "$p"
+    wait $job
+    check "after SIG$1 the run ends with $2" test $? = "$2"
+    check "within the deadline" test $(($(date +%s) - begin)) -le 12
+    check "no process is left" test -z "$(pgrep -f -- '--out victim')"
+}
+fail_rank STOP 7
+check "the message names both ranks and the operation" says "rank [02] waited 2 seconds for a message from rank [012]"
+check "and what was being done" says "'all_reduce"
+fail_rank KILL 137
+
+# A slow rank delays the others and nothing else: ten stops of a tenth of a second.
+rm -rf slow
+"${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 400 --exact 4 --split batch=2 --out slow --deadline 20s >log 2>&1 &
+job=$!
+for i in $(seq 60); do [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
+p=$(process_of 1 slow)
+for i in 1 2 3 4 5; do kill -STOP "$p" 2>/dev/null; sleep 0.2; kill -CONT "$p" 2>/dev/null; sleep 0.02; done
+wait $job
+check "a slow rank is waited for" test $? = 0
+finish

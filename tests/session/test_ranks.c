@@ -1,0 +1,364 @@
+/* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and the
+ * weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs with the
+ * argument "all". Whole arrays are read back and written from every rank. */
+#include "comm/comm.h"
+#include "tests/check.h"
+#include "unroll.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEPS = 6, ROWS = 8, UNITS = 8, SYMBOLS = 7, WIDTH = 5, UPDATES = 3, RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
+
+/* ---- options --------------------------------------------------------------------------- */
+
+enum option {
+    BIDIRECTIONAL, TIED, DROPOUT, CARRY, RAGGED, RESETS, CHUNKED, CHECKPOINTED, LANES, GRU, THREE_LAYERS, REGRESSION,
+    ACCUMULATE, OPTIONS
+};
+static const char *const names[OPTIONS] = {
+    "bidirectional", "tied", "dropout", "carry", "ragged", "resets", "chunks", "checkpoints", "lanes", "gru-before",
+    "3 layers", "regression", "2 backwards"
+};
+static const unroll_mesh meshes[] = {
+    { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 1, 2 }, { 1, 2, 2 }, { 5, 1, 1 },
+    { 3, 2, 1 }, { 1, 2, 3 }, { 2, 2, 2 }, { 8, 1, 1 }, { 4, 2, 1 }, { 1, 1, 8 },
+};
+enum { MESHES = sizeof meshes / sizeof *meshes };
+
+struct way {
+    unsigned options;           /* 1 << enum option */
+    unroll_mesh mesh;
+    int exact;                  /* 0, or the number of shards */
+};
+
+static int has(const struct way *w, enum option option)
+{
+    return w->options >> option & 1;
+}
+
+static unroll_spec spec_of(const struct way *w)
+{
+    unroll_spec s = unroll_spec_default();
+    s.cell = has(w, GRU) ? "gru-before" : "lstm";
+    s.layers = has(w, THREE_LAYERS) ? 3 : 2;
+    s.hidden = UNITS;
+    s.bidirectional = has(w, BIDIRECTIONAL);
+    s.dropout = has(w, DROPOUT) ? 0.3f : 0;
+    s.tokens = !has(w, REGRESSION);
+    s.input = s.tokens ? SYMBOLS : WIDTH;
+    s.output = s.tokens ? SYMBOLS : WIDTH;
+    s.tied = s.tokens && has(w, TIED);
+    s.embed = s.tied ? UNITS * (s.bidirectional + 1) : 0;
+    s.loss = s.tokens ? UNROLL_LOSS_XENT : UNROLL_LOSS_MSE;
+    return s;
+}
+
+static unroll_session_config config_of(const struct way *w)
+{
+    unroll_session_config c = unroll_session_default();
+    c.mode = UNROLL_TRAIN;
+    c.steps = STEPS;
+    c.rows = ROWS;
+    c.lengths = has(w, RAGGED);
+    c.resets = has(w, RESETS);
+    c.carry = has(w, CARRY);
+    c.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? 3 : 1;
+    c.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
+    c.lanes = has(w, LANES) ? 2 : 1;
+    c.threads = has(w, LANES) ? 2 : 1;
+    c.seed = 5;
+    c.optimizer = "adam";
+    c.exact = w->exact > 0;
+    c.shards = w->exact > 0 ? w->exact : 1;
+    return c;
+}
+
+/* ---- batches, the same on every rank --------------------------------------------------- */
+
+struct numbers {
+    int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS];
+    float inputs[STEPS * ROWS * WIDTH], values[STEPS * ROWS * WIDTH];
+    uint8_t reset[STEPS * ROWS];
+};
+
+static unsigned draw(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned seed)
+{
+    unsigned state = seed * 7919u + 1;
+    for (int i = 0; i < STEPS * ROWS; i++) {
+        n->tokens[i] = (int32_t)(draw(&state) % SYMBOLS);
+        n->classes[i] = (int32_t)(draw(&state) % (SYMBOLS + 1)) - 1;
+        n->reset[i] = draw(&state) % 5 == 0;
+    }
+    for (int i = 0; i < STEPS * ROWS * WIDTH; i++) {
+        n->inputs[i] = (float)(draw(&state) % 2001) / 1000 - 1;
+        n->values[i] = (float)(draw(&state) % 2001) / 1000 - 1;
+    }
+    for (int row = 0; row < ROWS; row++)
+        n->lengths[row] = row == 1 ? 0 : row == 2 ? STEPS : (int32_t)(draw(&state) % (STEPS + 1));
+    bool tokens = !has(w, REGRESSION);
+    return (unroll_batch){ .tokens = tokens ? n->tokens : NULL, .classes = tokens ? n->classes : NULL,
+                           .inputs = tokens ? NULL : n->inputs, .values = tokens ? NULL : n->values,
+                           .lengths = has(w, RAGGED) ? n->lengths : NULL, .reset = has(w, RESETS) ? n->reset : NULL };
+}
+
+/* ---- one rank -------------------------------------------------------------------------- */
+
+struct outcome {
+    const struct way *way;
+    unroll_comm *comm;
+    int rank;
+    unroll_status status;
+    char error[512];
+    float weights[MOST_WEIGHTS], states[ROWS * UNITS];
+    size_t count, states_count;
+    double loss, norm, validation;
+};
+
+static void gather_weights(unroll_model *m, struct outcome *o)
+{
+    unroll_parameter p;
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_model_parameter(m, i, &p);
+        size_t n = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
+        memcpy(o->weights + o->count, p.data, n * sizeof *p.data);
+        o->count += n;
+    }
+}
+
+static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
+{
+    static _Thread_local struct numbers numbers;
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    unroll_status status = UNROLL_OK;
+    rates.learning_rate = 0.01;
+    rates.clip = 0.3;
+    for (int i = 0; i <= has(o->way, ACCUMULATE) && status == UNROLL_OK; i++) {
+        unroll_batch batch = make_batch(o->way, &numbers, 10 * seed + (unsigned)i);
+        status = unroll_forward(s, &batch);
+        if (status == UNROLL_OK)
+            status = unroll_backward(s);
+        if (seed == 1 && o->comm && comm_rank(o->comm) == 1)
+            usleep(300);                                /* somebody is late */
+    }
+    if (status == UNROLL_OK)
+        status = unroll_update(s, &rates, &result);
+    o->loss = result.loss;
+    o->norm = result.norm;
+    return status;
+}
+
+/* Losses of a session that evaluates beside the one that trains. */
+static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct outcome *o)
+{
+    static _Thread_local struct numbers numbers;
+    unroll_session *s;
+    unroll_result result = { 0 };
+    c.mode = UNROLL_EVAL;
+    c.checkpoint_time = 0;
+    c.chunks = 1;
+    unroll_status status = unroll_session_new(m, &c, &s);
+    if (status != UNROLL_OK)
+        return status;
+    unroll_batch batch = make_batch(o->way, &numbers, 99);
+    status = unroll_forward(s, &batch);
+    if (status == UNROLL_OK)
+        status = unroll_loss_result(s, &result);
+    o->validation = result.loss;
+    unroll_session_free(s);
+    return status;
+}
+
+static unroll_status train(unroll_model *m, struct outcome *o)
+{
+    unroll_session_config c = config_of(o->way);
+    unroll_session *s;
+    c.comm = o->comm;
+    if (o->comm)
+        c.mesh = o->way->mesh;
+    unroll_status status = unroll_session_new(m, &c, &s);
+    if (status != UNROLL_OK)
+        return status;
+    for (unsigned i = 0; i < UPDATES && status == UNROLL_OK; i++)
+        status = update(s, o, i);
+    if (status == UNROLL_OK)
+        status = evaluate(m, c, o);
+    o->states_count = unroll_count(s, "h0.l1");
+    if (status == UNROLL_OK && has(o->way, CARRY))
+        status = unroll_read(s, "h0.l1", o->states, o->states_count);
+    if (status == UNROLL_OK && has(o->way, CARRY))      /* back again: nothing may change */
+        status = unroll_write(s, "h0.l1", o->states, o->states_count);
+    if (status == UNROLL_OK && has(o->way, CARRY))
+        status = unroll_read(s, "h0.l1", o->states, o->states_count);
+    if (status == UNROLL_OK)
+        status = unroll_session_pull(s);
+    gather_weights(m, o);
+    unroll_session_free(s);
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    struct outcome *o = arg;
+    unroll_spec spec = spec_of(o->way);
+    unroll_model *m;
+    o->status = unroll_model_new(&spec, 3, &m);
+    if (o->status == UNROLL_OK) {
+        o->status = train(m, o);
+        if (o->status != UNROLL_OK)
+            snprintf(o->error, sizeof o->error, "%s", unroll_last_error());
+        unroll_model_free(m);
+    }
+    return NULL;
+}
+
+/* ---- a mesh against one process -------------------------------------------------------- */
+
+static double difference(const float *a, const float *b, size_t n, size_t *different)
+{
+    double worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        *different += memcmp(&a[i], &b[i], sizeof *a) != 0;
+        double d = fabs((double)a[i] - (double)b[i]);
+        if (!(d <= worst))
+            worst = d;
+    }
+    return worst;
+}
+
+static void describe(const struct way *w, char *text, size_t size)
+{
+    int used = snprintf(text, size, "%dx%dx%d exact %d", w->mesh.batch, w->mesh.layer, w->mesh.hidden, w->exact);
+    for (int i = 0; i < OPTIONS; i++)
+        if (has(w, (enum option)i))
+            used += snprintf(text + used, size - (size_t)used, " %s", names[i]);
+}
+
+static void check_rank(const struct outcome *serial, const struct outcome *o, const char *what)
+{
+    size_t different = 0;
+    if (!CHECK(o->status == UNROLL_OK, "%s, rank %d: %s", what, o->rank, o->error))
+        return;
+    double weights = difference(serial->weights, o->weights, serial->count, &different);
+    double states = has(o->way, CARRY) ? difference(serial->states, o->states, serial->states_count, &different) : 0;
+    CHECK(o->count == serial->count && o->states_count == serial->states_count, "%s: other sizes", what);
+    CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what, o->rank,
+          weights, states);
+    CHECK(!o->way->exact || !different, "%s, rank %d: %zu numbers have other bits", what, o->rank, different);
+    CHECK(fabs(o->loss - serial->loss) < 1e-5 && fabs(o->norm - serial->norm) < 1e-4 &&
+          fabs(o->validation - serial->validation) < 1e-4, "%s, rank %d: loss %.9g %.9g norm %g %g validation %.9g "
+          "%.9g", what, o->rank, o->loss, serial->loss, o->norm, serial->norm, o->validation, serial->validation);
+}
+
+static struct outcome serial, rank[RANKS_MOST];
+
+static void check_way(const struct way *w)
+{
+    char what[256];
+    pthread_t thread[RANKS_MOST];
+    unroll_comm *comm[RANKS_MOST];
+    int ranks = w->mesh.batch * w->mesh.layer * w->mesh.hidden;
+    describe(w, what, sizeof what);
+    serial = (struct outcome){ .way = w };
+    run_rank(&serial);
+    if (!CHECK(serial.status == UNROLL_OK, "%s, one process: %s", what, serial.error) ||
+        !CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    for (int i = 0; i < ranks; i++) {
+        rank[i] = (struct outcome){ .way = w, .comm = comm[i], .rank = i };
+        if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
+            abort();
+    }
+    for (int i = 0; i < ranks; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < ranks; i++)
+        check_rank(&serial, &rank[i], what);
+    comm_threads_free(comm, ranks);
+}
+
+/* Regression has no embedding to tie. */
+static bool makes_sense(enum option a, enum option b)
+{
+    return !(a == TIED && b == REGRESSION);
+}
+
+/* Every pair on some meshes, taken in turn, or on all; exact wherever it can be. */
+static void check_pairs(bool all)
+{
+    int turn = 0, step = all ? 1 : 5;
+    for (int a = 0; a < OPTIONS; a++)
+        for (int b = a; b < OPTIONS; b++)
+            for (int i = 0; i < MESHES && makes_sense((enum option)a, (enum option)b); i += step) {
+                int at = all ? i : turn++ % MESHES;
+                struct way w = { 1u << a | 1u << b, meshes[at], 0 };
+                check_way(&w);
+                w.exact = w.mesh.hidden > 1 ? 0 : w.mesh.batch > 4 || turn % 2 ? 8 : 4;
+                if (w.exact)
+                    check_way(&w);
+            }
+}
+
+/* ---- what is refused ------------------------------------------------------------------- */
+
+struct refusal { const struct way *way; unroll_comm *comm; int steps; unroll_status status; char error[512]; };
+
+static void *refuse_rank(void *arg)
+{
+    struct refusal *r = arg;
+    unroll_spec spec = spec_of(r->way);
+    unroll_session_config c = config_of(r->way);
+    unroll_model *m;
+    unroll_session *s;
+    c.comm = r->comm;
+    c.mesh = r->way->mesh;
+    c.steps = r->steps;
+    if (unroll_model_new(&spec, 3, &m) != UNROLL_OK)
+        return NULL;
+    r->status = unroll_session_new(m, &c, &s);
+    snprintf(r->error, sizeof r->error, "%s", unroll_last_error());
+    if (r->status == UNROLL_OK)
+        unroll_session_free(s);
+    unroll_model_free(m);
+    return NULL;
+}
+
+/* All ranks hear the same. steps: what rank 1 believes. */
+static void check_refused(const struct way *w, int ranks, int steps, unroll_status status, const char *word)
+{
+    struct refusal r[RANKS_MOST];
+    pthread_t thread[RANKS_MOST];
+    unroll_comm *comm[RANKS_MOST];
+    if (!CHECK(comm_threads_new(ranks, 5, comm) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    for (int i = 0; i < ranks; i++) {
+        r[i] = (struct refusal){ .way = w, .comm = comm[i], .steps = i == 1 ? steps : STEPS };
+        if (pthread_create(&thread[i], NULL, refuse_rank, &r[i]))
+            abort();
+    }
+    for (int i = 0; i < ranks; i++) {
+        pthread_join(thread[i], NULL);
+        CHECK(r[i].status == status && strstr(r[i].error, word), "rank %d: status %d: %s", i, (int)r[i].status,
+              r[i].error);
+    }
+    comm_threads_free(comm, ranks);
+}
+
+int main(int count, char **words)
+{
+    check_pairs(count > 1 && !strcmp(words[1], "all"));
+    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 3, STEPS, UNROLL_USAGE, "3 were started");
+    check_refused(&(struct way){ 0, { 1, 4, 1 }, 0 }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
+    check_refused(&(struct way){ 0, { 1, 1, 2 }, 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
+    check_refused(&(struct way){ 0, { 4, 1, 1 }, 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
+    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 2, STEPS + 1, UNROLL_USAGE, "not the same as on rank 0");
+    return check_finish("test_ranks");
+}
