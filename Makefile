@@ -25,7 +25,7 @@ ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
 
 X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
-SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/cpu/*.c))
+SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/*/*.c))
 OBJECTS   := $(SOURCES:%.c=$B/%.o)
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
@@ -94,4 +94,4 @@ clean:
 	rm -rf $B
 .PHONY: all clean debug deps demo
 
--include $(wildcard $B/src/*/*.d $B/src/device/cpu/*.d $B/cli/*.d $B/tests/*/*.d)
+-include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

@@ -146,6 +146,7 @@ static unroll_status open_session(struct bench *bench)
     config.chunks = (int)integer_of(s, OPTION_CHUNKS);
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
+    config.device = text_of(s, OPTION_DEVICE);
     config.weights = text_of(s, OPTION_DTYPE);
     unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
     return status == UNROLL_OK ? status : complain_library(status);
@@ -177,8 +178,9 @@ static unroll_status run_once(struct bench *bench)
 static unroll_status measure_peak(struct bench *bench)
 {
     double found;
-    unroll_status status = unroll_measure_peak(unroll_session_isa(bench->session),
-                                               unroll_session_threads(bench->session), &found);
+    bool cpu = !text_of(bench->settings, OPTION_DEVICE) || !strcmp(text_of(bench->settings, OPTION_DEVICE), "cpu");
+    unroll_status status = unroll_measure_peak(cpu ? unroll_session_isa(bench->session) : NULL,
+                                               cpu ? unroll_session_threads(bench->session) : 0, &found);
 
     if (status == UNROLL_OK)
         bench->peak = fmax(bench->peak, found);

@@ -1,6 +1,7 @@
 /* unroll devices: processors, instruction sets and memory that training may use here. */
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "console.h"
@@ -25,15 +26,29 @@ static double memory_limit(double machine)
 static unroll_status print_as_json(double memory, double limit)
 {
     json_t *isas = json_object();
-    const char *name;
+    const char *name, *about;
     int available;
 
     for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
         json_object_set_new(isas, name, json_boolean(available));
-    return print_json(json_pack("{si so sI so sb sb}", "processors", usable_processors(), "isa", isas,
-                                "memory_bytes", (json_int_t)memory, "memory_limit_bytes",
-                                isinf(limit) ? json_null() : json_integer((json_int_t)limit), "cuda", 0,
-                                "xla", 0));
+    json_t *json = json_pack("{si so sI so}", "processors", usable_processors(), "isa", isas, "memory_bytes",
+                             (json_int_t)memory, "memory_limit_bytes",
+                             isinf(limit) ? json_null() : json_integer((json_int_t)limit));
+    json_object_set_new(json, "cuda", json_null());
+    for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
+        json_object_set_new(json, name, available ? json_string(about) : json_null());
+    return print_json(json);
+}
+
+/* Of a refusal what is the matter, not yet how to mend it. */
+static void print_other_devices(void)
+{
+    const char *name, *about;
+    int available;
+
+    puts("cuda   not in this build");
+    for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
+        printf("%-7s%s%.*s\n", name, available ? "" : "none: ", (int)strcspn(about, ";"), about);
 }
 
 unroll_status cmd_devices(struct settings *settings)
@@ -51,7 +66,7 @@ unroll_status cmd_devices(struct settings *settings)
     printf("cpu    %d of %ld processors may be used\n", usable_processors(), sysconf(_SC_NPROCESSORS_ONLN));
     printf("       memory %s, limit %s\n", as_bytes(size, memory), bound);
     for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
-        printf("       %-8s%s\n", name, available ? "yes" : "no");
-    puts("cuda   not in this build\nxla    not in this build");
+        printf("       %-12s %s\n", name, available ? "yes" : "no");
+    print_other_devices();
     return UNROLL_OK;
 }

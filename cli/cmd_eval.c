@@ -30,8 +30,11 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
 
     if (status != UNROLL_OK)
         return complain_library(status);
-    status = unroll_evaluate(model, text, (int)integer_of(settings, OPTION_THREADS),
-                             text_of(settings, OPTION_DTYPE), &nats, &foretold);
+    unroll_session_config machine = unroll_session_default();
+    machine.threads = (int)integer_of(settings, OPTION_THREADS);
+    machine.weights = text_of(settings, OPTION_DTYPE);
+    machine.device = text_of(settings, OPTION_DEVICE);
+    status = unroll_evaluate(model, text, &machine, &nats, &foretold);
     unroll_text_free(text);
     if (status != UNROLL_OK)
         return complain_library(status);

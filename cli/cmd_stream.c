@@ -266,8 +266,8 @@ static unroll_status run(struct streamer *s)
     listen_to_signals();
     if (strcmp(format, "text") == 0)
         return stream_text(s);
-    return stream_frames(s, strcmp(format, "csv") == 0 ? FRAMES_CSV : strcmp(format, "wav") == 0 ? FRAMES_WAV
-                                                                                               : FRAMES_F32);
+    return stream_frames(s, strcmp(format, "csv") == 0 ? FRAMES_CSV : strcmp(format, "wav") == 0 ? FRAMES_WAV :
+                         strcmp(format, "npy") == 0 ? FRAMES_NPY : FRAMES_F32);
 }
 
 unroll_status cmd_stream(struct settings *settings)

@@ -1,4 +1,4 @@
-/* Frames from a file as they come: raw floats, lines of numbers, or the samples of a sound. */
+/* Frames from a file as they come: raw floats, lines of numbers, the samples of a sound, a NumPy array. */
 #include "frames.h"
 
 #include <errno.h>
@@ -126,6 +126,11 @@ static unsigned little_endian(const unsigned char *at, int bytes)
     return number;
 }
 
+static const char *name_of(const struct frames *f)
+{
+    return f->format == FRAMES_NPY ? "array" : "sound";
+}
+
 static unroll_status next_samples(struct frames *f, float *frame, bool *more)
 {
     const unsigned char *at = (unsigned char *)f->text;
@@ -142,7 +147,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     if (status != UNROLL_OK)
         return status;
     if (!*more && f->left > 0 && !ferror(f->file))
-        return refuse(f, "the sound ends %lld bytes before the end that its header tells",
+        return refuse(f, "the %s ends %lld bytes before the end that its header tells", name_of(f),
                       (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
     for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
@@ -165,7 +170,7 @@ static unroll_status need_bytes(struct frames *f, unsigned char *to, size_t coun
     unroll_status status = read_bytes(f, to, count, &got);
 
     if (status == UNROLL_OK && got < count)
-        return refuse(f, "the sound ends in its %s", what);
+        return refuse(f, "the %s ends in its %s", name_of(f), what);
     return status;
 }
 
@@ -234,6 +239,64 @@ static unroll_status read_header(struct frames *f)
     return status;
 }
 
+/* ---- the header of a .npy ---- */
+
+enum { NPY_PREFIX = 8, NPY_LONGEST = 4096 };
+
+/* The text after 'key': in a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (90, 2), }. */
+static const char *npy_value(const char *header, const char *key)
+{
+    const char *at = strstr(header, key);
+
+    if (at == NULL)
+        return "";
+    at += strlen(key);
+    return at + strspn(at, " :");
+}
+
+/* Frames are the rows of a [T, width] array of floats; of width 1 also the numbers of a [T] array. */
+static unroll_status read_npy_layout(struct frames *f, const char *header)
+{
+    const char *shape = npy_value(header, "'shape'");
+    long long steps = -1, width = 1;
+    int axes = sscanf(shape, "(%18lld,%18lld", &steps, &width), closed = 0;
+
+    if (strncmp(npy_value(header, "'descr'"), "'<f4'", 5) != 0)
+        return refuse(f, "the array does not hold 32-bit floats; fix: x.astype('float32')");
+    if (strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 && axes > 1)
+        return refuse(f, "the array is in Fortran's order; fix: np.ascontiguousarray(x)");
+    sscanf(shape, axes > 1 ? "(%*d,%*d)%n" : "(%*d,)%n", &closed);
+    if (axes < 1 || closed == 0 || steps < 0 || width != f->width)
+        return refuse(f, "the array has the shape %.*s; the model takes (steps, %d)", (int)strcspn(shape, ")") + 1,
+                      *shape ? shape : "?", f->width);
+    if (steps > INT64_MAX / 4 / width)
+        return refuse(f, "the array has %lld steps, too many", steps);
+    f->sample_bytes = 4;
+    f->left = steps * width * 4;
+    return UNROLL_OK;
+}
+
+static unroll_status read_npy_header(struct frames *f)
+{
+    unsigned char at[NPY_PREFIX + 4];
+    char header[NPY_LONGEST + 1] = "";
+    unroll_status status = need_bytes(f, at, NPY_PREFIX, "header");
+
+    if (status != UNROLL_OK)
+        return status;
+    if (memcmp(at, "\x93NUMPY", 6) != 0 || at[6] < 1 || at[6] > 3)
+        return refuse(f, "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3");
+    int bytes = at[6] == 1 ? 2 : 4;
+    status = need_bytes(f, at + NPY_PREFIX, (size_t)bytes, "header");
+    if (status != UNROLL_OK)
+        return status;
+    unsigned length = little_endian(at + NPY_PREFIX, bytes);
+    if (length > NPY_LONGEST)
+        return refuse(f, "the header of the array has %u bytes, more than %d", length, NPY_LONGEST);
+    status = need_bytes(f, (unsigned char *)header, length, "header");
+    return status == UNROLL_OK ? read_npy_layout(f, header) : status;
+}
+
 /* ---- all formats ---- */
 
 unroll_status frames_open(struct frames *f, FILE *file, enum frame_format format, int width)
@@ -245,7 +308,7 @@ unroll_status frames_open(struct frames *f, FILE *file, enum frame_format format
         refuse(f, "no memory for a frame");
         return UNROLL_RESOURCE;
     }
-    return format == FRAMES_WAV ? read_header(f) : UNROLL_OK;
+    return format == FRAMES_WAV ? read_header(f) : format == FRAMES_NPY ? read_npy_header(f) : UNROLL_OK;
 }
 
 void frames_close(struct frames *f)
@@ -258,6 +321,7 @@ unroll_status frames_next(struct frames *f, float *frame, bool *more)
 {
     static unroll_status (*const next[])(struct frames *, float *, bool *) = {
         [FRAMES_CSV] = next_line, [FRAMES_F32] = next_raw, [FRAMES_WAV] = next_samples,
+        [FRAMES_NPY] = next_samples,
     };
 
     *more = true;

@@ -1,4 +1,4 @@
-/* Frames from a file as they come: raw floats, lines of numbers, or the samples of a sound. Nothing is read
+/* Frames from a file as they come: raw floats, lines of numbers, the samples of a sound, a NumPy array. Nothing is read
  * ahead of the frame that is asked for beyond what the file's own buffer holds. Not text: cmd_stream.c's.
  * Refusals are kept as a sentence, so that the readers can be tested without a terminal. */
 #ifndef CLI_FRAMES_H
@@ -9,7 +9,7 @@
 
 #include "unroll.h"
 
-enum frame_format { FRAMES_CSV, FRAMES_F32, FRAMES_WAV };
+enum frame_format { FRAMES_CSV, FRAMES_F32, FRAMES_WAV, FRAMES_NPY };
 
 struct frames {
     FILE    *file;
@@ -18,13 +18,13 @@ struct frames {
     int64_t  frame, line;       /* read so far */
     char    *text;              /* csv: a line; else the bytes of a frame */
     size_t   text_size;
-    int      sample_bytes;      /* wav: 2, integers; 4, floats */
+    int      sample_bytes;      /* wav: 2, integers; 4, floats, also of npy */
     bool     in_a_row;          /* wav: one channel, of which so many samples in a row are a frame */
-    int64_t  left;              /* wav: bytes of samples that are still to come; -1: until the end */
+    int64_t  left;              /* wav, npy: bytes that are still to come; -1: until the end */
     char     error[240];        /* why the last call did not return UNROLL_OK */
 };
 
-/* Reads a wav's header. The file stays the caller's; frames_close gives back only memory. */
+/* Reads the header of a wav or a .npy. The file stays the caller's; frames_close gives back only memory. */
 unroll_status frames_open(struct frames *frames, FILE *file, enum frame_format format, int width);
 void frames_close(struct frames *frames);
 

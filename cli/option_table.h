@@ -112,11 +112,11 @@ OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINIT
        .doc = "of weights, dropout and samples; the same seed gives the same bits")
 
 /* ---- streaming ---- */
-OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav text",
+OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav npy text",
        .derived = "text for a model of characters, else csv", .group = "Streaming", .scope = CALL,
        .commands = IN(STREAM),
        .doc = "what standard input is: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float "
-              "samples; text: characters")
+              "samples; npy: rows of a float32 array; text: characters")
 OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv",
        .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
@@ -170,6 +170,9 @@ OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "
 OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN),
        .doc = "how long a rank waits for another before the run is given up")
+OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "

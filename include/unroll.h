@@ -62,7 +62,7 @@ typedef struct unroll_spec {
     int         bidirectional;
     int         projection;         /* lstm: width of h; 0: none */
     int         peephole;           /* lstm */
-    float       clip;               /* lstm: limit of what enters the gates' activations; 0: none */
+    float       clip;               /* limit of what enters the gates' activations; 0: none */
     int         bias;               /* 1: as PyTorch, one for x and one for h */
     float       dropout;            /* between layers, in training */
     int         tokens;             /* 1: inputs are symbol numbers, 0: vectors of floats */
@@ -94,10 +94,14 @@ typedef struct unroll_layer {
     int         bidirectional;
     int         projection;         /* lstm: width of h; 0: none */
     int         peephole;           /* lstm */
-    float       clip;               /* lstm, as in unroll_spec */
+    float       clip;               /* of any cell with functions: limit of what enters those of the gates; 0: none */
+    int         reverse;            /* one direction, backward in time */
+    int         coupled;            /* lstm: the forget gate is 1 - the input gate */
+    const char *functions;          /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
+                                       of a gru, one of an rnn, each as in `activation`; NULL: its own */
     int         bias;
     float       dropout;            /* of what the layer gives, in training */
-    const char *activation;         /* dense: "relu", "tanh", "sigmoid", "softmax", ...; NULL: linear */
+    const char *activation;         /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
     float       alpha, beta;        /* of the activation; 0: ONNX's default */
     int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
@@ -295,7 +299,8 @@ typedef struct unroll_session_config {
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; NULL: cpu */
+    const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
+                                       are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
                                        weights stay fp32. All sessions of a model at one time are alike. */
@@ -411,7 +416,7 @@ typedef struct unroll_arrays_config {
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
- * "cn" in the shape of h0 and c0. */
+ * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
@@ -531,7 +536,7 @@ typedef struct unroll_train_config {
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa;
+    const char *isa, *device;
     unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
@@ -571,10 +576,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Threads and weights
- * as of a session. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads,
-                                         const char *weights, double *nats, int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
+ * configuration (NULL: the default) the threads, weights, isa, device and memory are used. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
+                                         const unroll_session_config *machine, double *nats, int64_t *foretold);
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -583,7 +588,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights;            /* as of a session; NULL: fp32 */
+    const char *weights, *device;   /* as of a session */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
@@ -613,6 +618,10 @@ UNROLL_API uint64_t unroll_memory_limit(void);
 /* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
  * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
+
+/* The devices by name; available says whether there is one here, and about what it is or why there is none, until
+ * this thread's next call. NULL ends. */
+UNROLL_API const char *unroll_device_name(int index, int *available, const char **about);
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);

@@ -3,10 +3,10 @@
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
-TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_rtneural \
-    cells/check_gradient cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
+TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
+    cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99
@@ -25,16 +25,20 @@ OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
+OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS),$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device,$(eval $(call TEST_RULE,$p)))
+$T/device/fake_plugin.so: tests/device/fake_plugin.c src/device/xla/pjrt.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(FLAGS) -fPIC -shared $< -o $@
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
@@ -51,6 +55,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 # ---- running ------------------------------------------------------------------------------
 
 # The programs that take arguments.
+RUN_device/test_xla = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_train/test_weights_loss = docs/design.md
@@ -61,9 +66,9 @@ FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
-MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_rtneural cells/check_nan cells/check_fused cells/check_simd \
+MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
@@ -92,6 +97,7 @@ lines:
 	@$(call LINES,$(PLAIN))
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
+	@echo '200 tests/device/check_xla.sh $B'
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
@@ -104,6 +110,7 @@ lines:
 	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
+	@echo '300 python3 tests/file/test_onnx_live.py $B/unroll $B/onnx'
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'

@@ -1,7 +1,10 @@
-/* Names and default numbers of activation functions, from their list.
+/* Names and default numbers of activation functions, from their list; functions as users write them.
  * Not their formulas: v/v_activation.h. */
 #include "cells/activation.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -18,12 +21,41 @@ const char *activation_name(enum activation_kind kind)
     return table[kind].name;
 }
 
+/* "(0.2)" or "(0.2,0.5)" */
+static bool parse_numbers(const char *text, struct activation *f)
+{
+    char *end;
+    f->alpha = strtof(text + 1, &end);
+    if (end == text + 1)
+        return false;
+    if (*end == ',') {
+        const char *beta = end + 1;
+        f->beta = strtof(beta, &end);
+        if (end == beta)
+            return false;
+    }
+    return !strcmp(end, ")") && isfinite(f->alpha) && isfinite(f->beta);
+}
+
 bool activation_parse(const char *name, struct activation *activation)
 {
+    size_t length = strcspn(name, "(");
     for (int i = 0; i < ACTIVATION_COUNT; i++)
-        if (!strcmp(name, table[i].name)) {
-            *activation = (struct activation){ (enum activation_kind)i, table[i].alpha, table[i].beta };
+        if (strlen(table[i].name) == length && !strncmp(name, table[i].name, length)) {
+            struct activation f = { (enum activation_kind)i, table[i].alpha, table[i].beta };
+            if (name[length] && !parse_numbers(name + length, &f))
+                return false;
+            *activation = f;
             return true;
         }
     return false;
+}
+
+void activation_format(const struct activation *f, char *to, size_t size)
+{
+    bool usual = f->alpha == table[f->kind].alpha && f->beta == table[f->kind].beta;
+    if (usual)
+        snprintf(to, size, "%s", table[f->kind].name);
+    else
+        snprintf(to, size, "%s(%.9g,%.9g)", table[f->kind].name, (double)f->alpha, (double)f->beta);
 }

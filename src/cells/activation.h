@@ -4,6 +4,7 @@
 #ifndef CELLS_ACTIVATION_H
 #define CELLS_ACTIVATION_H
 #include <stdbool.h>
+#include <stddef.h>
 
 /* ID, name, default alpha, default beta */
 #define ACTIVATIONS(NAMED)                          \
@@ -35,7 +36,10 @@ struct activation {
 
 const char *activation_name(enum activation_kind kind);
 
-/* With the default alpha and beta; false: there is no such name. */
+/* "hard_sigmoid", with the default alpha and beta, or "hard_sigmoid(0.2,0.5)"; false: it is none. */
 bool activation_parse(const char *name, struct activation *activation);
+
+/* The other way round; size: at most 64. */
+void activation_format(const struct activation *, char *to, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "cells/activation.h"
 #include "cells/cell_source.h"
 
 enum { CELL_TILE = 16 };      /* units that always lie side by side */
@@ -52,9 +53,14 @@ struct cell_arrays {
     struct fields first_state, first_next;
 };
 
-/* What a cell may have as an option: a number that is the same for all units. */
+/* What a cell may have as an option: the same for all units. Cells of a table read the clip as a V; those of
+ * any.h look at all of it. */
+enum { CELL_FUNCTIONS = 3 };
+
 struct cell_options {
     float clip;             /* > 0: inputs of activation functions are kept within [-clip, clip] */
+    bool  coupled;          /* lstm: the forget gate is 1 - i */
+    struct activation function[CELL_FUNCTIONS];     /* of the gates, the candidate, the output */
 };
 
 /* values, gradients: backward only reads the values; forward ignores the gradients. */

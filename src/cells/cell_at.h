@@ -96,6 +96,7 @@ CELL_CODE void CELL_(forward_at)(const struct cell_step *s, size_t row, size_t u
 {
     struct CELL_(unit) v;
     OPTIONS(SET_OPTION)
+    v.choice = &s->options;
     GATE_INPUTS(LOAD_IN)
     STATES(LOAD_STATE)
     VECTORS(LOAD_VECTOR)
@@ -116,6 +117,7 @@ CELL_CODE void CELL_(backward_at)(const struct cell_step *s, size_t row, size_t 
         cell_ask_states(s->ahead, row, unit, CELL_(states));
     }
     OPTIONS(SET_OPTION)
+    v.choice = &s->options;
     STATES(LOAD_ENTERED)
     STATES(LOAD_LEFT)
     SAVED(LOAD_SAVED)
@@ -138,6 +140,7 @@ CELL_CODE void CELL_(forward_2_at)(const struct cell_step *s, size_t row, size_t
 {
     struct CELL_(unit) v;
     OPTIONS(SET_OPTION)
+    v.choice = &s->options;
     GATE_INPUTS_2(LOAD_IN)
     STATES(LOAD_STATE)
     CELL_(forward_2)(&v);
@@ -154,6 +157,7 @@ CELL_CODE void CELL_(backward_2_at)(const struct cell_step *s, size_t row, size_
         cell_ask_states(s->ahead, row, unit, CELL_(states));
     }
     OPTIONS(SET_OPTION)
+    v.choice = &s->options;
     STATES(LOAD_ENTERED)
     STATES(LOAD_LEFT)
     SAVED_2(LOAD_SAVED)

@@ -26,7 +26,7 @@
  *   BACKWARD     v.state, v.next, v.saved, v.vector,      d.in, d.vector; adds to d.state
  *                d.next (or d.link)
  *
- * All read v.option; only the first phase has v.vector. FORWARD_2 makes v.next and its BACKWARD_2
+ * All read v.option, and those of any.h v.choice, the options as they are given; only the first phase has v.vector. FORWARD_2 makes v.next and its BACKWARD_2
  * runs first. Each phase sees only its own in and saved. d.state arrives with what other paths gave,
  * a cell adds its part. `in` is gone in BACKWARD: saved values and then d.in are stored over it,
  * field by field in the order of the lists, which is why there must not be more of them, in the first
@@ -80,6 +80,8 @@
 #endif
 
 /* ISO C has no empty struct: none_ stands in where a list may be empty, and costs nothing. */
+struct cell_options;
+
 struct CELL_(unit) {
     struct { GATE_INPUTS(CELL_INPUT_FIELD) GATE_INPUTS_2(CELL_INPUT_FIELD) } in;
     struct { STATES(CELL_FIELD) } state, next;
@@ -87,6 +89,7 @@ struct CELL_(unit) {
     struct { LINKS(CELL_FIELD) char none_; } link;
     struct { VECTORS(CELL_FIELD) char none_; } vector;
     struct { OPTIONS(CELL_FIELD) char none_; } option;
+    const struct cell_options *choice;
 };
 
 /* Where each field lies in an array of fields; the last name of each list is the count. */

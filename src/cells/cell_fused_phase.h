@@ -210,6 +210,7 @@ CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t uni
 {
     struct CELL_(unit) v;
     OPTIONS(SET_OPTION)
+    v.choice = &s->options;
     PHASE_INPUTS(TAKE_SUM)
     STATES(LOAD_STATE)
     PHASE_VECTORS(LOAD_VECTOR)

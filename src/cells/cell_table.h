@@ -11,9 +11,20 @@
 #include "cells/rnn.h"
 #include "cells/rnn_relu.h"
 #include "cells/mingru.h"
+#ifndef CELLS_WITHOUT_CHOICE        /* where functions can't be chosen at run time: records, fixed point, CUDA */
+#include "cells/lstm_any.h"
+#include "cells/gru_any.h"
+#include "cells/rnn_any.h"
+#define CELLS_OF_CHOICE(NAMED)                                                      \
+    NAMED(lstm_any) NAMED(lstm_peephole_any) NAMED(gru_any) NAMED(gru_before_any)   \
+    NAMED(rnn_any)
+#else
+#define CELLS_OF_CHOICE(NAMED)
+#endif
 
 #define ALL_CELLS(NAMED)                                                            \
     NAMED(lstm) NAMED(lstm_peephole) NAMED(lstm_clip) NAMED(lstm_peephole_clip)     \
     NAMED(gru) NAMED(gru_before)                                                    \
     NAMED(rnn) NAMED(rnn_relu)                                                      \
-    NAMED(mingru)
+    NAMED(mingru)                                                                   \
+    CELLS_OF_CHOICE(NAMED)

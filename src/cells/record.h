@@ -81,6 +81,8 @@ struct cell_record {
 void record_function(enum node_kind kind, struct record *record);
 /* An activation that works number by number, its alpha and beta as constants. */
 void record_activation(const struct activation *activation, struct record *record);
+/* Its slope, as a function of its value. */
+void record_slope(const struct activation *, struct record *);
 
 /* The sentence of the first refused record of the cell, or NULL if all are good. */
 const char *cell_record_refusal(const struct cell_record *cell);

@@ -1,4 +1,4 @@
-/* Records the activations of dense layers, which no cell's file holds. Softmax is of a whole row and has none. */
+/* Records the activations of dense layers and their slopes, which no cell's file holds. Softmax is of a whole row and has none. */
 #include "cells/record.h"
 #include "cells/v/v_record.h"
 #include "cells/v/v_activation.h"
@@ -20,4 +20,23 @@ void record_activation(const struct activation *activation, struct record *recor
     case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;          /* refused by the record */
     }
     record_result("y", y);
+}
+
+/* From the value: the input is "x" all the same. */
+void record_slope(const struct activation *a, struct record *record)
+{
+    record_begin(record, activation_name(a->kind));
+    V y = record_input("x"), alpha = record_constant(a->alpha), beta = record_constant(a->beta), slope = NULL;
+    switch (a->kind) {
+#define SLOPE_OF(ID, name) case ACTIVATION_##ID: slope = v_##name##_slope_of(y, alpha, beta); break;
+    SLOPE_OF(RELU, relu)              SLOPE_OF(TANH, tanh)          SLOPE_OF(SIGMOID, sigmoid)
+    SLOPE_OF(AFFINE, affine)          SLOPE_OF(LEAKY_RELU, leaky_relu)
+    SLOPE_OF(THRESHOLDED_RELU, thresholded_relu)                    SLOPE_OF(SCALED_TANH, scaled_tanh)
+    SLOPE_OF(HARD_SIGMOID, hard_sigmoid)                            SLOPE_OF(ELU, elu)
+    SLOPE_OF(SOFTSIGN, softsign)      SLOPE_OF(SOFTPLUS, softplus)
+#undef SLOPE_OF
+    case ACTIVATION_LINEAR: slope = v_const(1); break;
+    case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;          /* refused by the record */
+    }
+    record_result("y", slope);
 }

@@ -1,6 +1,7 @@
 /* Records all cells by running them with V = a node. */
 #include "cells/record.h"
 #include "cells/v/v_record.h"
+#define CELLS_WITHOUT_CHOICE
 #define CELL_USER "cells/cell_record.h"
 #include "cells/cell_table.h"
 #include <string.h>

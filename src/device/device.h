@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 
 struct device_options {
+    const char  *which;                 /* what follows "NAME:" in the name of the device, or NULL */
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* at most so many; 0: one for each processor that may be used */
     struct unroll_comm *comm;           /* NULL: alone */
@@ -16,6 +17,7 @@ struct device_options {
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
 struct device {
     const char *name;
+    unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
@@ -41,6 +43,7 @@ struct device {
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
-const struct device *device_find(const char *name);     /* NULL: there is none of that name */
+/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
+const struct device *device_find(const char *name, const char **which);
 
 #endif

@@ -39,7 +39,8 @@ static json_t *spec_to_json(const unroll_spec *s)
 
 /* The fields of a layer, likewise. Its sources are an array. */
 #define LAYER_INTEGERS(FIELD) \
-    FIELD(level) FIELD(width) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) FIELD(output)
+    FIELD(level) FIELD(width) FIELD(bidirectional) FIELD(reverse) FIELD(coupled) FIELD(projection) FIELD(peephole) \
+    FIELD(bias) FIELD(output)
 #define LAYER_REALS(FIELD) FIELD(clip) FIELD(dropout) FIELD(alpha) FIELD(beta)
 
 static json_t *layer_to_json(const unroll_layer *l)
@@ -47,6 +48,7 @@ static json_t *layer_to_json(const unroll_layer *l)
     json_t *json = json_object(), *sources = json_array();
     bool good = json && sources && !json_object_set_new(json, "kind", json_string(l->kind)) &&
                 !json_object_set_new(json, "name", json_string(l->name)) &&
+                (!l->functions || !json_object_set_new(json, "functions", json_string(l->functions))) &&
                 (!l->activation || !json_object_set_new(json, "activation", json_string(l->activation)));
     for (int i = 0; good && i < l->sources; i++)
         good = !json_array_append_new(sources, json_integer(l->source[i]));
@@ -214,7 +216,7 @@ static unroll_status spec_from_json(json_t *json, const char *where, unroll_spec
 
 static unroll_status layer_from_json(json_t *json, const char *where, unroll_layer *l)
 {
-    static const char *const known[] = { "kind", "name", "activation", "sources", LAYER_INTEGERS(KNOWN)
+    static const char *const known[] = { "kind", "name", "activation", "functions", "sources", LAYER_INTEGERS(KNOWN)
                                          LAYER_REALS(KNOWN) NULL };
     json_t *sources;
     int64_t integer;
@@ -225,6 +227,8 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
     TRY(json_field_string(json, where, "name", &l->name));
     if (json_object_get(json, "activation"))
         TRY(json_field_string(json, where, "activation", &l->activation));
+    if (json_object_get(json, "functions"))
+        TRY(json_field_string(json, where, "functions", &l->functions));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
     for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++)

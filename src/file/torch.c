@@ -16,11 +16,14 @@ static unroll_status check_expressible(const struct unroll_model *m)
     for (int i = 0; i < m->layers; i++) {
         unroll_layer l;
         TRY(unroll_model_layer(m, i, &l));
-        if (strcmp(l.kind, "dense") == 0 || strcmp(l.kind, "rnn") == 0 || strcmp(l.kind, "rnn-relu") == 0 ||
-            strcmp(l.kind, "gru") == 0 || (strcmp(l.kind, "lstm") == 0 && !l.peephole && !(l.clip > 0)))
+        bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
+        if (strcmp(l.kind, "dense") == 0 || (plain && (strcmp(l.kind, "rnn") == 0 || strcmp(l.kind, "rnn-relu") == 0 ||
+                                                       strcmp(l.kind, "gru") == 0 || strcmp(l.kind, "lstm") == 0)))
             continue;
-        return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': torch.nn has no %s%s%s; fix: export to another format", i,
-                    l.name, l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "");
+        return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i,
+                    l.name, l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",
+                    l.functions ? " with other functions" : "", l.coupled ? " with coupled gates" : "",
+                    l.reverse ? " that only goes backward" : "");
     }
     return UNROLL_OK;
 }

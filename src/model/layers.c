@@ -21,71 +21,6 @@ unroll_network unroll_network_default(void)
     return (unroll_network){ .size = sizeof(unroll_network) };
 }
 
-/* ---- cells by name --------------------------------------------------------------------- */
-
-/* Cells by the name users know: "gru-before" is gru_before. The variants of a cell are options, not names:
- * an lstm with peepholes and a clip is lstm_peephole_clip. */
-static const char *const variants[] = { "_peephole", "_clip" };
-
-static bool is_variant(const char *name)
-{
-    return strstr(name, variants[0]) || strstr(name, variants[1]);
-}
-
-/* What users call a cell of the table: without its variants, with dashes. */
-static const char *name_for_users(const struct cell_declaration *cell)
-{
-    static _Thread_local char name[32];
-    snprintf(name, sizeof name, "%s", cell->name);
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-        char *variant = strstr(name, variants[i]);
-        if (variant)
-            *variant = 0;
-    }
-    for (char *c = name; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return name;
-}
-
-const char *unroll_cell_name(int index)
-{
-    for (int i = 0, found = 0; cells_scalar[i]; i++)
-        if (!is_variant(cells_scalar[i]->declaration->name) && found++ == index)
-            return name_for_users(cells_scalar[i]->declaration);
-    return NULL;
-}
-
-/* In the table, with the options of s; NULL: there is none. */
-static const struct cell_declaration *find_declaration(const char *cell, bool peephole, bool clip)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", cell, peephole ? variants[0] : "", clip ? variants[1] : "");
-    for (char *c = name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    const struct cell_kernels *found = cell_find(cells_scalar, name);
-    return found ? found->declaration : NULL;
-}
-
-static unroll_status refuse_cell(const char *cell)
-{
-    char known[256] = "";
-    for (int i = 0; unroll_cell_name(i); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", unroll_cell_name(i));
-    }
-    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "", known);
-}
-
-unroll_status find_cell(const char *name, bool peephole, bool clip, const struct cell_declaration **cell)
-{
-    if (!name || is_variant(name) || strchr(name, '_') || !find_declaration(name, false, false))
-        return refuse_cell(name);
-    *cell = find_declaration(name, peephole, clip);
-    if (!*cell)
-        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; the lstm has", name, peephole ? "peepholes" : "clip");
-    return UNROLL_OK;
-}
-
 /* ---- the specification ----------------------------------------------------------------- */
 
 static unroll_status check_range(const char *name, int value, int least, int most)
@@ -141,9 +76,10 @@ unroll_status check_spec(const unroll_spec *s, const struct cell_declaration **c
 {
     if (!s || s->size != sizeof *s)
         return fail(UNROLL_USAGE, "the specification was not begun with unroll_spec_default()");
-    TRY(find_cell(s->cell, s->peephole, s->clip > 0, cell));
-    TRY(check_sizes(s));
+    struct cell_options options = { .clip = s->clip };
     TRY(check_numbers(s));
+    TRY(find_cell(s->cell, s->peephole, &options, cell));
+    TRY(check_sizes(s));
     return check_combinations(s, *cell);
 }
 
@@ -162,6 +98,16 @@ static struct layer recurrent_layer(const struct cell_declaration *cell, const c
     return l;
 }
 
+/* The options of a stack's cell: those of any functions get their own ones. */
+static struct cell_options options_of(const struct cell_declaration *cell, const char *name, float clip)
+{
+    const struct cell_declaration *same = cell;
+    struct cell_options options = { .clip = clip };
+    if (strstr(cell->name, "_any"))
+        find_cell(name, cell->vectors > 0, &options, &same);        /* found once already */
+    return options;
+}
+
 static struct layer dense_layer(const char *name, uint32_t input, int outputs)
 {
     struct layer l = { .kind = LAYER_DENSE, .input = input, .outputs = (uint32_t)outputs, .bias = true };
@@ -173,6 +119,7 @@ unroll_status layers_of_spec(const unroll_spec *s, const struct cell_declaration
                              int *count)
 {
     int n = s->layers + (s->output > 0);
+    const struct cell_options options = options_of(cell, s->cell, s->clip);
     uint32_t input = (uint32_t)(s->tokens && s->embed ? s->embed : s->input);
     struct layer *layer = allocate_zeroed((size_t)n, sizeof *layer);
     if (!layer)
@@ -182,7 +129,7 @@ unroll_status layers_of_spec(const unroll_spec *s, const struct cell_declaration
         *l = i < s->layers ? recurrent_layer(cell, "rnn", i, input, s->bidirectional ? 2 : 1, s->hidden, s->projection)
                            : dense_layer("head", input, s->output);
         l->bias |= s->bias != 0;
-        l->options.clip = s->clip;
+        l->options = options;
         l->dropout = i + 1 < s->layers ? s->dropout : 0;
         l->sources = 1;
         l->source[0] = i - 1;                           /* SOURCE_INPUT for the first */
@@ -256,20 +203,25 @@ static unroll_status take_activation(const unroll_layer *g, int index, struct la
         l->activation.alpha = g->alpha;
     if (g->beta != 0)
         l->activation.beta = g->beta;
-    return UNROLL_OK;
+    return check_activation(&l->activation, g->name);
 }
 
 static unroll_status take_recurrent(const unroll_layer *g, int index, struct layer *l)
 {
     const struct cell_declaration *cell;
-    TRY(find_cell(g->kind, g->peephole, g->clip > 0, &cell));
+    struct cell_options options = { .clip = g->clip, .coupled = g->coupled != 0 };
+    TRY(parse_functions(g->functions, g->name, &options));
+    TRY(find_cell(g->kind, g->peephole, &options, &cell));
+    if (g->reverse && g->bidirectional)
+        return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
     if (g->projection && strncmp(cell->name, "lstm", 4))
         return fail(UNROLL_UNSUPPORTED, "layer %d: a projection is for the lstm; '%s' reads its own h unit by unit",
                     index, g->kind);
     TRY(check_range("projection", g->projection, 0, g->width - 1));
     TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
     *l = recurrent_layer(cell, g->name, g->level, 0, g->bidirectional ? 2 : 1, g->width, g->projection);
-    l->options.clip = g->clip;
+    l->options = options;
+    l->first_direction = g->reverse != 0;
     return UNROLL_OK;
 }
 
@@ -335,7 +287,7 @@ static unroll_status summarize(const unroll_network *n, const struct layer *laye
     if (n->loss == UNROLL_LOSS_XENT && last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "cross-entropy has a softmax of its own: the last layer must be linear");
     for (int i = 0; i < n->layers; i++)
-        spec->bidirectional |= layers[i].kind == LAYER_RECURRENT && layers[i].directions == 2;
+        spec->bidirectional |= layers[i].kind == LAYER_RECURRENT && layer_end(&layers[i]) == 2;
     return UNROLL_OK;
 }
 
@@ -363,6 +315,14 @@ int unroll_model_layers(const unroll_model *m)
     return m->layers;
 }
 
+/* Its name alone, where alpha and beta are the usual ones. */
+static const char *activation_for_users(const struct activation *f)
+{
+    static _Thread_local char text[64];
+    activation_format(f, text, sizeof text);
+    return strchr(text, '(') ? text : activation_name(f->kind);
+}
+
 unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)
 {
     if (index < 0 || index >= m->layers)
@@ -373,8 +333,10 @@ unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer 
         .size = sizeof *layer, .kind = dense ? "dense" : name_for_users(l->cell), .name = l->name,
         .level = l->level,
         .width = (int)(dense ? l->outputs : l->hidden), .sources = l->sources, .bidirectional = l->directions == 2,
+        .reverse = l->first_direction, .coupled = l->options.coupled,
+        .functions = dense ? NULL : functions_for_users(l->cell, &l->options),
         .projection = (int)l->projection, .peephole = !dense && l->cell->vectors > 0, .clip = l->options.clip,
-        .bias = l->bias, .dropout = l->dropout, .activation = dense ? activation_name(l->activation.kind) : NULL,
+        .bias = l->bias, .dropout = l->dropout, .activation = dense ? activation_for_users(&l->activation) : NULL,
         .alpha = l->activation.alpha, .beta = l->activation.beta, .output = l->is_output,
     };
     memcpy(layer->source, l->source, sizeof layer->source);

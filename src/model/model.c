@@ -95,7 +95,7 @@ static void add_parameters(struct unroll_model *m)
         if (m->layer[layer].kind == LAYER_DENSE)
             add_dense_parameters(m, layer);
         else
-            for (int direction = 0; direction < m->layer[layer].directions; direction++)
+            for (int direction = m->layer[layer].first_direction; direction < layer_end(&m->layer[layer]); direction++)
                 add_recurrent_parameters(m, layer, direction);
 }
 

@@ -29,11 +29,18 @@ struct layer {
     const struct cell_declaration *cell;            /* with its options: "lstm_peephole" */
     struct cell_options options;
     int             directions;         /* 1 or 2 */
+    int             first_direction;    /* 1: the only direction is backward in time */
     uint32_t        hidden, projection; /* units; width that h is projected to, or 0 */
     uint32_t        width;              /* of the h of one direction: hidden, or the projection */
     /* dense */
     struct activation activation;
 };
+
+/* A layer's directions go from first_direction to before this. */
+static inline int layer_end(const struct layer *l)
+{
+    return l->first_direction + l->directions;
+}
 
 /* What a parameter is to the network; with layer and direction it is an address. */
 enum parameter_role {
@@ -99,8 +106,20 @@ unroll_status layers_of_spec(const unroll_spec *, const struct cell_declaration 
 /* Checked layers of a network, and what a specification says of it. release(*layers). */
 unroll_status layers_of_network(const unroll_network *, unroll_spec *spec, struct layer **layers);
 
-/* The cell that users call `name`, with these options; the error names the known ones. */
-unroll_status find_cell(const char *name, bool peephole, bool clip, const struct cell_declaration **);
+/* The cell that users call `name`, with these options; the error names the known ones. Functions that are not
+ * chosen (all linear) are its own. Options end as the cell wants them. */
+unroll_status find_cell(const char *name, bool peephole, struct cell_options *, const struct cell_declaration **);
+
+/* "sigmoid tanh tanh" of a layer; NULL or "": none chosen. And back, good until this thread's next call; NULL:
+ * the cell has functions of its own. */
+unroll_status parse_functions(const char *functions, const char *layer, struct cell_options *);
+const char *functions_for_users(const struct cell_declaration *, const struct cell_options *);
+
+/* What users call a cell of the table, good until this thread's next call. */
+const char *name_for_users(const struct cell_declaration *);
+
+/* Has the activation a slope that its value determines? The layer is named if not. */
+unroll_status check_activation(const struct activation *, const char *layer);
 
 /* Other names for the parameters of a stack than "embedding", "rnn" and "head"; NULL: as it was. To 63 bytes each,
  * and no two alike. */

@@ -255,7 +255,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
 static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
 {
     struct op op = op_new(OP_RNN, PART_FORWARD, layer + 1);
-    uint32_t K = p->model->layer[layer].width;
+    uint32_t K = p->model->layer[layer].width, before = (uint32_t)(direction - p->model->layer[layer].first_direction);
     op.direction = direction;
     op.view[RNN_G] = view_of(p, l->g, UPDATE);
     op.view[RNN_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_HH, layer, direction)), READ);
@@ -265,7 +265,7 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     op.view[RNN_H0] = view_of(p, l->h0, READ);
     op.view[RNN_S0] = view_of(p, l->s0, READ);
     op.view[RNN_Y] = view_of(p, y, WRITE);
-    view_narrow(p, &op.view[RNN_Y], AX_K, (uint32_t)direction * K, K);
+    view_narrow(p, &op.view[RNN_Y], AX_K, before * K, K);
     op.view[RNN_S] = view_of(p, l->s, WRITE);
     op.view[RNN_LINK] = view_of(p, l->link, WRITE);
     op.view[RNN_M] = view_of(p, l->m, WRITE);
@@ -319,7 +319,7 @@ static unroll_status lower_recurrent(struct plan *p, int layer, int x, int *y)
     *y = add_result(p, "y", layer, l->outputs, l->is_output);
     if (*y < 0)
         return UNROLL_RESOURCE;
-    for (int direction = 0; direction < l->directions; direction++) {
+    for (int direction = l->first_direction; direction < layer_end(l); direction++) {
         struct layer_buffers buffers;
         TRY(add_layer_buffers(p, layer, direction, &buffers));
         TRY(lower_input_product(p, layer, direction, x, buffers.g));

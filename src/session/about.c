@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
+#include "device/device.h"
 #include "optim/optim.h"
 #include "plan/print.h"
 #include <stdlib.h>
@@ -21,6 +22,20 @@ const char *unroll_isa_name(int index, int *available)
         return NULL;
     *available = cpu_isa_find((enum isa)index, DTYPE_F32) != NULL;
     return isa_name((enum isa)index);
+}
+
+const char *unroll_device_name(int index, int *available, const char **about)
+{
+    static _Thread_local char text[1024];
+    const struct device *device = device_at(index);
+    if (!device)
+        return NULL;
+    bool there = device->about(text, sizeof text) == UNROLL_OK;
+    if (available)
+        *available = there;
+    if (about)
+        *about = there ? text : unroll_last_error();
+    return device->name;
 }
 
 const char *unroll_optimizer_name(int index)

@@ -18,7 +18,8 @@ static struct stack *find_stack(struct arrays *a, const struct layer *l)
     for (int i = 0; i < a->stacks; i++)
         if (!strcmp(a->stack[i].name, l->name))
             return &a->stack[i];
-    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions, .width = l->width,
+    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions,
+                                          .first_direction = l->first_direction, .width = l->width,
                                           .units = l->hidden, .has_cell = l->cell->states > 1, .is_even = true };
     return &a->stack[a->stacks++];
 }
@@ -30,7 +31,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
         if (l->kind != LAYER_RECURRENT)
             continue;
         struct stack *s = find_stack(a, l);
-        s->is_even &= s->directions == l->directions && s->width == l->width && s->units == l->hidden &&
+        s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction && s->width == l->width && s->units == l->hidden &&
                       s->has_cell == (l->cell->states > 1);
         s->layer[s->layers++] = i;
     }
@@ -59,6 +60,9 @@ static bool is_known(const struct arrays *a, const char *name)
             if (!strcmp(name, known) && (states[i][0] == 'h' || a->stack[s].has_cell))
                 return true;
         }
+    for (int l = 0; l + 1 < a->model->layers && !strncmp(name, "y.", 2); l++)
+        if (a->model->layer[l].is_output && !strcmp(name + 2, a->model->layer[l].name))
+            return true;
     return false;
 }
 
@@ -187,7 +191,7 @@ unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_
 {
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_arrays_default()");
-    *a = (struct arrays){ .path = path, .batch_first = config->batch_first != 0 };
+    *a = (struct arrays){ .model = m, .path = path, .batch_first = config->batch_first != 0 };
     find_stacks(m, a);
     TRY(npz_open(path, &a->file));
     unroll_status status = check_names(a);
@@ -213,7 +217,7 @@ void arrays_close(struct arrays *a)
 /* Plane k of a stack's states: the session's buffer of that layer and direction. */
 static void name_plane(const struct stack *s, int k, const char *state, char name[48])
 {
-    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], k % s->directions ? ".reverse" : "");
+    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], s->first_direction + k % s->directions ? ".reverse" : "");
 }
 
 /* [layers x directions, B, width], without B of one sequence. */
@@ -281,14 +285,15 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
     return v;
 }
 
-static unroll_status take_y(const struct unroll_model *m, const struct arrays *a, unroll_session *session,
-                            struct results *r)
+/* What a layer gives: "y" of the last one, "y.NAME" of an inner one that is an output. */
+static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
     char name[16];
-    size_t width = m->layer[m->layers - 1].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
+    bool last = layer + 1 == a->model->layers;
+    size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
     size_t count = rows * steps * width;
 
-    snprintf(name, sizeof name, m->spec.output ? "z" : "y.l%d", m->layers - 1);
+    snprintf(name, sizeof name, last && a->model->spec.output ? "z" : "y.l%d", layer);
     float *y = allocate_zeroed(count, sizeof *y), *turned = allocate_zeroed(count, sizeof *turned);
     unroll_status status = y && turned ? unroll_read(session, name, y, count)
                                        : fail(UNROLL_RESOURCE, "no memory for the results");
@@ -304,7 +309,7 @@ static unroll_status take_y(const struct unroll_model *m, const struct arrays *a
         release(y);
         return status;
     }
-    snprintf(r->name[r->count], sizeof *r->name, "y");
+    snprintf(r->name[r->count], sizeof *r->name, last ? "y" : "y.%s", a->model->layer[layer].name);
     struct tensor_view *v = add_result(r, y, count);
     v->rank = a->single ? 2 : 3;
     v->shape[0] = a->batch_first && !a->single ? rows : steps;
@@ -336,10 +341,12 @@ static unroll_status take_state(const struct arrays *a, const struct stack *s, c
     return UNROLL_OK;
 }
 
-static unroll_status take_results(const struct unroll_model *m, const struct arrays *a, unroll_session *session,
-                                  struct results *r)
+static unroll_status take_results(const struct arrays *a, unroll_session *session, struct results *r)
 {
-    TRY(take_y(m, a, session, r));
+    TRY(take_y(a, a->model->layers - 1, session, r));
+    for (int l = 0; l + 1 < a->model->layers; l++)
+        if (a->model->layer[l].is_output)
+            TRY(take_y(a, l, session, r));
     for (int i = 0; i < a->stacks; i++) {
         const struct stack *s = &a->stack[i];
         TRY(take_state(a, s, "hn", "hn", s->width, session, r));
@@ -376,7 +383,7 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
         status = unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
                                                           .lengths = a->lengths });
     if (status == UNROLL_OK)
-        status = take_results(m, a, session, r);
+        status = take_results(a, session, r);
     unroll_session_free(session);
     if (status != UNROLL_OK)
         results_free(r);

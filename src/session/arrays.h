@@ -9,7 +9,7 @@
 struct stack {
     const char *name;
     int         layer[MODEL_LAYERS_MAX];
-    int         layers, directions;
+    int         layers, directions, first_direction;
     uint32_t    width, units;           /* of h and of the other state */
     bool        has_cell;               /* c beside h */
     bool        is_even;                /* all layers alike: their states can lie in one array */
@@ -17,6 +17,7 @@ struct stack {
 
 /* A batch as it lies in a file, made time-major. */
 struct arrays {
+    const struct unroll_model *model;
     const char  *path;
     struct npz  *file;
     bool         batch_first;
@@ -31,9 +32,9 @@ struct arrays {
 
 /* What a run gave, in the shapes of the file. */
 struct results {
-    struct tensor_view view[1 + 2 * MODEL_LAYERS_MAX];
-    char               name[1 + 2 * MODEL_LAYERS_MAX][80];
-    int                count;           /* the first is y */
+    struct tensor_view view[3 * MODEL_LAYERS_MAX];
+    char               name[3 * MODEL_LAYERS_MAX][80];
+    int                count;           /* the first is y, then those of inner layers and states */
 };
 
 /* Reads and checks; an array of another name than those documented at unroll_run is refused. */

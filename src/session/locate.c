@@ -75,7 +75,8 @@ static struct place bad_output(const struct device *device, void *instance, cons
     if (bad.index < 0)
         return (struct place){ .t = -1 };
     int64_t width = l->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
-    return (struct place){ row / b->size[1], row % b->size[1], unit % width, unit >= width, "state",
+    return (struct place){ row / b->size[1], row % b->size[1], unit % width,
+                           l->first_direction || unit >= width, "state",
                            l->cell->state[0], bad.kind };
 }
 
@@ -84,10 +85,10 @@ static bool locate_in_layer(const struct device *device, void *instance, const s
                             size_t size)
 {
     struct place first = { .t = -1 };
-    const int directions = p->model->layer[layer].directions;
-    for (int i = 0; i <= directions; i++) {
-        struct place bad = i < directions ? bad_gate(device, instance, p, layer, i)
-                                          : bad_output(device, instance, p, layer);
+    const int end = layer_end(&p->model->layer[layer]);
+    for (int i = p->model->layer[layer].first_direction; i <= end; i++) {
+        struct place bad = i < end ? bad_gate(device, instance, p, layer, i)
+                                   : bad_output(device, instance, p, layer);
         if (bad.t >= 0 && (first.t < 0 || bad.t < first.t))
             first = bad;
     }

@@ -209,10 +209,11 @@ static int threads_for(const struct unroll_session *s)
 /* What this rank can find out by itself. */
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
-    const char *name = s->config.device ? s->config.device : "cpu";
-    s->device = device_find(name);
+    const char *used = s->model->store ? s->model->device->name : "cpu", *which;
+    const char *name = s->config.device ? s->config.device : used;
+    s->device = device_find(name, &which);
     if (!s->device)
-        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu", name);
+        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu and xla", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     TRY(make_config(&s->config, plan_config));
@@ -224,7 +225,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));
     TRY(check_memory(s));
-    TRY(open_instance(s, &(struct device_options){ .isa = s->config.isa, .threads = threads,
+    TRY(open_instance(s, &(struct device_options){ .which = which, .isa = s->config.isa, .threads = threads,
                                                    .comm = is_one_of_many(s) ? s->config.comm : NULL }));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;

@@ -110,7 +110,7 @@ static unroll_status compare_one(struct comparison *c, const struct tensor_view 
         return fail(UNROLL_RESOURCE, "no memory to compare '%s'", reference->name);
     unroll_status status = tensor_view_to_floats(reference, numbers);
     if (status == UNROLL_OK)
-        status = (strcmp(ours->name, "y") ? compare_state : compare_y)(c, reference, numbers, ours);
+        status = (ours->name[0] == 'y' ? compare_y : compare_state)(c, reference, numbers, ours);
     release(numbers);
     return status;
 }

@@ -17,8 +17,8 @@ static unroll_status check_model(const unroll_model *m)
         return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: its outputs depend on frames that "
                     "are still to come; fix: train one direction, or run whole sequences in a session");
     for (int l = 0; l < m->layers; l++)
-        if (m->layer[l].kind == LAYER_RECURRENT && m->layer[l].directions > 1)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s', is bidirectional, so the network can't be streamed: its "
+        if (m->layer[l].kind == LAYER_RECURRENT && layer_end(&m->layer[l]) > 1)
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s', is bidirectional or backward, so the network can't be streamed: its "
                         "outputs depend on frames that are still to come; fix: one direction, or run whole sequences "
                         "in a session", l, m->layer[l].name);
     return UNROLL_OK;

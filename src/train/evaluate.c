@@ -46,6 +46,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.lanes = machine->lanes;
     config.chunks = machine->chunks;
     config.isa = machine->isa;
+    config.device = machine->device;
     config.weights = machine->weights;
     config.memory = machine->memory;
     config.comm = machine->comm;
@@ -131,10 +132,10 @@ uint64_t evaluator_forecast(const struct evaluator *evaluator)
 
 /* ---- the public function ---- */
 
-unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int threads, const char *weights,
+unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_session_config *machine,
                               double *nats, int64_t *foretold)
 {
-    unroll_session_config machine = unroll_session_default();
+    const unroll_session_config any = unroll_session_default();
     struct evaluator *evaluator;
     size_t count;
     const int32_t *tokens = unroll_text_tokens(text, &count);
@@ -143,9 +144,9 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, int 
     if (count < 2)
         return fail(UNROLL_DATA, "a text of %zu symbol has nothing to predict; fix: give at least 2",
                     count);
-    machine.threads = threads;
-    machine.weights = weights;
-    TRY(evaluator_new(model, tokens, count, &machine, &evaluator));
+    if (machine && machine->size != sizeof *machine)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
+    TRY(evaluator_new(model, tokens, count, machine ? machine : &any, &evaluator));
     unroll_status status = evaluator_run(evaluator, nats);
     if (status == UNROLL_OK)
         *foretold = (int64_t)(count - 1);

@@ -177,7 +177,7 @@ static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, 
     for (size_t place = 0; place < a->rows; place++) {
         size_t row = row_of(a, place);
         struct cell_step step = { .rows = 1, .width = a->unit_end - a->unit, .value = arrays_of(n, c, a),
-                                  .options = { .clip = 1.5f } };
+                                  .options = SOME_OPTIONS };
         plain_sums(c, a, phase, n->array[0] + row * (size_t)c->inputs * a->width, in, row);
         struct fields *view[] = { &step.value.state, &step.value.next, &step.value.saved, &step.value.link };
         for (int i = 0; i < 4; i++)
@@ -200,7 +200,7 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
     size_t x_gates = (size_t)cell_inputs_from(c, FROM_X), gates = (size_t)cell_inputs_from(c, FROM_H | FROM_LINK);
     struct fused_step step = {
         .rows = a->rows, .row = a->listed ? list : NULL, .unit = a->unit, .unit_end = a->unit_end,
-        .reverse = a->reverse, .value = arrays_of(n, c, a), .options = { .clip = 1.5f },
+        .reverse = a->reverse, .value = arrays_of(n, c, a), .options = SOME_OPTIONS,
         .x = operand_of(a, 0, a->x), .h = operand_of(a, 1, a->k), .link = operand_of(a, 2, a->k),
         .output = { n->array[6], 0, a->width, CELL_TILE },
         .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width, CELL_TILE },

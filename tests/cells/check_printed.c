@@ -124,6 +124,8 @@ static void compare_table(const struct cell_kernels *const *table, const struct 
     static struct cell_record record;
     for (; *table; table++) {
         const struct cell_declaration *cell = (*table)->declaration;
+        if (strstr(cell->name, "_any"))
+            continue;                   /* what it computes is known only when it runs */
         if (!CHECK(cell_record_named(recorders, cell->name, &record), "%s has no record", cell->name))
             continue;
         const char *refusal = cell_record_refusal(&record);

@@ -66,6 +66,8 @@ int main(void)
     static struct cell_record record;
     for (int i = 0; cells_scalar[i]; i++) {
         const char *name = cells_scalar[i]->declaration->name;
+        if (strstr(name, "_any"))
+            continue;                   /* what it computes is known only when it runs */
         CHECK(cell_record_named(cell_recorders, name, &record), "%s has no record", name);
         bool is_scan = cell_record_is_scan(&record);
         CHECK(is_scan == !strcmp(name, "mingru"), "%s is%s a scan", name, is_scan ? "" : " not");

@@ -47,7 +47,7 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     *n = random_numbers;
 
     struct cell_step step = { ROWS, width, arrays_of(n->array, layout, width),
-                              arrays_of(n->array + 6, layout, width), { .clip = 1.5f }, false, NULL };
+                              arrays_of(n->array + 6, layout, width), SOME_OPTIONS, false, NULL };
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;
@@ -115,7 +115,7 @@ static void run_at_the_end(const struct cell_kernels *cell, char *const end[12],
 {
     const struct cell_declaration *c = cell->declaration;
     const int fields[6] = { c->inputs, c->states, c->states, c->saved, c->links, c->vectors };
-    struct cell_step step = { .rows = 1, .width = width, .options = { .clip = 1 } };
+    struct cell_step step = { .rows = 1, .width = width, .options = SOME_OPTIONS };
     for (int half = 0; half < 2; half++) {
         struct cell_arrays *a = half ? &step.gradient : &step.value;
         struct fields *view[6] = { &a->in, &a->state, &a->next, &a->saved, &a->link, &a->vector };

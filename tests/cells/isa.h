@@ -28,4 +28,9 @@ static inline void find_isas(struct isa_table isa[5])
     isa[count].name = NULL;
 }
 
+/* Options for all cells: those that have functions of the user's choice get some with numbers. */
+#define SOME_OPTIONS                                                                                            \
+    (struct cell_options){ .clip = 1.5f, .coupled = true,                                                       \
+        .function = { { ACTIVATION_HARD_SIGMOID, 0.3f, 0.4f }, { ACTIVATION_SOFTSIGN, 0, 0 }, { ACTIVATION_ELU, 0.7f, 0 } } }
+
 #endif

@@ -73,7 +73,11 @@ gcc -Wall -Wextra -Werror -I"$root/include" make.c "$library" -ljansson -lm -pth
 
 # ---- frames ----
 
-for format in csv f32 wav; do
+# npy SHAPE DESCR: a header of 128 bytes
+npy() { printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $1, }"; }
+{ npy '(50, 2)' '<f4'; cat frames.f32; } >frames.npy
+
+for format in csv f32 wav npy; do
     unroll stream frames --format $format <frames.$format >out.$format
     holds "$format: 50 lines" test "$(wc -l <out.$format)" -eq 50
     holds "$format: the answers of csv" cmp -s out.csv out.$format
@@ -124,6 +128,16 @@ refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f3
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
 refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav
 refuses 3 "the sound ends in its header" 'RIFFxxxxWAVEfmt ' frames --format wav
+refuses 3 "is no .npy" 'NUMPYNUMPY' frames --format npy
+refuses 3 "the array ends in its header" '\223NUMPY\1\0\166\0{' frames --format npy
+head -c 300 frames.npy | unroll stream frames --format npy >output 2>message
+holds "an array that is cut off" test $? -eq 3
+for wrong in "(25,4) <f4 shape" "(50,2,1) <f4 shape" "(100,) <f4 shape" "() <f4 shape" "(50,2) <f8 floats"; do
+    { npy ${wrong% *}; cat frames.f32; } 2>/dev/null | unroll stream frames --format npy >output 2>message
+    holds "an array of $wrong" grep -q "${wrong##* }" message
+done
+unroll run frames frames.npy -o whole.npy >output
+holds "run gives the bits of the stream" cmp -s <(tail -c 600 whole.npy) raw.npy
 refuses 2 "the model has no symbols" 'ab' frames --format text
 refuses 4 "a bidirectional model can't be streamed" '' both
 refuses 2 "the model reads symbols" 'ab' text --format f32

@@ -67,7 +67,7 @@ static unroll_status open_run(struct run *r, const struct unroll_model *model,
     TRY(plan_new(model, config, &r->plan));
     TRY(store_new(r->plan, &r->store));
     TRY(instance_new(r->plan, r->store, instance, &r->instance));
-    CHECK(weights_push(device_find("cpu"), r->instance, r->plan, model->values) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(weights_push(device_find("cpu", NULL), r->instance, r->plan, model->values) == UNROLL_OK, "%s", unroll_last_error());
     return instance_run(r->instance, PART_PACK);
 }
 
@@ -128,7 +128,7 @@ static float *trained(const struct unroll_model *model, int threads, int lanes, 
     CHECK(memory_allocations() == before, "%llu allocations in training",
           (unsigned long long)(memory_allocations() - before));
     if (status == UNROLL_OK)
-        CHECK(weights_pull(device_find("cpu"), r.instance, r.plan, values) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(weights_pull(device_find("cpu", NULL), r.instance, r.plan, values) == UNROLL_OK, "%s", unroll_last_error());
     close_run(&r);
     return values;
 }

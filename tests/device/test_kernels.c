@@ -118,8 +118,9 @@ static void plain_gemm(struct fixture *f)
                                                             : value(f, GEMM_BIAS, n, 0, 0, 0);
                 for (size_t k = 0; k < K; k++)
                     sum += value(f, GEMM_X, t, b, k, 0) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
-                sum = lasts_in(f, GEMM_LENGTHS, t, b) ? sum : 0;
-                set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), sum);
+                bool lasts = lasts_in(f, GEMM_LENGTHS, t, b);
+                if (lasts || y->rank == 3)          /* gates stay as they are */
+                    set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), lasts ? sum : 0);
             }
 }
 

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *file = fmemopen((void *)(data + 1), size - 1, "rb");
     if (file == NULL)
         return 0;
-    if (frames_open(&frames, file, (enum frame_format)(data[0] % 3), width) == UNROLL_OK)
+    if (frames_open(&frames, file, data[0] < 12 ? (enum frame_format)(data[0] % 3) : FRAMES_NPY, width) == UNROLL_OK)
         read_all(&frames, width);
     else if (frames.error[0] == '\0')
         abort();

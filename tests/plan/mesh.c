@@ -73,7 +73,7 @@ static unroll_status open_rank(plan_maker *make, const unroll_model *m, const st
     TRY(store_new(run->plan[rank], &run->store[rank]));
     struct instance_config c = { .isa = isa, .threads = threads, .comm = run->comm[rank] };
     TRY(instance_new(run->plan[rank], run->store[rank], &c, &run->instance[rank]));
-    TRY(weights_push(device_find("cpu"), run->instance[rank], run->plan[rank], m->values));
+    TRY(weights_push(device_find("cpu", NULL), run->instance[rank], run->plan[rank], m->values));
     fill_inputs(run->instance[rank], run->plan[rank]);
     return instance_run(run->instance[rank], PART_PACK);
 }

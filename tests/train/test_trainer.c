@@ -286,7 +286,7 @@ static void test_evaluation(void)
         unroll_text *text = make_text(sizes[i], 2);
         double nats = 0, expected = evaluate_slowly(training.model, text);
         int64_t foretold = 0;
-        CHECK_OK(unroll_evaluate(training.model, text, 1, NULL, &nats, &foretold));
+        CHECK_OK(unroll_evaluate(training.model, text, NULL, &nats, &foretold));
         CHECK(foretold == (int64_t)sizes[i] - 1, "%d characters", (int)foretold);
         CHECK(fabs(nats - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], nats,
               expected);

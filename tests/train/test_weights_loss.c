@@ -53,7 +53,10 @@ static double loss_with(unroll_model *model, const unroll_text *text, const char
     double nats = NAN;
     int64_t foretold;
 
-    CHECK_OK(unroll_evaluate(model, text, 1, weights, &nats, &foretold));
+    unroll_session_config machine = unroll_session_default();
+    machine.threads = 1;
+    machine.weights = weights;
+    CHECK_OK(unroll_evaluate(model, text, &machine, &nats, &foretold));
     return nats;
 }
 

@@ -233,7 +233,7 @@ static void test_model_file(const unroll_text *text)
     CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
     double nats;
     int64_t foretold;
-    CHECK_REFUSED(unroll_evaluate(model, text, 1, NULL, &nats, &foretold), UNROLL_DATA, "reads characters");
+    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &nats, &foretold), UNROLL_DATA, "reads characters");
     unroll_model_free(model);
 }
 

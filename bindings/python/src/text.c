@@ -136,6 +136,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
+    C(device, FIELD_TEXT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -304,20 +305,18 @@ PyType_Spec trainer_spec = { "unroll._core.Trainer", sizeof(trainer_object), 0,
 
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "model", "text", "threads", "weights", NULL };
+    static char *names[] = { "model", "text", "threads", "weights", "device", NULL };
+    unroll_session_config machine = unroll_session_default();
     PyObject *model, *text;
-    const char *weights = NULL;
-    int threads = 0;
     int64_t foretold = 0;
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$iz:evaluate", names, model_type, &model, text_type, &text,
-                                     &threads, &weights))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model, text_type, &text,
+                                     &machine.threads, &machine.weights, &machine.device))
         return NULL;
     model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, ((text_object *)text)->text, threads, weights, &nats,
-                                                &foretold));
+    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, ((text_object *)text)->text, &machine, &nats, &foretold));
     return status == UNROLL_OK ? Py_BuildValue("{s:d,s:L}", "nats", nats, "foretold", (long long)foretold)
                                : raise_status(status);
 }
@@ -325,7 +324,7 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 static const struct field sample_fields[] = {
 #define S(member, kind) FIELD(unroll_sample_config, member, kind)
     S(prompt, FIELD_TEXT), S(length, FIELD_INT), S(temperature, FIELD_DOUBLE), S(top_k, FIELD_INT),
-    S(seed, FIELD_UNSIGNED), S(weights, FIELD_TEXT), { NULL, 0, 0, NULL },
+    S(seed, FIELD_UNSIGNED), S(weights, FIELD_TEXT), S(device, FIELD_TEXT), { NULL, 0, 0, NULL },
 #undef S
 };
 

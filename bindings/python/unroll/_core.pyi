@@ -186,6 +186,7 @@ class Trainer:
         chunks: int = 1,
         checkpoint_time: int = 0,
         isa: Optional[str] = None,
+        device: Optional[str] = None,
         learning_rate: float = ...,
         momentum: float = ...,
         beta1: float = ...,
@@ -202,7 +203,9 @@ class Trainer:
     @property
     def forecast(self) -> int: ...
 
-def evaluate(model: Model, text: Text, *, threads: int = 0, weights: Optional[str] = None) -> dict[str, float]: ...
+def evaluate(
+    model: Model, text: Text, *, threads: int = 0, weights: Optional[str] = None, device: Optional[str] = None
+) -> dict[str, float]: ...
 def sample(
     model: Model,
     /,
@@ -213,6 +216,7 @@ def sample(
     top_k: int = ...,
     seed: int = ...,
     weights: Optional[str] = None,
+    device: Optional[str] = None,
 ) -> str: ...
 def plan(model: Model, /, **config: Any) -> str: ...
 def import_model(type: type[_Model], path: _Path, /, **config: Any) -> tuple[_Model, str]: ...

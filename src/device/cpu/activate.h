@@ -1,37 +1,6 @@
 /* Activations of dense layers: y = f(x) number by number, or the softmax of a row; and their backward from
- * what entered. The formulas are cells/v/v_activation.h's. Included after loss.h, whose row sums softmax has. */
-#include "cells/v/v_activation.h"
-
-/* kind is a constant at each use. */
-CELL_CODE V activation_value(enum activation_kind kind, V x, V alpha, V beta)
-{
-    switch (kind) {
-#define VALUE_OF(ID, name) case ACTIVATION_##ID: return v_##name##_of(x, alpha, beta);
-    VALUE_OF(RELU, relu)              VALUE_OF(TANH, tanh)          VALUE_OF(SIGMOID, sigmoid)
-    VALUE_OF(AFFINE, affine)          VALUE_OF(LEAKY_RELU, leaky_relu)
-    VALUE_OF(THRESHOLDED_RELU, thresholded_relu)                    VALUE_OF(SCALED_TANH, scaled_tanh)
-    VALUE_OF(HARD_SIGMOID, hard_sigmoid)                            VALUE_OF(ELU, elu)
-    VALUE_OF(SOFTSIGN, softsign)      VALUE_OF(SOFTPLUS, softplus)
-#undef VALUE_OF
-    case ACTIVATION_LINEAR: case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;
-    }
-    return x;
-}
-
-CELL_CODE V activation_slope(enum activation_kind kind, V y, V alpha, V beta)
-{
-    switch (kind) {
-#define SLOPE_OF(ID, name) case ACTIVATION_##ID: return v_##name##_slope_of(y, alpha, beta);
-    SLOPE_OF(RELU, relu)              SLOPE_OF(TANH, tanh)          SLOPE_OF(SIGMOID, sigmoid)
-    SLOPE_OF(AFFINE, affine)          SLOPE_OF(LEAKY_RELU, leaky_relu)
-    SLOPE_OF(THRESHOLDED_RELU, thresholded_relu)                    SLOPE_OF(SCALED_TANH, scaled_tanh)
-    SLOPE_OF(HARD_SIGMOID, hard_sigmoid)                            SLOPE_OF(ELU, elu)
-    SLOPE_OF(SOFTSIGN, softsign)      SLOPE_OF(SOFTPLUS, softplus)
-#undef SLOPE_OF
-    case ACTIVATION_LINEAR: case ACTIVATION_SOFTMAX: case ACTIVATION_COUNT: break;
-    }
-    return v_const(1);
-}
+ * what entered. The formulas are cells/v/v_chosen.h's. Included after loss.h, whose row sums softmax has. */
+#include "cells/v/v_chosen.h"
 
 static void softmax_row(const real *x, real *y, size_t n)
 {
@@ -49,7 +18,7 @@ static void activate_row(const struct activation *f, const real *x, real *y, siz
     }
     V alpha = v_const(f->alpha), beta = v_const(f->beta);
     for (size_t i = 0; i < n; i += V_WIDTH)
-        store_up_to(y + i, activation_value(f->kind, load_up_to(x + i, n - i), alpha, beta), n - i);
+        store_up_to(y + i, v_chosen(f->kind, load_up_to(x + i, n - i), alpha, beta), n - i);
 }
 
 /* dx (+)= dy f'(x); of the softmax y (dy - sum of y dy), in rising columns. y: room for a row. */
@@ -67,7 +36,7 @@ static void activate_back_row(const struct activation *f, const real *x, const r
     }
     for (size_t i = 0; i < n; i += V_WIDTH) {
         V value = load_up_to(y + i, n - i), d = load_up_to(dy + i, n - i);
-        d = softmax ? v_mul(value, v_sub(d, dot_v)) : v_mul(d, activation_slope(f->kind, value, alpha, beta));
+        d = softmax ? v_mul(value, v_sub(d, dot_v)) : v_mul(d, v_chosen_slope(f->kind, value, alpha, beta));
         store_up_to(dx + i, adds ? v_add(load_up_to(dx + i, n - i), d) : d, n - i);
     }
 }

@@ -4,7 +4,16 @@
 #include "device/cpu/pace.h"
 #include "device/device.h"
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+
+static unroll_status cpu_about(char *text, size_t size)
+{
+    const struct cpu_isa *isa;
+    TRY(cpu_isa_choose(NULL, DTYPE_F32, &isa));
+    snprintf(text, size, "%s, %d processor%s", isa->name, cpu_count(), cpu_count() == 1 ? "" : "s");
+    return UNROLL_OK;
+}
 
 static unroll_status cpu_store_new(const struct plan *plan, void **store)
 {
@@ -67,6 +76,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,
+    .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
     .run = cpu_run,                         .host = cpu_host,

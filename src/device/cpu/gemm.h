@@ -132,7 +132,8 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
     const double products = (double)rows.count;
     if (rows.lengths) {
         gemm_lasting(call, &g, &rows, part.column);
-        clear_ended(&rows, &g.y, g.gates, g.y_gate, g.units, me, team);
+        if (y->rank < 4)                /* of gates, rnn reads those rows alone that take part */
+            clear_ended(&rows, &g.y, g.gates, g.y_gate, g.units, me, team);
     } else {
         gemm_part(call, &g, part.row, part.column);
     }

@@ -2,7 +2,7 @@
  * again when four times what it took has passed, because a look may fall into a moment when others use the
  * processors; each look that finds the same doubles that, to fifty times: then a look costs at most 2% of the
  * time. It comes ten times sooner when the way that won turns out slower than the other was: the machine has
- * changed. */
+ * changed. Large parts begin together, without a look. */
 #include "device/cpu/pace.h"
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,9 @@
 #define TRUST_LEAST            4.0      /* time between looks for each that a look lost */
 #define TRUST_MOST             50.0
 #define WORTH_IT               0.95     /* of the time alone: less is not worth a second processor */
-#define HOPELESS               2.0      /* times the favourite's: two runs say enough, the first woke threads up */
+#define HOPELESS               1.4      /* times the favourite's: a run alone says enough, or two together, of which
+                                         * the first woke threads up */
+#define BEFORE_FIRST_LOOK      8.0      /* times the guess of a large part */
 #define HURRY                  10.0
 
 unroll_status pace_parse(const char *name, bool *chooses)
@@ -43,6 +45,10 @@ void pace_init(struct pace *pace, const struct plan *plan, enum part part)
         guess += plan->op[i].flops / FLOPS_OF_A_NANOSECOND + plan->op[i].bytes / BYTES_OF_A_NANOSECOND;
     *pace = (struct pace){ .small = guess < SMALL, .together = guess > LARGE, .trust = TRUST_LEAST };
     look_again(pace);
+    if (pace->together) {
+        pace->runs = 2 * PACE_RUNS;
+        pace->credit = BEFORE_FIRST_LOOK * guess;
+    }
 }
 
 bool pace_together(const struct pace *pace)
@@ -68,7 +74,7 @@ static void look(struct pace *pace, double nanoseconds, double time)
     pace->spent[way] += nanoseconds;
     pace->median[way] = more < pace->median[way] ? more : pace->median[way];
     pace->least[way] = time < pace->least[way] ? time : pace->least[way];
-    bool hopeless = ++pace->runs > PACE_RUNS + 1 && time > HOPELESS * pace->median[!way];
+    bool hopeless = ++pace->runs > PACE_RUNS + way && time > HOPELESS * pace->median[!way];
     if (hopeless || pace->runs == 2 * PACE_RUNS)
         decide(pace);
 }

@@ -125,10 +125,38 @@ CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_r
     }
 }
 
+/* Chains of one product each, as the leaves of a lone row of at most 64 steps are: c stays in registers. */
+CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const size_t vectors, const size_t last)
+{
+    V sum[TILE_ROWS][WIDE_VECTORS], column[WIDE_VECTORS];
+    const real *b = t->b;
+    tile_load_all(sum, t->c, t->c_row, rows, vectors, last);
+    for (size_t k = 0; k < t->k; k++, b += t->b_row) {
+#pragma GCC unroll 8
+        for (size_t j = 0; j < vectors; j++)
+            column[j] = tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL, last);
+        const real *a = t->a + k * t->a_col;
+        HIDE_ORIGIN(a);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; r++, a += t->a_row) {
+            V row = v_const(*a);
+#pragma GCC unroll 8
+            for (size_t j = 0; j < vectors; j++)
+                sum[r][j] = v_add(v_fma(row, column[j], v_const(0)), sum[r][j]);
+        }
+    }
+    tile_store_all(t->c, t->c_row, sum, rows, vectors, last);
+}
+
 CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t vectors, const size_t last)
 {
     const struct tile t = *tile;
     V sum[TILE_ROWS][WIDE_VECTORS];
+
+    if (t.start == ZERO_THEN_ADD && t.chains == t.k) {
+        tile_add_leaves(&t, rows, vectors, last);
+        return;
+    }
 
     if (t.start == AS_IS)
         tile_load_all(sum, t.c, t.c_row, rows, vectors, last);

@@ -313,6 +313,12 @@ static unroll_status link_gradient(const struct back *k, size_t unit, size_t uni
     return r->group ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
+/* One row or two want many columns to have enough chains, and read so little else that memory guesses it. */
+static bool is_lone(const struct back *k)
+{
+    return !k->r.group && !k->r.projected && k->r.row_end - k->r.row <= 2;
+}
+
 /* ---- one step -------------------------------------------------------------------------- */
 
 /* The i-th block of units; false: there are no more. */
@@ -333,7 +339,7 @@ static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t
 {
     const struct rnn *r = &k->r;
     size_t t = k->rows.t;
-    if (!k->in_views)
+    if (!k->in_views || is_lone(k))
         return NULL;
     if (!next_units(k, i + 1, &unit, &units)) {
         if (t == step_at(r, 0))
@@ -421,8 +427,8 @@ static void divide_back(struct back *k, int me, int team)
     struct rnn *r = &k->r;
     divide(r, me, team, r->cell->phases);
     k->block = r->group || r->projected ? r->units : PANEL;
-    if (!r->group && !r->projected && r->row_end - r->row <= 2)
-        k->block = 4 * PANEL;               /* one row wants many columns to have enough chains */
+    if (is_lone(k))
+        k->block = 4 * PANEL;
 }
 
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)

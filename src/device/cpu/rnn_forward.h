@@ -142,8 +142,11 @@ static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 /* Rows that one call of the kernel can have. */
 static size_t rows_together(const struct rnn *r)
 {
-    size_t rows = r->row_end - r->row, room = OPERAND_ROOM / 2 / operand_cells(r->width);
-    return r->view[RNN_W].dtype == DTYPE_I8 && rows > room ? room : rows;
+    size_t rows = r->row_end - r->row;
+    if (r->view[RNN_W].dtype != DTYPE_I8 || rows == 1)
+        return rows;
+    size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    return rows > room ? room : rows;
 }
 
 /* All rows at once, or those that take part by their numbers. */

@@ -1,0 +1,82 @@
+/* Writes StableHLO as text, an operation a function: the generic form of MLIR, which every parser reads. A value
+ * knows its type, so that callers never write one. Knows no plan, no cell and no plugin.
+ *
+ * In C the order in which arguments are evaluated is the compiler's choice: calls that write are never nested in
+ * one another's arguments, so that the text is always the same. */
+#ifndef DEVICE_XLA_HLO_H
+#define DEVICE_XLA_HLO_H
+#include "base/status.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum hlo_type { HLO_F32, HLO_I32, HLO_U8, HLO_U32, HLO_U64, HLO_I1 };
+enum { HLO_AXES = 5 };
+
+struct shape { int rank; int64_t dim[HLO_AXES]; };
+
+struct value {
+    int id, part;               /* part: which of several results, or -1 */
+    enum hlo_type type;
+    struct shape shape;
+};
+
+/* The text grows; when memory is out, `failed` is set and nothing more is written. */
+struct hlo {
+    char  *text;
+    size_t size, room;
+    bool   failed;
+    int    values, depth;
+};
+
+void hlo_free(struct hlo *);
+void hlo_print(struct hlo *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct shape shape_of(int rank, const int64_t *dim);
+#define SHAPE(...) shape_of((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ })
+#define SCALAR     ((struct shape){ 0 })
+int64_t shape_count(struct shape);
+
+/* ---- modules --------------------------------------------------------------------------- */
+
+/* A module of one function: arguments first, then operations, then results. alias[i]: which result takes the
+ * memory of argument i, or -1. */
+void hlo_begin(struct hlo *, const char *name, struct value *argument, const int *alias, int arguments,
+               const struct value *result_type, int results);
+void hlo_end(struct hlo *, const struct value *result, int results);
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+struct value hlo_constant(struct hlo *, enum hlo_type, struct shape, double number);
+struct value hlo_unary(struct hlo *, const char *name, struct value);
+struct value hlo_binary(struct hlo *, const char *name, struct value, struct value);
+struct value hlo_compare(struct hlo *, const char *direction, struct value, struct value);
+struct value hlo_select(struct hlo *, struct value condition, struct value yes, struct value no);
+struct value hlo_convert(struct hlo *, struct value, enum hlo_type);
+struct value hlo_reshape(struct hlo *, struct value, struct shape);
+/* Axis i of the value becomes axis[i] of the result; the others repeat. */
+struct value hlo_spread(struct hlo *, struct value, struct shape, const int *axis);
+struct value hlo_slice(struct hlo *, struct value, const int64_t *first, struct shape count);
+struct value hlo_place(struct hlo *, struct value whole, struct value piece, const int64_t *first);
+struct value hlo_join(struct hlo *, struct value, struct value, int axis);
+struct value hlo_iota(struct hlo *, enum hlo_type, struct shape, int axis);
+/* Folds axes [first, first + count) with "add" or "maximum". */
+struct value hlo_fold(struct hlo *, const char *name, struct value, int first, int count);
+/* a [.., k], b [.., k] or, by the axes given, contracted; all other axes remain, a's before b's. */
+struct value hlo_dot(struct hlo *, struct value a, int axis_a, struct value b, int axis_b);
+/* Rows of a table [V, E] by numbers [T, B]: [T, B, E]. */
+struct value hlo_rows(struct hlo *, struct value table, struct value number);
+
+/* Element `at`, an i32, of the first axis; and the whole with that element replaced. */
+struct value hlo_step(struct hlo *, struct value, struct value at);
+struct value hlo_put_step(struct hlo *, struct value whole, struct value step, struct value at);
+
+/* ---- a loop ---------------------------------------------------------------------------- */
+
+/* for (i = 0; i < steps; i++): begin gives the values inside in the place of those outside (the counter is made
+ * here), end takes what the next turn begins with and gives the results. */
+enum { HLO_CARRIED = 48 };
+struct loop { int id, values; struct value counter, carried[HLO_CARRIED]; };
+void hlo_loop(struct hlo *, struct loop *, int64_t steps);
+void hlo_loop_end(struct hlo *, struct loop *);
+
+#endif

@@ -1,0 +1,347 @@
+/* Finds and loads a PJRT plugin, and calls it (plugin.h). One lock guards the list of open plugins and of
+ * compiled programs; calls into a plugin need none. */
+#include "device/xla/plugin.h"
+#include "base/memory.h"
+#include <dlfcn.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct program {
+    struct program  *next;
+    uint64_t         hash;
+    size_t           size;
+    char            *text;
+    pjrt_executable *executable;
+};
+
+struct xla_plugin {
+    struct xla_plugin *next;
+    char path[512], platform[64];
+    const struct pjrt_api *api;
+    pjrt_client *client;
+    pjrt_device *device;
+    struct program *programs;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct xla_plugin *open_plugins;
+static struct xla_counts counts;
+
+#define HEAD(type) { .size = sizeof(type) }
+
+/* ---- calls and errors ------------------------------------------------------------------ */
+
+typedef pjrt_error *pjrt_function(void *args);
+
+/* The function of a slot, or NULL where the plugin is too old to have it. */
+static pjrt_function *slot_of(const struct pjrt_api *api, enum pjrt_slot slot)
+{
+    size_t end = offsetof(struct pjrt_api, slot) + ((size_t)slot + 1) * sizeof(void *);
+    pjrt_function *function;
+    if (api->head.size < end)
+        return NULL;
+    memcpy(&function, &api->slot[slot], sizeof function);
+    return function;
+}
+
+static unroll_status refuse(const struct xla_plugin *p, const char *doing, pjrt_error *error)
+{
+    struct pjrt_error_args message = { .head = HEAD(message), .error = error };
+    struct pjrt_error_args destroy = { .head = HEAD(destroy), .error = error };
+    slot_of(p->api, PJRT_ERROR_MESSAGE)(&message);
+    int size = message.message_size < 1500 ? (int)message.message_size : 1500;
+    keep_error("the XLA plugin '%s' failed while %s: %.*s", p->path, doing, size, message.message);
+    slot_of(p->api, PJRT_ERROR_DESTROY)(&destroy);
+    return UNROLL_RESOURCE;
+}
+
+static unroll_status call(const struct xla_plugin *p, enum pjrt_slot slot, void *args, const char *doing)
+{
+    pjrt_function *function = slot_of(p->api, slot);
+    if (!function)
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' has no function for %s: it is too old or not whole",
+                    p->path, doing);
+    pjrt_error *error = function(args);
+    return error ? refuse(p, doing, error) : UNROLL_OK;
+}
+
+/* Waits for an event and frees it. */
+static unroll_status await(const struct xla_plugin *p, pjrt_event *event, const char *doing)
+{
+    struct pjrt_event_args wait = { .head = HEAD(wait), .event = event };
+    struct pjrt_event_args destroy = { .head = HEAD(destroy), .event = event };
+    if (!event)
+        return UNROLL_OK;
+    unroll_status status = call(p, PJRT_EVENT_AWAIT, &wait, doing);
+    unroll_status freed = call(p, PJRT_EVENT_DESTROY, &destroy, "freeing an event");
+    return status != UNROLL_OK ? status : freed;
+}
+
+/* ---- finding --------------------------------------------------------------------------- */
+
+/* PyPI's packages of plugins, in Python's folders, by the platform that users name. */
+static const struct { const char *platform, *file; } usual_files[] = {
+    { "tpu", "libtpu/libtpu.so" },
+    { "cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" }, { "cuda", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
+    { "cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so" },
+};
+static const char *const usual_folders[] = {
+    "%s/lib/python3*/site-packages", "/usr/local/lib/python3*/site-packages", "/usr/lib/unroll",
+};
+
+static bool find_in(const char *folder, const char *file, char *path, size_t size)
+{
+    char pattern[512];
+    glob_t found;
+    if (snprintf(pattern, sizeof pattern, "%s/%s", folder, file) >= (int)sizeof pattern)
+        return false;
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return false;
+    bool fits = snprintf(path, size, "%s", found.gl_pathv[0]) < (int)size;
+    globfree(&found);
+    return fits;
+}
+
+/* platform NULL: any, the fastest first. */
+static bool find_usual(const char *platform, char *path, size_t size)
+{
+    const char *environment = getenv("VIRTUAL_ENV");
+    for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++) {
+        char folder[256];
+        if (strchr(usual_folders[i], '%') && !environment)
+            continue;
+        if (snprintf(folder, sizeof folder, usual_folders[i], environment) >= (int)sizeof folder)
+            continue;
+        for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
+            if ((!platform || !strcmp(platform, usual_files[k].platform)) &&
+                find_in(folder, usual_files[k].file, path, size))
+                return true;
+    }
+    return false;
+}
+
+static bool is_platform(const char *name)
+{
+    for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
+        if (!strcmp(name, usual_files[k].platform))
+            return true;
+    return false;
+}
+
+static unroll_status find_plugin(const char *which, char *found, size_t size)
+{
+    if (!which || !*which)
+        which = getenv("PJRT_PLUGIN");
+    if (which && *which && !is_platform(which))
+        return snprintf(found, size, "%s", which) < (int)size ? UNROLL_OK
+            : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
+    if (find_usual(which && *which ? which : NULL, found, size))
+        return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device "
+                "xla:PATH, or PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs",
+                which && *which ? " for " : "", which && *which ? which : "");
+}
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+static unroll_status load(struct xla_plugin *p)
+{
+    if (access(p->path, R_OK) != 0)
+        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be read: there is no such file, or no permission",
+                    p->path);
+    void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be loaded: %s", p->path, dlerror());
+    const struct pjrt_api *(*get)(void);
+    void *symbol = dlsym(library, "GetPjrtApi");
+    if (!symbol)
+        return fail(UNROLL_DATA, "'%s' is no XLA plugin: it has no function GetPjrtApi", p->path);
+    memcpy(&get, &symbol, sizeof get);
+    p->api = get();
+    if (!p->api || p->api->head.size < offsetof(struct pjrt_api, slot) || p->api->version.major != PJRT_MAJOR)
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' speaks version %d.%d of the interface; this build "
+                    "speaks 0.x", p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
+    if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
+    return UNROLL_OK;
+}
+
+static unroll_status name_platform(struct xla_plugin *p)
+{
+    struct pjrt_client_name_args name = { .head = HEAD(name), .client = p->client };
+    TRY(call(p, PJRT_CLIENT_PLATFORM_NAME, &name, "asking for its platform"));
+    snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60), name.name);
+    return UNROLL_OK;
+}
+
+static unroll_status start(struct xla_plugin *p)
+{
+    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
+    struct pjrt_client_create_args create = { .head = HEAD(create) };
+    TRY(call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing"));
+    TRY(call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
+    p->client = create.client;
+    struct pjrt_client_devices_args devices = { .head = HEAD(devices), .client = p->client };
+    TRY(call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices, "listing its devices"));
+    if (!devices.devices)
+        return fail(UNROLL_RESOURCE, "the XLA plugin '%s' has no device on this machine", p->path);
+    p->device = devices.device[0];
+    return name_platform(p);
+}
+
+static unroll_status open_new(const char *path, struct xla_plugin **plugin)
+{
+    struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
+    if (!p)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
+    snprintf(p->path, sizeof p->path, "%s", path);
+    unroll_status status = load(p);
+    if (status == UNROLL_OK)
+        status = start(p);
+    if (status != UNROLL_OK) {
+        release(p);
+        return status;
+    }
+    p->next = open_plugins;
+    *plugin = open_plugins = p;
+    return UNROLL_OK;
+}
+
+unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin)
+{
+    char found[sizeof (*plugin)->path];
+    TRY(find_plugin(which, found, sizeof found));
+    pthread_mutex_lock(&lock);
+    struct xla_plugin *p = open_plugins;
+    while (p && strcmp(p->path, found))
+        p = p->next;
+    unroll_status status = p ? UNROLL_OK : open_new(found, &p);
+    pthread_mutex_unlock(&lock);
+    if (status == UNROLL_OK)
+        *plugin = p;
+    return status;
+}
+
+const char *xla_plugin_path(const struct xla_plugin *p)         { return p->path; }
+const char *xla_plugin_platform(const struct xla_plugin *p)     { return p->platform; }
+
+void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
+{
+    *major = p->api->version.major;
+    *minor = p->api->version.minor;
+}
+
+struct xla_counts xla_counts(void)
+{
+    return counts;
+}
+
+/* ---- programs -------------------------------------------------------------------------- */
+
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint64_t hash_of(const char *text, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size, pjrt_executable **program)
+{
+    /* CompileOptionsProto: executable_build_options { num_replicas: 1 num_partitions: 1 } */
+    static const char options[] = { 0x1a, 0x04, 0x20, 0x01, 0x28, 0x01 };
+    struct pjrt_program code = { .head = HEAD(code), .code = text, .code_size = size, .format = "mlir",
+                                 .format_size = 4 };
+    struct pjrt_compile_args args = { .head = HEAD(args), .client = p->client, .program = &code,
+                                      .options = options, .options_size = sizeof options };
+    TRY(call(p, PJRT_CLIENT_COMPILE, &args, "compiling a program"));
+    counts.compiled++;
+    *program = args.executable;
+    return UNROLL_OK;
+}
+
+static unroll_status remember(struct xla_plugin *p, const char *text, size_t size, uint64_t hash,
+                              pjrt_executable *executable)
+{
+    struct program *made = allocate_zeroed(1, sizeof *made);
+    char *copy = made ? allocate_zeroed(size, 1) : NULL;
+    if (!copy) {
+        release(made);
+        return fail(UNROLL_RESOURCE, "no memory to keep a program");
+    }
+    memcpy(copy, text, size);
+    *made = (struct program){ p->programs, hash, size, copy, executable };
+    p->programs = made;
+    return UNROLL_OK;
+}
+
+unroll_status xla_compile(struct xla_plugin *p, const char *text, size_t size, pjrt_executable **program)
+{
+    uint64_t hash = hash_of(text, size);
+    unroll_status status = UNROLL_OK;
+    pthread_mutex_lock(&lock);
+    struct program *known = p->programs;
+    while (known && !(known->hash == hash && known->size == size && !memcmp(known->text, text, size)))
+        known = known->next;
+    if (known)
+        *program = known->executable;
+    else if ((status = compile_new(p, text, size, program)) == UNROLL_OK)
+        status = remember(p, text, size, hash, *program);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, pjrt_buffer *const *argument,
+                          size_t arguments, pjrt_buffer **result)
+{
+    pjrt_event *done = NULL;
+    struct pjrt_execute_options options = { .head = HEAD(options) };
+    struct pjrt_execute_args args = { .head = HEAD(args), .executable = program, .options = &options,
+                                      .argument = &argument, .devices = 1, .arguments = arguments,
+                                      .result = &result, .done = &done };
+    TRY(call(p, PJRT_EXECUTABLE_EXECUTE, &args, "starting a program"));
+    counts.executed++;
+    return await(p, done, "running a program");
+}
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+unroll_status xla_upload(struct xla_plugin *p, enum pjrt_type type, const int64_t *dim, size_t dims,
+                         const void *data, pjrt_buffer **buffer)
+{
+    struct pjrt_from_host_args args = { .head = HEAD(args), .client = p->client, .data = data, .type = type,
+                                        .dim = dim, .dims = dims, .semantics = PJRT_ONLY_DURING_CALL,
+                                        .device = p->device };
+    TRY(call(p, PJRT_CLIENT_BUFFER_FROM_HOST, &args, "taking an array"));
+    *buffer = args.buffer;
+    counts.uploads++;
+    return await(p, args.done, "taking an array");
+}
+
+unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dims, void *to, size_t bytes)
+{
+    int64_t minor_to_major[8];
+    struct pjrt_layout layout = { .head = HEAD(layout) };
+    layout.tiled.head.size = sizeof layout.tiled;
+    layout.tiled.minor_to_major = minor_to_major;
+    layout.tiled.minor_to_majors = dims;
+    for (size_t i = 0; i < dims; i++)
+        minor_to_major[i] = (int64_t)(dims - 1 - i);
+    struct pjrt_to_host_args args = { .head = HEAD(args), .buffer = buffer, .layout = &layout, .to = to,
+                                      .bytes = bytes };
+    TRY(call(p, PJRT_BUFFER_TO_HOST, &args, "giving an array"));
+    counts.downloads++;
+    return await(p, args.event, "giving an array");
+}
+
+void xla_buffer_free(struct xla_plugin *p, pjrt_buffer *buffer)
+{
+    struct pjrt_buffer_args args = { .head = HEAD(args), .buffer = buffer };
+    if (buffer)
+        (void)call(p, PJRT_BUFFER_DESTROY, &args, "freeing an array");
+}

@@ -1,0 +1,389 @@
+/* Walks the list of one part and hands each operation to its translator (translate.h). What a part takes from
+ * before, and what it must leave behind, follows from the views. */
+#include "device/xla/translate.h"
+#include "base/memory.h"
+#include <string.h>
+
+/* ---- types ----------------------------------------------------------------------------- */
+
+struct value buffer_type(const struct buffer *b)
+{
+    struct value v = { .id = -1, .part = -1, .type = HLO_F32, .shape = { .rank = b->rank } };
+    for (int i = 0; i < b->rank; i++)
+        v.shape.dim[i] = b->size[i];
+    if (b->dtype == DTYPE_I32)
+        v.type = HLO_I32;
+    else if (b->dtype == DTYPE_U8)
+        v.type = HLO_U8;
+    else if (b->dtype == DTYPE_I64) {
+        v.type = HLO_U32;
+        v.shape.dim[b->rank - 1] *= 2;
+    }
+    return v;
+}
+
+/* ---- what goes in and out -------------------------------------------------------------- */
+
+static bool covers(const struct plan *p, const struct view *v)
+{
+    const struct buffer *b = &p->buffer[v->buffer];
+    for (int i = 0; i < b->rank; i++)
+        if (v->count[i] != b->size[i])
+            return false;
+    return true;
+}
+
+/* Does the view need what the buffer holds before? */
+static bool needs_content(const struct plan *p, const struct view *v)
+{
+    return v->access != WRITE || !covers(p, v);
+}
+
+static bool is_ignored(const struct plan *p, int buffer)
+{
+    return buffer < 0 || p->buffer[buffer].segment == SEG_SCRATCH;
+}
+
+/* Is the first use of the buffer in this part one that needs its content? */
+static bool is_read_first(const struct plan *p, enum part part, int buffer)
+{
+    for (int i = p->part[part].first; i < p->part[part].end; i++) {
+        bool touched = false, needs = false;
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer) {
+                touched = true;
+                needs |= needs_content(p, &p->op[i].view[k]);
+            }
+        if (touched)
+            return needs;
+    }
+    return false;
+}
+
+static bool is_written_in(const struct plan *p, enum part part, int buffer)
+{
+    for (int i = p->part[part].first; i < p->part[part].end; i++)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
+                return true;
+    return false;
+}
+
+/* Activations live from forward to backward; everything else outlives its part. */
+static bool is_argument(const struct plan *p, enum part part, int buffer)
+{
+    if (is_ignored(p, buffer) || !is_read_first(p, part, buffer))
+        return false;
+    return p->buffer[buffer].segment != SEG_STEP || (part == PART_BACKWARD && is_written_in(p, PART_FORWARD, buffer));
+}
+
+static bool is_result(const struct plan *p, enum part part, int buffer)
+{
+    if (is_ignored(p, buffer) || !is_written_in(p, part, buffer))
+        return false;
+    return p->buffer[buffer].segment != SEG_STEP || (part == PART_FORWARD && is_read_first(p, PART_BACKWARD, buffer));
+}
+
+static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct plan *, enum part, int),
+                                  struct program_buffers *list)
+{
+    list->buffer = allocate_zeroed((size_t)t->plan->buffers, sizeof *list->buffer);
+    if (!list->buffer)
+        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
+    for (int i = 0; i < t->plan->buffers; i++)
+        if (belongs(t->plan, t->part, i))
+            list->buffer[list->count++] = i;
+    return UNROLL_OK;
+}
+
+static int place_in(const struct program_buffers *list, int buffer)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->buffer[i] == buffer)
+            return i;
+    return -1;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
+/* The axes of "run" are pairs of words on the device; nobody takes less than all of it. */
+struct shape shape_of_view(const struct view *v, const struct plan *p)
+{
+    const struct buffer *b = &p->buffer[v->buffer];
+    struct shape shape = buffer_type(b).shape;
+    for (int i = 0; i < b->rank && b->dtype != DTYPE_I64; i++)
+        shape.dim[i] = v->count[i];
+    return shape;
+}
+
+static void first_of(const struct translation *t, const struct view *v, int64_t *first)
+{
+    for (int i = 0; i < t->plan->buffer[v->buffer].rank; i++)
+        first[i] = v->first[i];
+}
+
+struct value zeros(struct translation *t, struct shape shape)
+{
+    return hlo_constant(&t->h, HLO_F32, shape, 0);
+}
+
+static struct value *content(struct translation *t, int buffer)
+{
+    struct value *v = &t->value[buffer];
+    if (v->id < 0)
+        *v = hlo_constant(&t->h, v->type, v->shape, 0);
+    return v;
+}
+
+struct value view_get(struct translation *t, const struct view *v)
+{
+    int64_t first[HLO_AXES];
+    first_of(t, v, first);
+    struct value whole = *content(t, v->buffer);
+    return hlo_slice(&t->h, whole, first, shape_of_view(v, t->plan));
+}
+
+void view_put(struct translation *t, const struct view *v, struct value x)
+{
+    int64_t first[HLO_AXES];
+    if (is_ignored(t->plan, v->buffer))
+        return;
+    x = hlo_reshape(&t->h, x, shape_of_view(v, t->plan));
+    if (v->access == ADD) {
+        struct value old = view_get(t, v);
+        x = hlo_binary(&t->h, "add", old, x);
+    }
+    if (covers(t->plan, v)) {
+        t->value[v->buffer] = x;
+        return;
+    }
+    first_of(t, v, first);
+    struct value *whole = content(t, v->buffer);
+    *whole = hlo_place(&t->h, *whole, x, first);
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+struct value rows_lasting(struct translation *t, const struct view *of, const struct view *lengths)
+{
+    if (lengths->buffer < 0)
+        return (struct value){ .id = -1 };
+    struct shape rows = SHAPE(of->count[0], of->count[1]);
+    uint32_t origin = first_step(t->plan, of);
+    struct value step = hlo_iota(&t->h, HLO_I32, rows, 0);
+    struct value from = hlo_constant(&t->h, HLO_I32, rows, origin);
+    struct value length = view_get(t, lengths);
+    step = hlo_binary(&t->h, "add", step, from);
+    length = hlo_spread(&t->h, length, rows, (int[]){ 1 });
+    return hlo_compare(&t->h, "LT", step, length);
+}
+
+struct value masked(struct translation *t, struct value mask, struct value x)
+{
+    static const int axis[] = { 0, 1, 2, 3, 4 };
+    if (mask.id < 0)
+        return x;
+    mask = hlo_spread(&t->h, mask, x.shape, axis);
+    struct value none = hlo_constant(&t->h, x.type, x.shape, 0);
+    return hlo_select(&t->h, mask, x, none);
+}
+
+struct value by_rows(struct translation *t, struct value x)
+{
+    int64_t rest = shape_count(x.shape) / (x.shape.dim[0] * x.shape.dim[1]);
+    return hlo_reshape(&t->h, x, SHAPE(x.shape.dim[0], x.shape.dim[1], rest));
+}
+
+static struct value shifted(struct translation *t, struct value x, struct value first, int direction)
+{
+    int64_t from[HLO_AXES] = { direction };
+    struct shape kept = x.shape, one = x.shape;
+    kept.dim[0]--;
+    one.dim[0] = 1;
+    first = hlo_reshape(&t->h, first, one);
+    if (kept.dim[0] == 0)
+        return first;
+    x = hlo_slice(&t->h, x, from, kept);
+    return direction ? hlo_join(&t->h, x, first, 0) : hlo_join(&t->h, first, x, 0);
+}
+
+struct value entering(struct translation *t, const struct op *op, struct value x, struct value first,
+                      const struct view *of, const struct view *lengths, const struct view *reset)
+{
+    struct value before = shifted(t, x, first, op->direction);
+    if (lengths->buffer >= 0 && op->direction) {
+        struct view next = *of;                 /* the step after: where it is beyond the row, the row begins */
+        next.first[0]++;
+        struct value lasts = rows_lasting(t, &next, lengths);
+        lasts = hlo_spread(&t->h, lasts, before.shape, (int[]){ 0, 1 });
+        first = hlo_spread(&t->h, first, before.shape, (int[]){ 1, 2 });
+        before = hlo_select(&t->h, lasts, before, first);
+    }
+    if (reset->buffer < 0)
+        return before;
+    struct value anew = view_get(t, reset);
+    struct value zero = hlo_constant(&t->h, anew.type, anew.shape, 0);
+    struct value goes_on = hlo_compare(&t->h, "EQ", anew, zero);
+    return masked(t, goes_on, before);
+}
+
+/* ---- records --------------------------------------------------------------------------- */
+
+static const char *const operation_names[NODE_KINDS] = {
+    [NODE_ADD] = "add",  [NODE_SUB] = "subtract",  [NODE_MUL] = "multiply",  [NODE_DIV] = "divide",
+    [NODE_MIN] = "minimum",  [NODE_MAX] = "maximum",  [NODE_ABS] = "abs",  [NODE_SQRT] = "sqrt",
+    [NODE_EXP] = "exponential",  [NODE_LOG] = "log",  [NODE_SIGMOID] = "logistic",  [NODE_TANH] = "tanh",
+};
+
+static unroll_status find_input(const char *name, const struct named *named, int count, struct value *value)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(named[i].name, name)) {
+            *value = named[i].value;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_UNSUPPORTED, "XLA programs have no '%s' for a cell", name);
+}
+
+static unroll_status evaluate_node(struct translation *t, const struct node *node, const struct named *named,
+                                   int count, struct shape shape, struct evaluation *e)
+{
+    struct value a[3], *made = &e->node[node->number];
+    for (int i = 0; i < node_operands(node->kind) && i < 3; i++)
+        a[i] = e->node[node->operand[i]->number];
+    if (node->kind == NODE_INPUT)
+        return find_input(node->input, named, count, made);
+    if (node->kind == NODE_CONSTANT) {
+        *made = hlo_constant(&t->h, HLO_F32, shape, node->constant);
+    } else if (node->kind == NODE_FMA) {
+        struct value product = hlo_binary(&t->h, "multiply", a[0], a[1]);
+        *made = hlo_binary(&t->h, "add", product, a[2]);
+    } else if (node->kind == NODE_LESS) {
+        struct value less = hlo_compare(&t->h, "LT", a[0], a[1]);
+        *made = hlo_convert(&t->h, less, HLO_F32);
+    } else if (!operation_names[node->kind]) {
+        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record", (int)node->kind);
+    } else if (node_operands(node->kind) == 2) {
+        *made = hlo_binary(&t->h, operation_names[node->kind], a[0], a[1]);
+    } else {
+        *made = hlo_unary(&t->h, operation_names[node->kind], a[0]);
+    }
+    return UNROLL_OK;
+}
+
+/* Does a result of the record need this node? Cells leave inputs unused, for which there may be no value. */
+static void mark_used(const struct node *node, bool *used)
+{
+    if (used[node->number])
+        return;
+    used[node->number] = true;
+    for (int i = 0; i < node_operands(node->kind); i++)
+        mark_used(node->operand[i], used);
+}
+
+unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named, int count,
+                       struct shape shape, struct evaluation *e)
+{
+    bool used[RECORD_NODES] = { false };
+    if (*record->refusal)
+        return fail(UNROLL_UNSUPPORTED, "%s", record->refusal);
+    for (int i = 0; i < record->results; i++)
+        mark_used(record->result[i].node, used);
+    e->record = record;
+    for (int i = 0; i < record->nodes; i++)
+        if (used[i])
+            TRY(evaluate_node(t, &record->node[i], named, count, shape, e));
+    return UNROLL_OK;
+}
+
+struct value evaluated(const struct evaluation *e, const char *result)
+{
+    const struct node *node = record_find_result(e->record, result);
+    return node ? e->node[node->number] : (struct value){ .id = -1 };
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+/* PACK is not here: a device without packed copies has none. */
+static translator *const translators[OP_KIND_MAX] = {
+    [OP_EMBED] = translate_embed,           [OP_EMBED_GRAD] = translate_embed_grad,
+    [OP_GEMM] = translate_gemm,             [OP_GEMM_DX] = translate_gemm_dx,
+    [OP_GEMM_DW] = translate_gemm_dw,       [OP_SUM_ROWS] = translate_sum_rows,
+    [OP_RNN] = translate_rnn,               [OP_RNN_BACK] = translate_rnn_back,
+    [OP_DROPOUT] = translate_dropout,       [OP_ACTIVATE] = translate_activate,
+    [OP_ACTIVATE_BACK] = translate_activate_back,   [OP_LOSS] = translate_loss,
+    [OP_COPY] = translate_copy,             [OP_FILL] = translate_fill,
+    [OP_TREE] = translate_tree,             [OP_NORM] = translate_norm,
+    [OP_UPDATE] = translate_update,
+};
+
+static unroll_status begin(struct translation *t, const char *name)
+{
+    int count = t->argument.count;
+    struct value *type = allocate_zeroed((size_t)(count + t->result.count), sizeof *type), *result = type + count;
+    int *alias = allocate_zeroed((size_t)count, sizeof *alias);
+    if (type && alias) {
+        for (int i = 0; i < count; i++) {
+            type[i] = buffer_type(&t->plan->buffer[t->argument.buffer[i]]);
+            alias[i] = place_in(&t->result, t->argument.buffer[i]);
+        }
+        for (int i = 0; i < t->result.count; i++)
+            result[i] = buffer_type(&t->plan->buffer[t->result.buffer[i]]);
+        hlo_begin(&t->h, name, type, alias, count, result, t->result.count);
+        for (int i = 0; i < count; i++)
+            t->value[t->argument.buffer[i]] = type[i];
+    }
+    bool made = type && alias;
+    release(type);
+    release(alias);
+    return made ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to translate a plan");
+}
+
+static unroll_status end(struct translation *t)
+{
+    struct value *result = allocate_zeroed((size_t)t->result.count, sizeof *result);
+    if (!result)
+        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
+    for (int i = 0; i < t->result.count; i++)
+        result[i] = *content(t, t->result.buffer[i]);
+    hlo_end(&t->h, result, t->result.count);
+    release(result);
+    return t->h.failed ? fail(UNROLL_RESOURCE, "no memory for the text of a program") : UNROLL_OK;
+}
+
+static unroll_status write_program(struct translation *t, const char *name)
+{
+    t->value = allocate_zeroed((size_t)t->plan->buffers, sizeof *t->value);
+    if (!t->value)
+        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
+    for (int i = 0; i < t->plan->buffers; i++)
+        t->value[i] = buffer_type(&t->plan->buffer[i]);
+    TRY(list_buffers(t, is_argument, &t->argument));
+    TRY(list_buffers(t, is_result, &t->result));
+    TRY(begin(t, name));
+    for (int i = t->plan->part[t->part].first; i < t->plan->part[t->part].end; i++) {
+        const struct op *op = &t->plan->op[i];
+        if (!translators[op->kind])
+            return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s; fix: one rank, and no --split",
+                        kind_info(op->kind)->name);
+        TRY(translators[op->kind](t, op));
+    }
+    return end(t);
+}
+
+unroll_status translate(const struct plan *plan, enum part part, const char *name, struct translation *t)
+{
+    *t = (struct translation){ .plan = plan, .part = part };
+    if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
+        return fail(UNROLL_UNSUPPORTED, "XLA programs compute in fp32 alone");
+    return plan->part[part].first < plan->part[part].end ? write_program(t, name) : UNROLL_OK;
+}
+
+void translation_free(struct translation *t)
+{
+    hlo_free(&t->h);
+    release(t->value);
+    release(t->argument.buffer);
+    release(t->result.buffer);
+    *t = (struct translation){ 0 };
+}

@@ -1,0 +1,83 @@
+/* One part of a plan as a StableHLO program: buffers become values, a write, add or update of a view makes a new
+ * value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No plugin here:
+ * the text can be printed without one.
+ *
+ * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of ui32;
+ * "rates" holds what rates_for_device makes of them. */
+#ifndef DEVICE_XLA_TRANSLATE_H
+#define DEVICE_XLA_TRANSLATE_H
+#include "cells/record.h"
+#include "device/xla/hlo.h"
+#include "plan/plan.h"
+
+/* Which buffers a part's program takes and gives, in this order. */
+struct program_buffers { int *buffer, count; };
+
+struct translation {
+    const struct plan *plan;
+    enum part part;
+    struct hlo h;
+    struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
+    struct program_buffers argument, result;
+};
+
+/* Writes the program of a part, `name` its module; plans that this translation can't do are refused. The
+ * caller frees it, also after a refusal. No operations: no text. */
+unroll_status translate(const struct plan *, enum part, const char *name, struct translation *);
+void translation_free(struct translation *);
+
+/* How a buffer's numbers lie on the device. */
+struct value buffer_type(const struct buffer *);
+enum { DEVICE_RATES = 16 };
+void rates_for_device(const double *rates, float *on_device);
+
+/* ---- for the kinds of operation -------------------------------------------------------- */
+
+typedef unroll_status translator(struct translation *, const struct op *);
+translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_sum_rows, translate_embed,
+           translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
+           translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
+           translate_update;
+
+static inline bool has(const struct op *op, int slot)
+{
+    return slot < op->views && op->view[slot].buffer >= 0 && op->view[slot].access != NONE;
+}
+
+/* The number of a [T, ..] view's first step in the whole sequence. */
+static inline uint32_t first_step(const struct plan *p, const struct view *v)
+{
+    return p->buffer[v->buffer].origin[0] + v->first[0] + v->base;
+}
+
+/* What a view covers, in the shape of its counts; and its new content: by its access it takes the place of the
+ * old or is added. The value is reshaped to the view. */
+struct value view_get(struct translation *, const struct view *);
+void view_put(struct translation *, const struct view *, struct value);
+struct shape shape_of_view(const struct view *, const struct plan *);
+
+/* [T, B] true where a row of the view lasts; id -1: there are no lengths. */
+struct value rows_lasting(struct translation *, const struct view *of, const struct view *lengths);
+/* Zeros where the mask, which has the first axes of x, is false; a mask with id -1 changes nothing. */
+struct value masked(struct translation *, struct value mask, struct value x);
+struct value zeros(struct translation *, struct shape);
+/* [T, B, all the rest]. */
+struct value by_rows(struct translation *, struct value);
+/* The value that entered each step of [T, B, W]: the one of the step before, `first` [B, W] at the first step and
+ * in a reversed direction after a row's end, zeros after a reset. */
+struct value entering(struct translation *, const struct op *, struct value x, struct value first,
+                      const struct view *of, const struct view *lengths, const struct view *reset);
+
+/* A record over values of one shape. Inputs are given by name. */
+struct named { char name[40]; struct value value; };
+struct evaluation { const struct record *record; struct value node[RECORD_NODES]; };
+unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count, struct shape,
+                       struct evaluation *);
+struct value evaluated(const struct evaluation *, const char *result);
+
+/* ---- records of what no cell holds ----------------------------------------------------- */
+
+void record_optimizer(int optimizer, struct record *);              /* of w, g, s0, s1 and the rates by name */
+extern const char *const rate_names[DEVICE_RATES];                  /* NULL ends */
+
+#endif

@@ -1,0 +1,369 @@
+/* Operations number by number, losses and the update: dropout, activate and its backward, loss, copy, fill, tree,
+ * norm, update. Formulas of activations and optimizers come as records. */
+#include "device/xla/translate.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- dropout --------------------------------------------------------------------------- */
+
+struct words { struct value w[4]; };
+
+/* The high and low half of a product with a constant. */
+static void multiply(struct translation *t, struct value a, double constant, struct value *high, struct value *low)
+{
+    struct value wide = hlo_convert(&t->h, a, HLO_U64);
+    struct value factor = hlo_constant(&t->h, HLO_U64, a.shape, constant);
+    struct value bits = hlo_constant(&t->h, HLO_U64, a.shape, 32);
+    wide = hlo_binary(&t->h, "multiply", wide, factor);
+    *low = hlo_convert(&t->h, wide, HLO_U32);
+    wide = hlo_binary(&t->h, "shift_right_logical", wide, bits);
+    *high = hlo_convert(&t->h, wide, HLO_U32);
+}
+
+/* base/philox.h, over arrays of counters; the key is two scalars. */
+static struct words philox_words(struct translation *t, struct words c, struct value k0, struct value k1)
+{
+    struct shape shape = c.w[0].shape;
+    struct value golden = hlo_constant(&t->h, HLO_U32, SCALAR, 0x9e3779b9u);
+    struct value root = hlo_constant(&t->h, HLO_U32, SCALAR, 0xbb67ae85u);
+    for (int round = 0; round < 10; round++) {
+        struct value high0, low0, high1, low1;
+        struct value key0 = hlo_spread(&t->h, k0, shape, NULL), key1 = hlo_spread(&t->h, k1, shape, NULL);
+        multiply(t, c.w[0], 0xd2511f53u, &high0, &low0);
+        multiply(t, c.w[2], 0xcd9e8d57u, &high1, &low1);
+        c.w[0] = hlo_binary(&t->h, "xor", high1, c.w[1]);
+        c.w[0] = hlo_binary(&t->h, "xor", c.w[0], key0);
+        c.w[2] = hlo_binary(&t->h, "xor", high0, c.w[3]);
+        c.w[2] = hlo_binary(&t->h, "xor", c.w[2], key1);
+        c.w[1] = low1;
+        c.w[3] = low0;
+        k0 = hlo_binary(&t->h, "add", k0, golden);
+        k1 = hlo_binary(&t->h, "add", k1, root);
+    }
+    return c;
+}
+
+/* Word i of the device's "run". */
+static struct value run_word(struct translation *t, const struct view *run, int64_t i)
+{
+    struct value words = view_get(t, run);
+    words = hlo_slice(&t->h, words, &i, SHAPE(1));
+    return hlo_reshape(&t->h, words, SCALAR);
+}
+
+static struct value counter(struct translation *t, struct shape shape, int axis, uint32_t origin)
+{
+    struct value number = hlo_iota(&t->h, HLO_U32, shape, axis);
+    struct value from = hlo_constant(&t->h, HLO_U32, shape, origin);
+    return hlo_binary(&t->h, "add", number, from);
+}
+
+/* [T, B, W] of uniform words, those that the other devices draw for the same places. */
+static struct value random_words(struct translation *t, const struct op *op, struct shape wanted)
+{
+    const struct view *x = &op->view[DROPOUT_X];
+    const uint32_t *origin = t->plan->buffer[x->buffer].origin;
+    uint32_t first = origin[2] + x->first[2];
+    struct shape fours = SHAPE(wanted.dim[0], wanted.dim[1], (wanted.dim[2] + first % 4 + 3) / 4);
+    struct shape single = SHAPE(fours.dim[0], fours.dim[1], fours.dim[2], 1);
+    struct words c = { .w = { counter(t, fours, 2, first / 4) } };
+    c.w[1] = counter(t, fours, 1, origin[1] + x->first[1]);
+    c.w[2] = counter(t, fours, 0, first_step(t->plan, x));
+    struct value step = run_word(t, &op->view[DROPOUT_RUN], 2);
+    c.w[3] = hlo_spread(&t->h, step, fours, NULL);
+    struct value k0 = run_word(t, &op->view[DROPOUT_RUN], 0), k1 = run_word(t, &op->view[DROPOUT_RUN], 1);
+    struct value stream = hlo_constant(&t->h, HLO_U32, SCALAR, (uint32_t)op->stream);
+    k1 = hlo_binary(&t->h, "xor", k1, stream);
+    c = philox_words(t, c, k0, k1);
+    struct value all = hlo_reshape(&t->h, c.w[0], single);
+    for (int i = 1; i < 4; i++) {
+        struct value next = hlo_reshape(&t->h, c.w[i], single);
+        all = hlo_join(&t->h, all, next, 3);
+    }
+    all = hlo_reshape(&t->h, all, SHAPE(fours.dim[0], fours.dim[1], 4 * fours.dim[2]));
+    return hlo_slice(&t->h, all, (int64_t[]){ 0, 0, first % 4 }, wanted);
+}
+
+unroll_status translate_dropout(struct translation *t, const struct op *op)
+{
+    struct value x = view_get(t, &op->view[DROPOUT_X]);
+    struct value word = random_words(t, op, x.shape);
+    struct value bits = hlo_constant(&t->h, HLO_U32, x.shape, 8);
+    struct value unit = hlo_constant(&t->h, HLO_F32, x.shape, 0x1p-24);
+    struct value limit = hlo_constant(&t->h, HLO_F32, x.shape, op->probability);
+    struct value factor = hlo_constant(&t->h, HLO_F32, x.shape, 1.0 / (1.0 - (double)op->probability));
+    word = hlo_binary(&t->h, "shift_right_logical", word, bits);
+    struct value uniform = hlo_convert(&t->h, word, HLO_F32);
+    uniform = hlo_binary(&t->h, "multiply", uniform, unit);
+    struct value kept = hlo_compare(&t->h, "GE", uniform, limit);
+    struct value y = hlo_binary(&t->h, "multiply", x, factor);
+    y = masked(t, kept, y);
+    struct value lasts = rows_lasting(t, &op->view[DROPOUT_X], &op->view[DROPOUT_LENGTHS]);
+    y = masked(t, lasts, y);
+    view_put(t, &op->view[DROPOUT_Y], y);
+    return UNROLL_OK;
+}
+
+/* ---- activations ----------------------------------------------------------------------- */
+
+/* What a row becomes when its last axis is folded and repeated. */
+static struct value along_rows(struct translation *t, const char *name, struct value x)
+{
+    struct value folded = hlo_fold(&t->h, name, x, x.shape.rank - 1, 1);
+    return hlo_spread(&t->h, folded, x.shape, (int[]){ 0, 1, 2 });
+}
+
+static struct value softmax(struct translation *t, struct value x)
+{
+    struct value most = along_rows(t, "maximum", x);
+    x = hlo_binary(&t->h, "subtract", x, most);
+    x = hlo_unary(&t->h, "exponential", x);
+    struct value sum = along_rows(t, "add", x);
+    return hlo_binary(&t->h, "divide", x, sum);
+}
+
+/* A record of "x" with the result "y". */
+static unroll_status apply(struct translation *t, const struct record *record, struct value x, struct value *y)
+{
+    struct named named = { "x", x };
+    struct evaluation e;
+    TRY(evaluate_record(t, record, &named, 1, x.shape, &e));
+    *y = evaluated(&e, "y");
+    return UNROLL_OK;
+}
+
+static unroll_status activation(struct translation *t, const struct activation *a, struct value x, struct value *y)
+{
+    struct record record;
+    if (a->kind == ACTIVATION_SOFTMAX) {
+        *y = softmax(t, x);
+        return UNROLL_OK;
+    }
+    record_activation(a, &record);
+    return apply(t, &record, x, y);
+}
+
+unroll_status translate_activate(struct translation *t, const struct op *op)
+{
+    struct value x = view_get(t, &op->view[ACTIVATE_X]), y;
+    TRY(activation(t, &op->activation, x, &y));
+    view_put(t, &op->view[ACTIVATE_Y], y);
+    return UNROLL_OK;
+}
+
+unroll_status translate_activate_back(struct translation *t, const struct op *op)
+{
+    struct value x = view_get(t, &op->view[ACTIVATE_BACK_X]), y, slope;
+    struct value dy = view_get(t, &op->view[ACTIVATE_BACK_DY]);
+    struct record record;
+    TRY(activation(t, &op->activation, x, &y));
+    if (op->activation.kind == ACTIVATION_SOFTMAX) {
+        slope = hlo_binary(&t->h, "multiply", y, dy);
+        slope = along_rows(t, "add", slope);
+        dy = hlo_binary(&t->h, "subtract", dy, slope);
+        slope = y;
+    } else {
+        record_slope(&op->activation, &record);
+        TRY(apply(t, &record, y, &slope));
+    }
+    dy = hlo_binary(&t->h, "multiply", dy, slope);
+    view_put(t, &op->view[ACTIVATE_BACK_X], y);
+    view_put(t, &op->view[ACTIVATE_BACK_DX], dy);
+    return UNROLL_OK;
+}
+
+/* ---- losses ---------------------------------------------------------------------------- */
+
+/* Of rows that count: their losses and how many there are. */
+static void add_loss(struct translation *t, const struct op *op, struct value counts, struct value loss)
+{
+    struct value ones;
+    if (!has(op, LOSS_SUM))
+        return;                                     /* a forward that is done again */
+    loss = masked(t, counts, loss);
+    loss = hlo_fold(&t->h, "add", loss, 0, 2);
+    view_put(t, &op->view[LOSS_SUM], loss);
+    ones = hlo_convert(&t->h, counts, HLO_F32);
+    ones = hlo_fold(&t->h, "add", ones, 0, 2);
+    view_put(t, &op->view[LOSS_WEIGHT], ones);
+}
+
+static struct value every_row(struct translation *t, struct shape rows)
+{
+    return hlo_constant(&t->h, HLO_I1, rows, 1);
+}
+
+static void cross_entropy(struct translation *t, const struct op *op, struct value z, struct value lasts)
+{
+    struct value class = view_get(t, &op->view[LOSS_TARGET]);
+    struct value zero = hlo_constant(&t->h, HLO_I32, class.shape, 0);
+    struct value counts = hlo_compare(&t->h, "GE", class, zero);
+    if (lasts.id >= 0)
+        counts = hlo_binary(&t->h, "and", counts, lasts);
+    struct value column = hlo_iota(&t->h, HLO_I32, z.shape, 2);
+    class = hlo_spread(&t->h, class, z.shape, (int[]){ 0, 1 });
+    struct value is = hlo_compare(&t->h, "EQ", column, class);
+    struct value hot = hlo_convert(&t->h, is, HLO_F32);
+    struct value most = along_rows(t, "maximum", z);
+    z = hlo_binary(&t->h, "subtract", z, most);
+    struct value of_class = masked(t, is, z);
+    of_class = hlo_fold(&t->h, "add", of_class, 2, 1);
+    struct value e = hlo_unary(&t->h, "exponential", z);
+    struct value sum = hlo_fold(&t->h, "add", e, 2, 1);
+    struct value loss = hlo_unary(&t->h, "log", sum);
+    loss = hlo_binary(&t->h, "subtract", loss, of_class);
+    add_loss(t, op, counts, loss);
+    sum = hlo_spread(&t->h, sum, z.shape, (int[]){ 0, 1 });
+    struct value dz = hlo_binary(&t->h, "divide", e, sum);
+    dz = hlo_binary(&t->h, "subtract", dz, hot);
+    dz = masked(t, counts, dz);
+    view_put(t, &op->view[LOSS_Z], dz);
+}
+
+static void squared_error(struct translation *t, const struct op *op, struct value z, struct value lasts)
+{
+    struct shape rows = SHAPE(z.shape.dim[0], z.shape.dim[1]);
+    double width = (double)z.shape.dim[2];
+    struct value target = view_get(t, &op->view[LOSS_TARGET]);
+    struct value counts = lasts.id < 0 ? every_row(t, rows) : lasts;
+    struct value error = hlo_binary(&t->h, "subtract", z, target);
+    struct value square = hlo_binary(&t->h, "multiply", error, error);
+    struct value loss = hlo_fold(&t->h, "add", square, 2, 1);
+    struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / width);
+    struct value slope = hlo_constant(&t->h, HLO_F32, z.shape, 2 / width);
+    loss = hlo_binary(&t->h, "multiply", loss, mean);
+    add_loss(t, op, counts, loss);
+    error = hlo_binary(&t->h, "multiply", error, slope);
+    error = masked(t, lasts, error);
+    view_put(t, &op->view[LOSS_Z], error);
+}
+
+unroll_status translate_loss(struct translation *t, const struct op *op)
+{
+    struct value z = view_get(t, &op->view[LOSS_Z]);
+    struct value lasts = rows_lasting(t, &op->view[LOSS_Z], &op->view[LOSS_LENGTHS]);
+    if (op->choice == UNROLL_LOSS_XENT)
+        cross_entropy(t, op, z, lasts);
+    else if (op->choice == UNROLL_LOSS_MSE)
+        squared_error(t, op, z, lasts);
+    else
+        return fail(UNROLL_UNSUPPORTED, "XLA programs have no loss number %d", op->choice);
+    return UNROLL_OK;
+}
+
+/* ---- copies and sums of gradients ------------------------------------------------------ */
+
+unroll_status translate_copy(struct translation *t, const struct op *op)
+{
+    struct value x = view_get(t, &op->view[COPY_FROM]);
+    view_put(t, &op->view[COPY_TO], x);
+    return UNROLL_OK;
+}
+
+unroll_status translate_fill(struct translation *t, const struct op *op)
+{
+    const struct view *to = &op->view[FILL_TO];
+    struct value type = buffer_type(&t->plan->buffer[to->buffer]);
+    struct value zero = hlo_constant(&t->h, type.type, shape_of_view(to, t->plan), 0);
+    view_put(t, to, zero);
+    return UNROLL_OK;
+}
+
+/* Shard 0 gets the sum of all; what the others hold does not matter. */
+unroll_status translate_tree(struct translation *t, const struct op *op)
+{
+    struct view first = op->view[TREE_X];
+    struct value all = view_get(t, &op->view[TREE_X]);
+    all = hlo_fold(&t->h, "add", all, 0, 1);
+    first.count[0] = 1;
+    view_put(t, &first, all);
+    return UNROLL_OK;
+}
+
+unroll_status translate_norm(struct translation *t, const struct op *op)
+{
+    struct value g = view_get(t, &op->view[NORM_GRAD]);
+    g = hlo_binary(&t->h, "multiply", g, g);
+    g = hlo_fold(&t->h, "add", g, 0, g.shape.rank);
+    view_put(t, &op->view[NORM_OUT], g);
+    return UNROLL_OK;
+}
+
+/* ---- the update ------------------------------------------------------------------------ */
+
+static struct value device_rate(struct translation *t, const struct op *op, const char *name)
+{
+    int64_t i = 0;
+    while (strcmp(rate_names[i], name))
+        i++;
+    struct value rates = view_get(t, &op->view[UPDATE_RUN]);
+    rates = hlo_slice(&t->h, rates, &i, SHAPE(1));
+    return hlo_reshape(&t->h, rates, SCALAR);
+}
+
+/* What a sum of gradients is multiplied with (device/cpu/update.h); `counts`: there is something to learn from. */
+static struct value gradient_scale(struct translation *t, const struct op *op, struct value *counts)
+{
+    struct value squares = view_get(t, &op->view[UPDATE_NORM]);
+    struct value weight = view_get(t, &op->view[UPDATE_WEIGHT]);
+    struct value clip = device_rate(t, op, "clip");
+    struct value zero = zeros(t, SCALAR), one = hlo_constant(&t->h, HLO_F32, SCALAR, 1);
+    struct value sum = hlo_fold(&t->h, "add", squares, 0, 1);
+    weight = hlo_reshape(&t->h, weight, SCALAR);
+    struct value length = hlo_unary(&t->h, "sqrt", sum);
+    length = hlo_binary(&t->h, "divide", length, weight);
+    struct value largest = hlo_constant(&t->h, HLO_F32, SCALAR, 3.4028234e38);
+    *counts = hlo_compare(&t->h, "LE", length, largest);         /* false of NaN, too */
+    struct value clips = hlo_compare(&t->h, "GT", clip, zero);
+    struct value above = hlo_compare(&t->h, "GT", length, clip);
+    clips = hlo_binary(&t->h, "and", clips, above);
+    struct value ratio = hlo_binary(&t->h, "divide", clip, length);
+    ratio = hlo_select(&t->h, clips, ratio, one);
+    return hlo_binary(&t->h, "divide", ratio, weight);
+}
+
+static struct named named(const char *name, struct value value)
+{
+    struct named n = { .value = value };
+    snprintf(n.name, sizeof n.name, "%s", name);
+    return n;
+}
+
+static void put_chosen(struct translation *t, const struct view *v, struct value counts, struct value changed)
+{
+    struct value old = view_get(t, v);
+    changed = hlo_reshape(&t->h, changed, old.shape);
+    counts = hlo_spread(&t->h, counts, old.shape, NULL);
+    changed = hlo_select(&t->h, counts, changed, old);
+    view_put(t, v, changed);
+}
+
+unroll_status translate_update(struct translation *t, const struct op *op)
+{
+    static const struct { int slot; const char *name; } moved[] = {
+        { UPDATE_W, "w" }, { UPDATE_S0, "s0" }, { UPDATE_S1, "s1" },
+    };
+    struct named input[4 + DEVICE_RATES];
+    struct record record;
+    struct evaluation e;
+    struct value counts, scale = gradient_scale(t, op, &counts), g = view_get(t, &op->view[UPDATE_GRAD]);
+    struct shape shape = shape_of_view(&op->view[UPDATE_W], t->plan);
+    int inputs = 0;
+    record_optimizer(op->choice, &record);
+    g = hlo_reshape(&t->h, g, shape);
+    scale = hlo_spread(&t->h, scale, shape, NULL);
+    input[inputs++] = named("g", hlo_binary(&t->h, "multiply", g, scale));
+    for (int i = 0; i < 3; i++)
+        if (has(op, moved[i].slot))
+            input[inputs++] = named(moved[i].name, view_get(t, &op->view[moved[i].slot]));
+    for (int i = 0; rate_names[i]; i++) {
+        struct value rate = device_rate(t, op, rate_names[i]);
+        input[inputs++] = named(rate_names[i], hlo_spread(&t->h, rate, shape, NULL));
+    }
+    TRY(evaluate_record(t, &record, input, inputs, shape, &e));
+    for (int i = 0; i < 3; i++)
+        if (has(op, moved[i].slot))
+            put_chosen(t, &op->view[moved[i].slot], counts, evaluated(&e, moved[i].name));
+    view_put(t, &op->view[UPDATE_GRAD], zeros(t, shape_of_view(&op->view[UPDATE_GRAD], t->plan)));
+    return UNROLL_OK;
+}

@@ -1,0 +1,493 @@
+/* Models as ONNX files: opset 14, IR version 8, one node for each recurrent layer with layout 0, weights as raw
+ * bytes, time and batch as symbols, first and last states as inputs and outputs. A recurrent layer that ONNX has no
+ * operator for is refused. Which value is called what: docs/from-onnx.md. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "file/file_table.h"
+#include "file/onnx_file.h"
+#include "file/onnx_network.h"
+#include "file/protobuf.h"
+#include "model/model.h"
+
+enum { OPSET = 14, IR_VERSION = 8 };
+
+/* Fields of GraphProto and NodeProto. */
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
+
+struct exporter {
+    struct pb_writer w;
+    const struct unroll_model *m;
+    char y[MODEL_LAYERS_MAX + 1][64];   /* the value that holds what the input and each layer gives */
+};
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+/* Inputs separated by spaces, "-" where one is left out. Ends with pb_end. */
+static size_t begin_node(struct exporter *e, const char *op, const char *inputs, const char *output)
+{
+    size_t node = pb_begin(&e->w, GRAPH_NODE);
+    for (const char *at = inputs; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        bool absent = length == 1 && *at == '-';
+        pb_put_bytes(&e->w, NODE_INPUT, at, absent ? 0 : length);
+        at += length;
+    }
+    for (const char *at = output; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        pb_put_bytes(&e->w, NODE_OUTPUT, at, length);
+        at += length;
+    }
+    char name[96];
+    snprintf(name, sizeof name, "%s.%.*s", op, (int)strcspn(output, " "), output);
+    pb_put_string(&e->w, NODE_NAME, name);
+    pb_put_string(&e->w, NODE_OP, op);
+    return node;
+}
+
+static void put_node(struct exporter *e, const char *op, const char *inputs, const char *output)
+{
+    pb_end(&e->w, begin_node(e, op, inputs, output));
+}
+
+static size_t begin_attribute(struct exporter *e, const char *name, enum onnx_attribute_type type)
+{
+    size_t attribute = pb_begin(&e->w, NODE_ATTRIBUTE);
+    pb_put_string(&e->w, 1, name);
+    pb_put_varint(&e->w, 20, type);
+    return attribute;
+}
+
+static void put_int(struct exporter *e, const char *name, int64_t value)
+{
+    size_t a = begin_attribute(e, name, ONNX_A_INT);
+    pb_put_varint(&e->w, 3, (uint64_t)value);
+    pb_end(&e->w, a);
+}
+
+static void put_float(struct exporter *e, const char *name, float value)
+{
+    size_t a = begin_attribute(e, name, ONNX_A_FLOAT);
+    pb_put_float(&e->w, 2, value);
+    pb_end(&e->w, a);
+}
+
+static void put_string(struct exporter *e, const char *name, const char *value)
+{
+    size_t a = begin_attribute(e, name, ONNX_A_STRING);
+    pb_put_string(&e->w, 4, value);
+    pb_end(&e->w, a);
+}
+
+/* ---- constants ------------------------------------------------------------------------- */
+
+static void put_little_endian(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Room for the raw bytes of an initializer; ends the tensor. */
+static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank, const size_t *dim)
+{
+    size_t count = 1, size = type == ONNX_FLOAT ? 4 : 8, tensor = pb_begin(&e->w, GRAPH_INITIALIZER);
+    for (int k = 0; k < rank; count *= dim[k++])
+        pb_put_varint(&e->w, 1, dim[k]);
+    pb_put_varint(&e->w, 2, type);
+    pb_put_string(&e->w, 8, name);
+    uint8_t *raw = pb_put_room(&e->w, 9, count * size);
+    pb_end(&e->w, tensor);
+    return raw;
+}
+
+static void put_floats(uint8_t *raw, const float *from, size_t count)
+{
+    for (size_t i = 0; raw && i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &from[i], sizeof bits);
+        put_little_endian(raw + 4 * i, bits, 4);
+    }
+}
+
+static void put_scalar(struct exporter *e, const char *name, float value)
+{
+    put_floats(put_tensor(e, name, ONNX_FLOAT, 0, NULL), &value, 1);
+}
+
+static void put_integers(struct exporter *e, const char *name, int rank, const int64_t *value, size_t count)
+{
+    uint8_t *raw = put_tensor(e, name, ONNX_INT64, rank, &count);
+    for (size_t i = 0; raw && i < count; i++)
+        put_little_endian(raw + 8 * i, (uint64_t)value[i], 8);
+}
+
+static const float *values_of(const struct exporter *e, enum parameter_role role, int layer, int direction)
+{
+    int i = model_find(e->m, role, layer, direction);
+    return i < 0 ? NULL : e->m->values + e->m->parameter[i].first;
+}
+
+/* ---- inputs and outputs of the graph --------------------------------------------------- */
+
+/* Dimensions: a number, or the name of a symbol where it is 0. */
+struct dims { int rank; size_t size[3]; const char *symbol[3]; };
+
+static void put_value_info(struct exporter *e, uint32_t field, const char *name, enum onnx_type type, struct dims d)
+{
+    size_t info = pb_begin(&e->w, field);
+    pb_put_string(&e->w, 1, name);
+    size_t outer = pb_begin(&e->w, 2), tensor = pb_begin(&e->w, 1);
+    pb_put_varint(&e->w, 1, type);
+    size_t shape = pb_begin(&e->w, 2);
+    for (int k = 0; k < d.rank; k++) {
+        size_t dim = pb_begin(&e->w, 1);
+        if (d.symbol[k])
+            pb_put_string(&e->w, 2, d.symbol[k]);
+        else
+            pb_put_varint(&e->w, 1, d.size[k]);
+        pb_end(&e->w, dim);
+    }
+    pb_end(&e->w, shape);
+    pb_end(&e->w, tensor);
+    pb_end(&e->w, outer);
+    pb_end(&e->w, info);
+}
+
+static struct dims sequence_of(size_t width)
+{
+    return (struct dims){ 3, { 0, 0, width }, { "time", "batch", NULL } };
+}
+
+static struct dims states_of(const struct layer *l)
+{
+    return (struct dims){ 3, { (size_t)l->directions, 0, l->hidden }, { NULL, "batch", NULL } };
+}
+
+static void export_input(struct exporter *e)
+{
+    const unroll_spec *s = &e->m->spec;
+    if (!s->tokens) {
+        snprintf(e->y[0], sizeof e->y[0], "x");
+        put_value_info(e, GRAPH_INPUT, "x", ONNX_FLOAT, sequence_of((size_t)s->input));
+        return;
+    }
+    put_value_info(e, GRAPH_INPUT, "tokens", ONNX_INT64, (struct dims){ 2, { 0, 0 }, { "time", "batch" } });
+    snprintf(e->y[0], sizeof e->y[0], "embedded");
+    if (s->embed) {
+        size_t dim[] = { (size_t)s->input, (size_t)s->embed };
+        put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), values_of(e, PARAM_EMBEDDING, 0, 0), dim[0] * dim[1]);
+        put_node(e, "Gather", "embedding.weight tokens", "embedded");
+        return;
+    }
+    put_integers(e, "symbols", 0, &(int64_t){ s->input }, 1);
+    put_floats(put_tensor(e, "one_hot", ONNX_FLOAT, 1, &(size_t){ 2 }), (const float[]){ 0, 1 }, 2);
+    put_node(e, "OneHot", "tokens symbols one_hot", "embedded");
+}
+
+/* ---- recurrent layers ------------------------------------------------------------------ */
+
+/* Weights of all directions, [D, gates blocks], in ONNX's order. parts: roles one after the other in a row. */
+static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role, int roles,
+                           const int *order, int blocks, size_t rows, size_t columns)
+{
+    const struct layer *l = &e->m->layer[layer];
+    size_t block = rows * (columns ? columns : 1), whole = (size_t)blocks * block;
+    size_t dim[3] = { (size_t)l->directions, (size_t)(blocks * roles) * rows, columns };
+    uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, columns ? 3 : 2, dim);
+    for (int d = 0; raw && d < l->directions; d++)
+        for (int r = 0; r < roles; r++, raw += 4 * whole) {
+            const float *from = values_of(e, role[r], layer, l->first_direction + d);
+            for (int k = 0; k < blocks; k++)
+                put_floats(raw + 4 * (size_t)order[k] * block, from + (size_t)k * block, block);
+        }
+}
+
+/* "HardSigmoid" of hard_sigmoid. */
+static void onnx_name(enum activation_kind kind, char *name)
+{
+    bool begins = true;
+    for (const char *c = activation_name(kind); *c; c++) {
+        if (*c != '_')
+            *name++ = begins ? (char)toupper((unsigned char)*c) : *c;
+        begins = *c == '_';
+    }
+    *name = 0;
+}
+
+/* How many numbers a function has: alpha; alpha and beta. */
+static int numbers_of(enum activation_kind kind)
+{
+    switch (kind) {
+    case ACTIVATION_LEAKY_RELU: case ACTIVATION_THRESHOLDED_RELU: case ACTIVATION_ELU: return 1;
+    case ACTIVATION_AFFINE: case ACTIVATION_SCALED_TANH: case ACTIVATION_HARD_SIGMOID: return 2;
+    default: return 0;
+    }
+}
+
+static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count, int directions, int which)
+{
+    size_t a = begin_attribute(e, name, ONNX_A_FLOATS);
+    for (int i = 0; i < count * directions; i++)
+        if (numbers_of(f[i % count].kind) >= which)
+            pb_put_float(&e->w, 7, which == 1 ? f[i % count].alpha : f[i % count].beta);
+    pb_end(&e->w, a);
+}
+
+static void export_functions(struct exporter *e, const struct layer *l)
+{
+    static const struct activation relu = { .kind = ACTIVATION_RELU };
+    bool any = strstr(l->cell->name, "_any") != NULL, is_relu = !strcmp(l->cell->name, "rnn_relu");
+    const struct activation *f = is_relu ? &relu : l->options.function;
+    int count = is_relu || l->cell->name[0] == 'r' ? 1 : l->cell->name[0] == 'g' ? 2 : 3, numbers = 0;
+    if (!any && !is_relu)
+        return;
+    size_t a = begin_attribute(e, "activations", ONNX_A_STRINGS);
+    for (int i = 0; i < count * l->directions; i++) {
+        char name[32];
+        onnx_name(f[i % count].kind, name);
+        pb_put_string(&e->w, 9, name);
+        numbers = numbers_of(f[i % count].kind) > numbers ? numbers_of(f[i % count].kind) : numbers;
+    }
+    pb_end(&e->w, a);
+    if (numbers > 0)
+        export_numbers(e, "activation_alpha", f, count, l->directions, 1);
+    if (numbers > 1)
+        export_numbers(e, "activation_beta", f, count, l->directions, 2);
+}
+
+static void export_recurrent_node(struct exporter *e, int layer, const char *x)
+{
+    const struct layer *l = &e->m->layer[layer];
+    const bool lstm = l->cell->states > 1, gru = l->cell->name[0] == 'g';
+    char inputs[256], outputs[128];
+    snprintf(inputs, sizeof inputs, "%s W.l%d R.l%d - - h0.l%d", x, layer, layer, layer);
+    if (l->bias)
+        snprintf(inputs, sizeof inputs, "%s W.l%d R.l%d B.l%d - h0.l%d", x, layer, layer, layer, layer);
+    snprintf(outputs, sizeof outputs, "Y.l%d hn.l%d", layer, layer);
+    if (lstm) {
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " c0.l%d", layer);
+        snprintf(outputs + strlen(outputs), sizeof outputs - strlen(outputs), " cn.l%d", layer);
+    }
+    if (l->cell->vectors)
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " P.l%d", layer);
+    size_t node = begin_node(e, lstm ? "LSTM" : gru ? "GRU" : "RNN", inputs, outputs);
+    put_int(e, "hidden_size", l->hidden);
+    put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse" : "forward");
+    if (gru)
+        put_int(e, "linear_before_reset", strncmp(l->cell->name, "gru_before", 10) != 0);
+    if (l->options.clip > 0)
+        put_float(e, "clip", l->options.clip);
+    if (l->options.coupled)
+        put_int(e, "input_forget", 1);
+    export_functions(e, l);
+    pb_end(&e->w, node);
+}
+
+static void export_recurrent(struct exporter *e, int layer, const char *x)
+{
+    static const enum parameter_role w[] = { PARAM_W_IH }, r[] = { PARAM_W_HH }, b[] = { PARAM_B_IH, PARAM_B_HH },
+                                     p[] = { PARAM_VECTOR };
+    const struct layer *l = &e->m->layer[layer];
+    int gates;
+    const int *order = onnx_gates(l->cell->name, &gates);
+    char name[64], inputs[128];
+#define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d", layer), name)
+    export_weights(e, NAMED("W"), layer, w, 1, order, gates, l->hidden, l->input);
+    export_weights(e, NAMED("R"), layer, r, 1, order, gates, l->hidden, l->hidden);
+    if (l->bias)
+        export_weights(e, NAMED("B"), layer, b, 2, order, gates, l->hidden, 0);
+    if (l->cell->vectors)
+        export_weights(e, NAMED("P"), layer, p, 1, onnx_peepholes, 3, l->hidden, 0);
+    put_value_info(e, GRAPH_INPUT, NAMED("h0"), ONNX_FLOAT, states_of(l));
+    put_value_info(e, GRAPH_OUTPUT, NAMED("hn"), ONNX_FLOAT, states_of(l));
+    if (l->cell->states > 1) {
+        put_value_info(e, GRAPH_INPUT, NAMED("c0"), ONNX_FLOAT, states_of(l));
+        put_value_info(e, GRAPH_OUTPUT, NAMED("cn"), ONNX_FLOAT, states_of(l));
+    }
+    export_recurrent_node(e, layer, x);
+    if (l->directions == 1) {
+        put_integers(e, NAMED("axis"), 1, &(int64_t){ 1 }, 1);
+        snprintf(inputs, sizeof inputs, "Y.l%d axis.l%d", layer, layer);
+        put_node(e, "Squeeze", inputs, e->y[layer + 1]);
+        return;
+    }
+    snprintf(inputs, sizeof inputs, "Y.l%d", layer);
+    size_t node = begin_node(e, "Transpose", inputs, NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
+    for (int k = 0; k < 4; k++)
+        pb_put_varint(&e->w, 8, (const uint64_t[]){ 0, 2, 1, 3 }[k]);
+    pb_end(&e->w, a);
+    pb_end(&e->w, node);
+    put_integers(e, NAMED("shape"), 1, (const int64_t[]){ 0, 0, l->outputs }, 3);
+    snprintf(inputs, sizeof inputs, "side.l%d shape.l%d", layer, layer);
+    put_node(e, "Reshape", inputs, e->y[layer + 1]);
+#undef NAMED
+}
+
+/* ---- dense layers ---------------------------------------------------------------------- */
+
+/* alpha f(beta x), alpha x + beta: products and sums with scalars around a function. */
+static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x, const char *y)
+{
+    char alpha[32], beta[32], inner[32], outer[32], inputs[128];
+    bool affine = f->kind == ACTIVATION_AFFINE;
+    snprintf(alpha, sizeof alpha, "alpha.l%d", layer);
+    snprintf(beta, sizeof beta, "beta.l%d", layer);
+    snprintf(inner, sizeof inner, "inner.l%d", layer);
+    snprintf(outer, sizeof outer, "outer.l%d", layer);
+    put_scalar(e, alpha, f->alpha);
+    put_scalar(e, beta, f->beta);
+    snprintf(inputs, sizeof inputs, "%s %s", x, affine ? alpha : beta);
+    put_node(e, "Mul", inputs, inner);
+    if (!affine)
+        put_node(e, "Tanh", inner, outer);
+    snprintf(inputs, sizeof inputs, "%s %s", affine ? inner : outer, affine ? beta : alpha);
+    put_node(e, affine ? "Add" : "Mul", inputs, y);
+}
+
+static void export_activation(struct exporter *e, int layer, const char *x, const char *y)
+{
+    const struct activation *f = &e->m->layer[layer].activation;
+    char op[32];
+    if (f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_SCALED_TANH) {
+        export_scaled(e, layer, f, x, y);
+        return;
+    }
+    onnx_name(f->kind, op);
+    size_t node = begin_node(e, op, x, y);
+    if (numbers_of(f->kind) > 0)
+        put_float(e, "alpha", f->alpha);
+    if (numbers_of(f->kind) > 1)
+        put_float(e, "beta", f->beta);
+    if (f->kind == ACTIVATION_SOFTMAX)
+        put_int(e, "axis", -1);
+    pb_end(&e->w, node);
+}
+
+/* ONNX's MatMul wants [K, N]; a tied head turns the embedding. */
+static void export_dense_weight(struct exporter *e, int layer, char *name, size_t size)
+{
+    const struct layer *l = &e->m->layer[layer];
+    snprintf(name, size, "weight.l%d", layer);
+    if (e->m->spec.tied) {
+        put_node(e, "Transpose", "embedding.weight", name);
+        return;
+    }
+    size_t dim[] = { l->input, l->outputs };
+    const float *w = values_of(e, PARAM_W_DENSE, layer, 0);
+    uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, 2, dim);
+    for (size_t k = 0; raw && k < dim[0]; k++)
+        for (size_t n = 0; n < dim[1]; n++, raw += 4)
+            put_floats(raw, w + n * dim[0] + k, 1);
+}
+
+static void export_dense(struct exporter *e, int layer, const char *x)
+{
+    const struct layer *l = &e->m->layer[layer];
+    const char *y = e->y[layer + 1];
+    bool linear = l->activation.kind == ACTIVATION_LINEAR;
+    char weight[32], product[32], sum[64], inputs[160];
+    export_dense_weight(e, layer, weight, sizeof weight);
+    snprintf(product, sizeof product, "product.l%d", layer);
+    snprintf(sum, sizeof sum, "sum.l%d", layer);
+    const char *last = linear ? y : sum;
+    snprintf(inputs, sizeof inputs, "%s %s", x, weight);
+    put_node(e, "MatMul", inputs, l->bias ? product : last);
+    if (l->bias) {
+        char bias[32];
+        snprintf(bias, sizeof bias, "bias.l%d", layer);
+        put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){ l->outputs }), values_of(e, PARAM_B_DENSE, layer, 0), l->outputs);
+        snprintf(inputs, sizeof inputs, "%s %s", product, bias);
+        put_node(e, "Add", inputs, last);
+    }
+    if (!linear)
+        export_activation(e, layer, sum, y);
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
+static unroll_status check_expressible(const struct unroll_model *m, const unroll_export_config *config)
+{
+    if (config->opset && config->opset != OPSET)
+        return fail(UNROLL_UNSUPPORTED, "ONNX is written in opset %d, which all readers know, not %d", OPSET, config->opset);
+    if (config->dtype && strcmp(config->dtype, "fp32"))
+        return fail(UNROLL_UNSUPPORTED, "ONNX is written in fp32, not '%.40s'", config->dtype);
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        if (l->kind == LAYER_DENSE)
+            continue;
+        if (l->projection)
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
+                        "to another format", i, l->name);
+        if (strncmp(l->cell->name, "lstm", 4) && strncmp(l->cell->name, "gru", 3) && strncmp(l->cell->name, "rnn", 3))
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i, l->name, l->cell->name);
+    }
+    return UNROLL_OK;
+}
+
+/* What the layer reads: one value, or several put side by side. */
+static const char *export_sources(struct exporter *e, int layer, char *joined, size_t size)
+{
+    const struct layer *l = &e->m->layer[layer];
+    char inputs[64 * SOURCES_MAX + 1] = "";
+    if (l->sources == 1)
+        return e->y[l->source[0] + 1];
+    for (int k = 0; k < l->sources; k++)
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", e->y[l->source[k] + 1]);
+    snprintf(joined, size, "joined.l%d", layer);
+    size_t node = begin_node(e, "Concat", inputs, joined);
+    put_int(e, "axis", 2);
+    pb_end(&e->w, node);
+    return joined;
+}
+
+static void export_layer(struct exporter *e, int layer)
+{
+    const struct layer *l = &e->m->layer[layer];
+    bool last = layer + 1 == e->m->layers;
+    char joined[32];
+    snprintf(e->y[layer + 1], sizeof *e->y, "y.l%d", layer);
+    if (last)
+        snprintf(e->y[layer + 1], sizeof *e->y, "y");
+    const char *x = export_sources(e, layer, joined, sizeof joined);
+    if (l->kind == LAYER_DENSE)
+        export_dense(e, layer, x);
+    else
+        export_recurrent(e, layer, x);
+    if (l->is_output)
+        put_value_info(e, GRAPH_OUTPUT, e->y[layer + 1], ONNX_FLOAT, sequence_of(l->outputs));
+}
+
+static void export_model(struct exporter *e)
+{
+    pb_put_varint(&e->w, 1, IR_VERSION);
+    pb_put_string(&e->w, 2, "unroll");
+    pb_put_string(&e->w, 3, unroll_version());
+    size_t graph = pb_begin(&e->w, 7);
+    pb_put_string(&e->w, GRAPH_NAME, "unroll");
+    export_input(e);
+    for (int layer = 0; layer < e->m->layers; layer++)
+        export_layer(e, layer);
+    pb_end(&e->w, graph);
+    size_t opset = pb_begin(&e->w, 8);
+    pb_put_string(&e->w, 1, "");
+    pb_put_varint(&e->w, 2, OPSET);
+    pb_end(&e->w, opset);
+}
+
+unroll_status onnx_export(const unroll_model *model, const char *path, const unroll_export_config *config)
+{
+    struct exporter e = { .m = model };
+    TRY(check_expressible(model, config));
+    export_model(&e);
+    unroll_status status = UNROLL_OK;
+    if (e.w.failed)
+        status = fail(UNROLL_RESOURCE, "'%s': no memory for the graph, or it is larger than 2 GiB, which ONNX can't be", path);
+    if (status == UNROLL_OK)
+        status = write_file_atomically(path, &(struct piece){ e.w.data, e.w.size }, 1);
+    release(e.w.data);
+    return status;
+}

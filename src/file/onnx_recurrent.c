@@ -1,0 +1,341 @@
+/* ONNX's LSTM, GRU and RNN as layers: directions, layouts, activations, states, lengths
+ * (onnx.ai/onnx/operators/onnx__LSTM.html, versions 7, 14 and 22). Weights are copied in onnx_network.c. */
+#include "file/onnx_network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cells/activation.h"
+
+enum { X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES };      /* inputs of a node, as far as it has them */
+
+struct recurrent {
+    const char *kind;
+    int  gates, functions, directions, first_direction;
+    bool batch_first, is_lstm;
+    int64_t hidden, inputs;
+    const struct onnx_tensor *weight[PEEPHOLES + 1];
+    struct activation function[2][3];
+};
+
+/* ---- weights --------------------------------------------------------------------------- */
+
+static unroll_status take_array(struct onnx_import *im, struct recurrent *r, int k, int rank, int64_t second, int64_t third)
+{
+    struct value *v = onnx_input(im, k);
+    static const char *const names[] = { "X", "W", "R", "B", "", "", "", "P" };
+    if (!v && (k == B || k == PEEPHOLES))
+        return UNROLL_OK;
+    TRY(onnx_want(im, k, VALUE_CONSTANT, &v));
+    const struct onnx_tensor *t = v->constant;
+    if (!t->f || t->rank != rank || t->dim[0] != r->directions || t->dim[1] != second || (rank == 3 && t->dim[2] != third))
+        return refuse_node(im, "its %s does not have the shape [%d, %lld%s%.0lld]", names[k], r->directions,
+                           (long long)second, rank == 3 ? ", " : "", (long long)(rank == 3 ? third : 0));
+    r->weight[k] = t;
+    return UNROLL_OK;
+}
+
+static unroll_status take_weights(struct onnx_import *im, struct recurrent *r)
+{
+    struct value *w, *h;
+    TRY(onnx_want(im, W, VALUE_CONSTANT, &w));
+    TRY(onnx_want(im, R, VALUE_CONSTANT, &h));
+    if (w->constant->rank != 3 || h->constant->rank != 3)
+        return refuse_node(im, "its weights have %d and %d dimensions, not 3", w->constant->rank, h->constant->rank);
+    r->hidden = onnx_int(im, "hidden_size", h->constant->dim[2]);
+    r->inputs = w->constant->dim[2];
+    if (r->hidden < 1 || r->hidden > 1 << 20 || r->inputs < 1)
+        return refuse_node(im, "%lld units on %lld inputs", (long long)r->hidden, (long long)r->inputs);
+    TRY(take_array(im, r, W, 3, r->gates * r->hidden, r->inputs));
+    TRY(take_array(im, r, R, 3, r->gates * r->hidden, r->hidden));
+    TRY(take_array(im, r, B, 2, 2 * r->gates * r->hidden, 0));
+    return r->is_lstm ? take_array(im, r, PEEPHOLES, 2, 3 * r->hidden, 0) : UNROLL_OK;
+}
+
+/* ---- attributes ------------------------------------------------------------------------ */
+
+static unroll_status take_direction(struct onnx_import *im, struct recurrent *r)
+{
+    const struct onnx_attribute *a = onnx_attribute(im->node, "direction");
+    const char *name = a ? a->s : "forward";
+    r->directions = 1;
+    if (!strcmp(name, "bidirectional"))
+        r->directions = 2;
+    else if (!strcmp(name, "reverse"))
+        r->first_direction = 1;
+    else if (strcmp(name, "forward"))
+        return refuse_node(im, "the direction '%.40s' is none", name);
+    int64_t layout = onnx_int(im, "layout", 0);
+    if (layout != 0 && layout != 1)
+        return refuse_node(im, "layout = %lld is none", (long long)layout);
+    r->batch_first = layout == 1;
+    return UNROLL_OK;
+}
+
+static bool has_alpha(const struct activation *f)
+{
+    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_THRESHOLDED_RELU ||
+           f->kind == ACTIVATION_SCALED_TANH || f->kind == ACTIVATION_HARD_SIGMOID || f->kind == ACTIVATION_ELU;
+}
+
+static bool has_beta(const struct activation *f)
+{
+    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_SCALED_TANH || f->kind == ACTIVATION_HARD_SIGMOID;
+}
+
+/* The lists of alpha and beta have a number for each function that takes one, in the order of the functions. */
+static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
+{
+    static const enum activation_kind own[] = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH };
+    const struct onnx_attribute *names = onnx_attribute(im->node, "activations");
+    const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
+    const struct onnx_attribute *beta = onnx_attribute(im->node, "activation_beta");
+    int alphas = alpha ? alpha->count : 0, betas = beta ? beta->count : 0, next_alpha = 0, next_beta = 0;
+    if (names && names->count != r->functions * r->directions)
+        return refuse_node(im, "it has %d activations, not %d", names->count, r->functions * r->directions);
+    for (int d = 0; d < r->directions; d++)
+        for (int k = 0; k < r->functions; k++) {
+            struct activation *f = &r->function[d][k];
+            *f = (struct activation){ .kind = r->functions == 1 ? ACTIVATION_TANH : own[k] };
+            if (names && (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
+                return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
+                                   names->strings[d * r->functions + k]);
+            if (has_alpha(f) && next_alpha < alphas)
+                f->alpha = alpha->floats[next_alpha++];
+            if (has_beta(f) && next_beta < betas)
+                f->beta = beta->floats[next_beta++];
+        }
+    if (next_alpha < alphas || next_beta < betas)
+        return refuse_node(im, "it has more numbers alpha or beta than functions that take one");
+    return UNROLL_OK;
+}
+
+/* A function with its numbers, or "": they are all the cell's own. */
+static void write_functions(const struct recurrent *r, int direction, char *text, size_t size)
+{
+    static const char *const own[] = { "", "tanh", "sigmoid tanh", "sigmoid tanh tanh" };
+    text[0] = 0;
+    for (int k = 0; k < r->functions; k++) {
+        char word[64];
+        activation_format(&r->function[direction][k], word, sizeof word);
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", k ? " " : "", word);
+    }
+    if (!strcmp(text, own[r->functions]))
+        text[0] = 0;
+}
+
+/* PyTorch's second exporter writes 0 for layers that need 1, so its files leave this open. */
+static unroll_status choose_gru(struct onnx_import *im, struct recurrent *r)
+{
+    int64_t after = onnx_int(im, "linear_before_reset", 0);
+    const char *chosen = im->config->gru_reset, *path = im->file->path;
+    const struct onnx_node *n = im->node;
+    if (chosen)
+        after = !strcmp(chosen, "after");
+    else if (!after && !strcmp(im->file->producer, "pytorch"))
+        return fail(UNROLL_DATA, "GRU reset convention is doubtful in '%s'\n"
+                    "  node '%.80s': linear_before_reset=0, producer pytorch %.40s\n"
+                    "  that exporter is known to write 0 while the model needs 1 (onnxscript#2852)\n"
+                    "  fix: unroll import %s --gru-reset after --verify ref.npz", path,
+                    *n->name || !n->outputs ? n->name : n->output[0], im->file->producer_version, path);
+    r->kind = after ? "gru" : "gru-before";
+    return UNROLL_OK;
+}
+
+static unroll_status describe(struct onnx_import *im, struct recurrent *r)
+{
+    bool gru = !strcmp(im->node->op, "GRU");
+    r->is_lstm = !strcmp(im->node->op, "LSTM");
+    r->kind = r->is_lstm ? "lstm" : "rnn";
+    r->gates = r->is_lstm ? 4 : gru ? 3 : 1;
+    r->functions = r->is_lstm ? 3 : gru ? 2 : 1;
+    if (gru)
+        TRY(choose_gru(im, r));
+    TRY(take_direction(im, r));
+    TRY(take_functions(im, r));
+    return take_weights(im, r);
+}
+
+/* ---- time, batch, lengths, states ------------------------------------------------------ */
+
+static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r, const struct flow *x)
+{
+    if (x->rank != 3 || x->axis[0].second || x->axis[1].second)
+        return refuse_node(im, "its input does not have the axes time, batch and features");
+    int time = x->axis[r->batch_first].id, batch = x->axis[!r->batch_first].id;
+    if (!im->bound) {
+        im->bound = true;
+        im->time = time;
+        im->batch = batch;
+    }
+    bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK && batch != AXIS_STACK;
+    return good ? UNROLL_OK : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
+                                          "are the same in all layers");
+}
+
+static unroll_status take_lengths(struct onnx_import *im)
+{
+    struct value *v = onnx_input(im, LENGTHS);
+    im->recurrent++;
+    if (!v)
+        return UNROLL_OK;
+    if (v->kind != VALUE_FLOW || v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer || v->flow.rank != 1)
+        return refuse_node(im, "its sequence_lens are no input of the graph");
+    int input = v->flow.piece[0].index;
+    if (im->lengths >= 0 && im->lengths != input)
+        return refuse_node(im, "it reads other lengths than the recurrent node before it");
+    im->lengths = input;
+    im->with_lengths++;
+    return UNROLL_OK;
+}
+
+static bool is_zero(const struct value *v)
+{
+    if (v->kind == VALUE_FILL)
+        return v->fill == 0;
+    for (size_t i = 0; v->kind == VALUE_CONSTANT && v->constant->f && i < v->constant->count; i++)
+        if (v->constant->f[i] != 0)
+            return false;
+    return v->kind == VALUE_CONSTANT && v->constant->f;
+}
+
+/* Which entry of an input of the graph is the first state of each direction. */
+static unroll_status take_state(struct onnx_import *im, const struct recurrent *r, int k, const int layer[2])
+{
+    struct value *v = onnx_input(im, k);
+    if (!v || is_zero(v))
+        return UNROLL_OK;
+    if (v->kind != VALUE_FLOW)
+        return refuse_node(im, "its first state '%.60s' is a constant that is not zero; models start from zero states, or "
+                           "from those they are given", v->name);
+    const struct flow *f = &v->flow;
+    int axis = r->batch_first ? 1 : 0;
+    bool opened = f->rank == 3 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
+    bool whole = f->rank == 3 && f->stacks == 1 && f->piece[0].row < 0 &&
+                 (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions || f->axis[axis].size < 0);
+    if (f->piece[0].kind != PIECE_INPUT || f->is_integer || (!opened && !whole))
+        return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one", v->name);
+    for (int d = 0; d < r->directions; d++) {
+        const struct part *q = &f->piece[opened ? d : 0];
+        if (im->states == IMPORT_STATES)
+            return refuse_node(im, "more than %d first states", IMPORT_STATES);
+        im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row : d,
+            .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C, .batch_first = r->batch_first };
+    }
+    return UNROLL_OK;
+}
+
+/* ---- what it gives --------------------------------------------------------------------- */
+
+static unroll_status give(struct onnx_import *im, const struct recurrent *r, const struct flow *x, int output,
+                          enum piece_kind kind, const int layer[2])
+{
+    struct flow f = { .rank = kind == PIECE_Y ? 4 : 3 };
+    const struct axis stack = { .id = AXIS_STACK, .size = r->directions }, features = { .id = AXIS_FEATURE, .size = r->hidden };
+    const struct axis *time = &x->axis[r->batch_first], *batch = &x->axis[!r->batch_first];
+    int n = 0;
+    if (r->batch_first)
+        f.axis[n++] = *batch;
+    if (kind == PIECE_Y)
+        f.axis[n++] = *time;
+    f.axis[n++] = stack;
+    if (!r->batch_first)
+        f.axis[n++] = *batch;
+    f.axis[n] = features;
+    if (kind != PIECE_Y)
+        f.reading = im->lengths >= 0 ? LAST_VALID : LAST_STEP;
+    TRY(onnx_new_pieces(im, &f, r->directions, 1));
+    bool one_layer = layer[0] == layer[1];
+    for (int d = 0; d < r->directions; d++)
+        f.piece[d] = (struct part){ .kind = kind, .index = layer[d], .direction = r->first_direction + d, .row = -1,
+                                     .first = kind == PIECE_Y && one_layer ? d * r->hidden : 0, .width = r->hidden };
+    struct value *v = onnx_output(im, output);
+    v->kind = VALUE_FLOW;
+    v->flow = f;
+    return UNROLL_OK;
+}
+
+/* Layers alike are levels of one stack, "rnn", so that their states lie in one array; others have names of their own. */
+static void name_layer(struct onnx_import *im, struct imported_layer *l)
+{
+    int levels = 0, index = (int)(l - im->layer);
+    bool alike = true;
+    for (int i = 0; i < index; i++) {
+        const struct imported_layer *other = &im->layer[i];
+        if (strcmp(other->name, "rnn"))
+            continue;
+        levels++;
+        alike = alike && !strcmp(other->kind, l->kind) && other->layer.width == l->layer.width &&
+                other->layer.bidirectional == l->layer.bidirectional && other->layer.reverse == l->layer.reverse;
+    }
+    snprintf(l->name, sizeof l->name, "rnn");
+    if (!alike)
+        snprintf(l->name, sizeof l->name, "rnn%d", index);
+    l->layer.level = alike ? levels : 0;
+}
+
+/* A layer of `directions` from direction `block` of the node on. */
+static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block, int directions)
+{
+    struct imported_layer *l;
+    TRY(onnx_add_layer(im, r->kind, "", &l));
+    l->W = r->weight[W];
+    l->R = r->weight[R];
+    l->B = r->weight[B];
+    l->P = r->weight[PEEPHOLES];
+    l->first_block = block;
+    l->directions = directions;
+    write_functions(r, block, l->functions, sizeof l->functions);
+    if (!strcmp(l->functions, "relu")) {
+        snprintf(l->kind, sizeof l->kind, "rnn-relu");
+        l->functions[0] = 0;
+    }
+    float clip = onnx_float(im, "clip", 0);
+    if (!(clip >= 0 && clip < 3e38f))
+        return refuse_node(im, "clip = %g", (double)clip);
+    l->layer.clip = clip;
+    l->layer.coupled = onnx_int(im, "input_forget", 0) != 0;
+    l->layer.peephole = l->P != NULL;
+    l->layer.bias = l->B != NULL;
+    l->layer.width = (int)r->hidden;
+    l->layer.bidirectional = directions == 2;
+    l->layer.reverse = r->first_direction + block == 1 && directions == 1;
+    name_layer(im, l);
+    return onnx_sources(im, x, r->inputs, &l->layer);
+}
+
+/* Directions with functions of their own become two layers, each of one direction. */
+static unroll_status add_layers(struct onnx_import *im, const struct recurrent *r, struct flow *x, int layer[2])
+{
+    char first[192], second[192];
+    write_functions(r, 0, first, sizeof first);
+    write_functions(r, 1, second, sizeof second);
+    bool alike = r->directions == 1 || !strcmp(first, second);
+    layer[0] = layer[1] = im->layers;
+    TRY(add_layer(im, r, x, 0, alike ? r->directions : 1));
+    if (alike)
+        return UNROLL_OK;
+    layer[1] = im->layers;
+    return add_layer(im, r, x, 1, 1);
+}
+
+unroll_status onnx_recurrent(struct onnx_import *im)
+{
+    struct recurrent r = { .gates = 0 };
+    struct value *v;
+    int layer[2];
+    TRY(onnx_want(im, X, VALUE_FLOW, &v));
+    TRY(describe(im, &r));
+    struct flow x = v->flow;
+    TRY(onnx_take_features(im, &x));
+    TRY(bind_axes(im, &r, &x));
+    TRY(take_lengths(im));
+    TRY(add_layers(im, &r, &x, layer));
+    TRY(take_state(im, &r, FIRST_H, layer));
+    if (r.is_lstm)
+        TRY(take_state(im, &r, FIRST_C, layer));
+    TRY(give(im, &r, &x, 0, PIECE_Y, layer));
+    TRY(give(im, &r, &x, 1, PIECE_H, layer));
+    return r.is_lstm ? give(im, &r, &x, 2, PIECE_C, layer) : UNROLL_OK;
+}

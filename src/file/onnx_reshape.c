@@ -1,0 +1,205 @@
+/* Reshape and Flatten of what flows through a network: which axes a new shape merges, splits, drops or adds is found
+ * by matching sizes, known ones and symbols, in their order. Numbers never move, so an assignment of axes that
+ * fits is right. */
+#include "file/onnx_import.h"
+
+#include <string.h>
+
+struct matching {
+    const struct axis *axis;            /* of the flow */
+    int            axes;
+    const int64_t *target;              /* of the new shape: sizes, symbols, -1 */
+    int            targets;
+    const struct flow *flow;
+    struct axis    made[ONNX_RANK];
+    bool           merges_stack, splits_features;
+    bool           baked;               /* numbers may stand for sizes that are not known */
+    int64_t        split;               /* into how many */
+};
+
+static bool fits(const struct matching *m, int64_t target, int64_t size)
+{
+    if (target == -1 || target == SYMBOL_UNKNOWN || (m->baked && is_symbol(size) && target > 1))
+        return true;
+    return target == size && size != SYMBOL_UNKNOWN;
+}
+
+static bool match(struct matching *m, int from, int to);
+
+/* Axis `from` becomes one or none. */
+static bool match_one(struct matching *m, int from, int to)
+{
+    const struct axis *a = &m->axis[from];
+    if (to < m->targets && fits(m, m->target[to], onnx_axis_size(a)) && match(m, from + 1, to + 1)) {
+        m->made[to] = *a;
+        return true;
+    }
+    bool vanishes = !a->second && a->size == 1 && a->id != AXIS_FEATURE;
+    return vanishes && match(m, from + 1, to);
+}
+
+/* Two axes become one: a stack and its features, or time and batch. */
+static bool match_merged(struct matching *m, int from, int to)
+{
+    if (from + 1 >= m->axes || to >= m->targets)
+        return false;
+    const struct axis *a = &m->axis[from], *b = &m->axis[from + 1];
+    bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE, rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
+    if ((!stacks && !rows) || a->second || b->second)
+        return false;
+    struct axis both = { .id = a->id, .size = a->size, .second = b->id, .second_size = b->size };
+    if (stacks)
+        both = (struct axis){ .id = AXIS_FEATURE, .size = a->size * b->size };
+    if (!fits(m, m->target[to], onnx_axis_size(&both)) || !match(m, from + 2, to + 1))
+        return false;
+    m->made[to] = both;
+    m->merges_stack |= stacks;
+    return true;
+}
+
+/* And the other way round. */
+static bool match_split(struct matching *m, int from, int to)
+{
+    const struct axis *a = &m->axis[from];
+    if (to + 1 >= m->targets)
+        return false;
+    struct axis first = { .id = a->id, .size = a->size }, rest = { .id = a->second, .size = a->second_size };
+    int64_t parts = m->target[to], pieces = m->flow->pieces;
+    if (a->id == AXIS_FEATURE) {
+        if (parts < 2 || m->flow->stacks != 1 || pieces % parts || a->size % parts)
+            return false;
+        first = (struct axis){ .id = AXIS_STACK, .size = parts };
+        rest = (struct axis){ .id = AXIS_FEATURE, .size = a->size / parts };
+    } else if (!a->second) {
+        return false;
+    }
+    if (!fits(m, parts, onnx_axis_size(&first)) || !fits(m, m->target[to + 1], onnx_axis_size(&rest)) || !match(m, from + 1, to + 2))
+        return false;
+    m->made[to] = first;
+    m->made[to + 1] = rest;
+    m->splits_features |= a->id == AXIS_FEATURE;
+    m->split = a->id == AXIS_FEATURE ? parts : m->split;
+    return true;
+}
+
+/* At most 2^8 ways: each axis and each size is used up by every step. */
+static bool match(struct matching *m, int from, int to)
+{
+    if (from == m->axes && to == m->targets)
+        return true;
+    if (from < m->axes && (match_one(m, from, to) || match_merged(m, from, to) || match_split(m, from, to)))
+        return true;
+    if (to == m->targets || m->target[to] != 1 || !match(m, from, to + 1))
+        return false;
+    m->made[to] = (struct axis){ .id = AXIS_ONE, .size = 1 };
+    return true;
+}
+
+/* Pieces keep their order: only how they are counted changes. */
+static void count_pieces(struct flow *f, const struct matching *m)
+{
+    if (m->merges_stack) {
+        f->pieces *= f->stacks;
+        f->stacks = 1;
+    }
+    if (m->splits_features) {
+        f->stacks = (int)m->split;
+        f->pieces /= (int)m->split;
+    }
+}
+
+static unroll_status reshape_flow(struct onnx_import *im, const struct flow *from, const int64_t *target, int targets)
+{
+    struct flow f = *from;
+    struct axis kept[ONNX_RANK];
+    struct matching m = { .axis = kept, .target = target, .targets = targets, .flow = from };
+    int64_t filled[ONNX_RANK];
+    if (targets > ONNX_RANK)
+        return refuse_node(im, "a shape of more than %d axes", ONNX_RANK);
+    if (f.rank && f.axis[f.rank - 1].id >= AXIS_OF_INPUT && f.piece[0].kind == PIECE_INPUT && f.rank == 3)
+        TRY(onnx_take_features(im, &f));
+    for (int k = 0; k < targets; k++) {
+        filled[k] = target[k];
+        if (target[k] == 0 && !onnx_int(im, "allowzero", 0)) {
+            if (k >= f.rank)
+                return refuse_node(im, "its shape copies an axis that is not there");
+            filled[k] = onnx_axis_size(&f.axis[k]);
+        }
+    }
+    m.target = filled;
+    for (int k = 0; k < f.rank; k++)
+        if (f.axis[k].id != AXIS_ONE)
+            kept[m.axes++] = f.axis[k];
+    bool found = match(&m, 0, 0);
+    if (!found) {                       /* PyTorch writes the steps of its example into some shapes */
+        m = (struct matching){ .axis = kept, .axes = m.axes, .target = filled, .targets = targets, .flow = from, .baked = true };
+        found = match(&m, 0, 0);
+    }
+    if (!found)
+        return refuse_node(im, "its shape mixes time, batch and features in a way that no layer has");
+    memcpy(f.axis, m.made, sizeof f.axis);
+    f.rank = targets;
+    count_pieces(&f, &m);
+    struct value *v = onnx_output(im, 0);
+    v->kind = VALUE_FLOW;
+    v->flow = f;
+    return UNROLL_OK;
+}
+
+static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t, const int64_t *target, int targets)
+{
+    int64_t dim[ONNX_RANK], known = 1;
+    int open = -1;
+    struct onnx_tensor *m;
+    if (targets > ONNX_RANK)
+        return refuse_node(im, "a shape of more than %d axes", ONNX_RANK);
+    for (int k = 0; k < targets; k++) {
+        dim[k] = target[k];
+        if (target[k] == 0 && k < t->rank && !onnx_int(im, "allowzero", 0))
+            dim[k] = t->dim[k];
+        if (dim[k] == -1)
+            open = k;
+        else if (dim[k] < 0 || __builtin_mul_overflow(known, dim[k], &known))
+            return refuse_node(im, "a constant gets a shape that is known only when the network runs");
+    }
+    if (open >= 0)
+        dim[open] = known ? (int64_t)t->count / known : 0;
+    TRY(onnx_constant_reshape(im, t, targets, dim, &m));
+    return onnx_set_constant(im, 0, m);
+}
+
+unroll_status onnx_reshape(struct onnx_import *im)
+{
+    struct value *from = onnx_input(im, 0);
+    const int64_t *target;
+    int targets;
+    if (!from)
+        return refuse_node(im, "its input is missing");
+    TRY(onnx_ints(im, 1, NULL, &target, &targets));
+    if (targets < 0)
+        return refuse_node(im, "its shape is missing");
+    if (from->kind == VALUE_FLOW)
+        return reshape_flow(im, &from->flow, target, targets);
+    if (from->kind == VALUE_CONSTANT)
+        return reshape_constant(im, from->constant, target, targets);
+    struct value *v = onnx_output(im, 0);
+    v->kind = VALUE_FILL;
+    v->fill = from->fill;
+    return UNROLL_OK;
+}
+
+/* [.., ..] of what lies before the axis and after it. */
+unroll_status onnx_flatten(struct onnx_import *im)
+{
+    struct value *from;
+    TRY(onnx_want(im, 0, VALUE_FLOW, &from));
+    int64_t axis = onnx_int(im, "axis", 1), target[2] = { 1, 1 };
+    const struct flow *f = &from->flow;
+    if (axis < 0)
+        axis += f->rank;
+    for (int k = 0; k < f->rank; k++) {
+        int64_t *t = &target[k >= axis], size = onnx_axis_size(&f->axis[k]);
+        *t = *t == 1 ? size : size == 1 ? *t : is_symbol(*t) || is_symbol(size) ? SYMBOL_UNKNOWN : *t * size;
+    }
+    return reshape_flow(im, f, target, 2);
+}

@@ -1,0 +1,574 @@
+/* ONNX's operators that move numbers without changing them, on what flows through a network: axes change places,
+ * come and go, parts are taken and joined. On constants they are computed (onnx_constants.c). */
+#include "file/onnx_import.h"
+
+#include <string.h>
+
+static bool same_axis(const struct axis *a, const struct axis *b)
+{
+    return a->id == b->id && a->second == b->second;
+}
+
+static unroll_status set_flow(struct onnx_import *im, int output, const struct flow *f)
+{
+    struct value *v = onnx_output(im, output);
+    v->kind = VALUE_FLOW;
+    v->flow = *f;
+    return UNROLL_OK;
+}
+
+/* What is filled with one number stays so. */
+static unroll_status set_fill(struct onnx_import *im, int output, float fill)
+{
+    struct value *v = onnx_output(im, output);
+    v->kind = VALUE_FILL;
+    v->fill = fill;
+    return UNROLL_OK;
+}
+
+static unroll_status first_input(struct onnx_import *im, struct value **v)
+{
+    *v = onnx_input(im, 0);
+    return *v ? UNROLL_OK : refuse_node(im, "its first input is missing");
+}
+
+unroll_status onnx_pass(struct onnx_import *im)
+{
+    struct value *from, *v = onnx_output(im, 0);
+    TRY(first_input(im, &from));
+    if (im->node->outputs > 1 && *im->node->output[1] && onnx_output(im, 1)->uses)
+        return refuse_node(im, "its mask is read, which is of training");
+    v->kind = from->kind;
+    v->constant = from->constant;
+    v->fill = from->fill;
+    v->flow = from->flow;
+    return UNROLL_OK;
+}
+
+unroll_status onnx_cast(struct onnx_import *im)
+{
+    struct value *from;
+    struct onnx_tensor *m;
+    int64_t to = onnx_int(im, "to", 0);
+    bool to_float = to == ONNX_FLOAT || to == ONNX_FLOAT16 || to == ONNX_DOUBLE || to == ONNX_BFLOAT16;
+    TRY(first_input(im, &from));
+    if (from->kind != VALUE_CONSTANT) {
+        if (from->kind == VALUE_FLOW && from->flow.is_integer == to_float)
+            return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats" : "into integers");
+        if (to_float && to != ONNX_FLOAT)
+            return refuse_node(im, "what flows is rounded to type %d; models compute in float", (int)to);
+        return onnx_pass(im);
+    }
+    const struct onnx_tensor *t = from->constant;
+    if (to_float == (t->f != NULL))
+        return onnx_pass(im);
+    TRY(onnx_new_tensor(im, t->rank, t->dim, to_float, &m));
+    for (size_t i = 0; i < t->count; i++)
+        if (to_float)
+            m->f[i] = (float)t->i[i];
+        else
+            m->i[i] = t->f[i] >= -9e18f && t->f[i] <= 9e18f ? (int64_t)t->f[i] : 0;
+    return onnx_set_constant(im, 0, m);
+}
+
+unroll_status onnx_shape(struct onnx_import *im)
+{
+    struct value *from;
+    struct onnx_tensor *m;
+    TRY(first_input(im, &from));
+    if (from->kind != VALUE_FLOW && from->kind != VALUE_CONSTANT)
+        return refuse_node(im, "the shape of '%.80s' is not known", from->name);
+    int rank = from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank;
+    int64_t begin = onnx_int(im, "start", 0), end = onnx_int(im, "end", rank);
+    begin = begin < 0 ? begin + rank : begin;
+    end = end < 0 ? end + rank : end > rank ? rank : end;
+    if (begin < 0 || begin > end)
+        return refuse_node(im, "it asks for axes %lld to %lld of %d", (long long)begin, (long long)end, rank);
+    TRY(onnx_new_tensor(im, 1, &(int64_t){ end - begin }, false, &m));
+    for (int64_t k = begin; k < end; k++)
+        m->i[k - begin] = from->kind == VALUE_FLOW ? onnx_axis_size(&from->flow.axis[k]) : from->constant->dim[k];
+    return onnx_set_constant(im, 0, m);
+}
+
+/* ---- axes change places, come and go --------------------------------------------------- */
+
+unroll_status onnx_transpose(struct onnx_import *im)
+{
+    struct value *from;
+    const struct onnx_attribute *perm = onnx_attribute(im->node, "perm");
+    int64_t dim[ONNX_RANK], stride[ONNX_RANK], order[ONNX_RANK], step = 1;
+    TRY(first_input(im, &from));
+    if (from->kind == VALUE_FILL)
+        return set_fill(im, 0, from->fill);
+    int rank = from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank;
+    if (perm && (perm->count != rank || (rank && !perm->ints)))
+        return refuse_node(im, "its permutation has %d axes, its input %d", perm->count, rank);
+    unsigned seen = 0;
+    for (int k = 0; k < rank; k++) {
+        order[k] = perm ? perm->ints[k] : rank - 1 - k;
+        if (order[k] < 0 || order[k] >= rank || (seen >> order[k] & 1))
+            return refuse_node(im, "its axes are no permutation");
+        seen |= 1u << order[k];
+    }
+    if (from->kind == VALUE_FLOW) {
+        struct flow f = from->flow;
+        for (int k = 0; k < rank; k++)
+            f.axis[k] = from->flow.axis[order[k]];
+        return set_flow(im, 0, &f);
+    }
+    int64_t of[ONNX_RANK];
+    for (int k = rank - 1; k >= 0; step *= from->constant->dim[k--])
+        of[k] = step;
+    for (int k = 0; k < rank; k++) {
+        dim[k] = from->constant->dim[order[k]];
+        stride[k] = of[order[k]];
+    }
+    struct onnx_tensor *m;
+    TRY(onnx_strided(im, from->constant, rank, dim, stride, 0, &m));
+    return onnx_set_constant(im, 0, m);
+}
+
+static bool may_vanish(const struct flow *f, int k)
+{
+    const struct axis *a = &f->axis[k];
+    return !a->second && (a->size == 1 || a->id == AXIS_ONE);
+}
+
+static unroll_status squeeze_flow(struct onnx_import *im, const struct flow *from, unsigned gone)
+{
+    struct flow f = *from;
+    f.rank = 0;
+    for (int k = 0; k < from->rank; k++) {
+        if (!(gone >> k & 1))
+            f.axis[f.rank++] = from->axis[k];
+        else if (!may_vanish(from, k))
+            return refuse_node(im, "axis %d, which is to vanish, may have more than one entry", k);
+    }
+    return set_flow(im, 0, &f);
+}
+
+unroll_status onnx_squeeze(struct onnx_import *im)
+{
+    struct value *from;
+    const int64_t *axes;
+    int count;
+    unsigned gone = 0;
+    TRY(first_input(im, &from));
+    TRY(onnx_ints(im, 1, "axes", &axes, &count));
+    if (from->kind == VALUE_FILL)
+        return set_fill(im, 0, from->fill);
+    const struct onnx_tensor *t = from->constant;
+    int rank = from->kind == VALUE_FLOW ? from->flow.rank : t->rank;
+    for (int k = 0; k < count; k++) {
+        int axis = onnx_axis(axes[k], rank);
+        if (axis < 0)
+            return refuse_node(im, "it has no axis %lld", (long long)axes[k]);
+        gone |= 1u << axis;
+    }
+    for (int k = 0; count < 0 && k < rank; k++)         /* all that are 1, in every run */
+        if (from->kind == VALUE_FLOW ? may_vanish(&from->flow, k) : t->dim[k] == 1)
+            gone |= 1u << k;
+    if (from->kind == VALUE_FLOW)
+        return squeeze_flow(im, &from->flow, gone);
+    int64_t dim[ONNX_RANK];
+    int kept = 0;
+    struct onnx_tensor *m;
+    for (int k = 0; k < rank; k++)
+        if (!(gone >> k & 1))
+            dim[kept++] = t->dim[k];
+    TRY(onnx_constant_reshape(im, t, kept, dim, &m));
+    return onnx_set_constant(im, 0, m);
+}
+
+unroll_status onnx_unsqueeze(struct onnx_import *im)
+{
+    struct value *from;
+    const int64_t *axes;
+    int count, next = 0;
+    unsigned made = 0;
+    TRY(first_input(im, &from));
+    TRY(onnx_ints(im, 1, "axes", &axes, &count));
+    if (from->kind == VALUE_FILL)
+        return set_fill(im, 0, from->fill);
+    int rank = (from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank) + count;
+    if (count < 0 || rank > ONNX_RANK)
+        return refuse_node(im, "it does not say where, or makes more than %d axes", ONNX_RANK);
+    for (int k = 0; k < count; k++) {
+        int axis = onnx_axis(axes[k], rank);
+        if (axis < 0 || (made >> axis & 1))
+            return refuse_node(im, "it can't make an axis %lld", (long long)axes[k]);
+        made |= 1u << axis;
+    }
+    struct flow f = from->flow;
+    int64_t dim[ONNX_RANK];
+    struct onnx_tensor *m;
+    for (int k = 0; k < rank; k++) {
+        bool is_new = made >> k & 1;
+        dim[k] = is_new || from->kind == VALUE_FLOW ? 1 : from->constant->dim[next];
+        f.axis[k] = is_new ? (struct axis){ .id = AXIS_ONE, .size = 1 } : from->flow.axis[next];
+        next += !is_new;
+    }
+    f.rank = rank;
+    if (from->kind == VALUE_FLOW)
+        return set_flow(im, 0, &f);
+    TRY(onnx_constant_reshape(im, from->constant, rank, dim, &m));
+    return onnx_set_constant(im, 0, m);
+}
+
+/* ---- taking parts ---------------------------------------------------------------------- */
+
+/* The first axis of a state that is an input of the graph, taken apart: its entries get numbers. */
+static unroll_status open_rows(struct onnx_import *im, struct flow *f)
+{
+    const struct part whole = f->piece[0];
+    int64_t size = f->axis[0].size;
+    if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 || f->is_integer ||
+        f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT || (im->bound && f->axis[0].id == im->time) || size < 1)
+        return refuse_node(im, "parts along time, batch or an axis of unknown size can't be taken; layers run over all of "
+                           "them");
+    TRY(onnx_new_pieces(im, f, (int)(size > 4096 ? 0 : size), 1));
+    for (int s = 0; s < f->stacks; s++) {
+        f->piece[s] = whole;
+        f->piece[s].row = s;
+    }
+    f->axis[0] = (struct axis){ .id = AXIS_STACK, .size = size };
+    return UNROLL_OK;
+}
+
+/* Entries [first, first + count) of a stack. */
+static unroll_status take_entries(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+{
+    struct flow part = *f;
+    if (first < 0 || count < 1 || first > f->stacks - count)
+        return refuse_node(im, "it takes entries %lld to %lld of %d", (long long)first, (long long)(first + count), f->stacks);
+    part.stacks = (int)count;
+    part.piece = f->piece + first * f->pieces;
+    part.axis[axis].size = count;
+    *f = part;
+    return UNROLL_OK;
+}
+
+/* Features [first, first + count): whole pieces. */
+static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+{
+    struct flow part = *f;
+    int64_t at = 0;
+    int begin = -1, end = -1;
+    for (int p = 0; p < f->pieces; p++) {
+        begin = at == first ? p : begin;
+        at += f->piece[p].width;
+        end = at == first + count ? p + 1 : end;
+    }
+    if (begin < 0 || end <= begin)
+        return refuse_node(im, "it takes numbers %lld to %lld of a layer's outputs; only whole directions or layers can be "
+                           "taken", (long long)first, (long long)(first + count));
+    TRY(onnx_new_pieces(im, &part, f->stacks, end - begin));
+    for (int s = 0; s < f->stacks; s++)
+        for (int p = begin; p < end; p++)
+            part.piece[s * part.pieces + p - begin] = f->piece[s * f->pieces + p];
+    part.axis[axis].size = count;
+    *f = part;
+    return UNROLL_OK;
+}
+
+static bool is_time(const struct onnx_import *im, const struct axis *a)
+{
+    return im->bound && a->id == im->time && a->id != AXIS_ONE && !a->second;
+}
+
+/* count -1: to the end. The time axis gives its last step, or all. */
+static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+{
+    struct axis *a = &f->axis[axis];
+    if (is_time(im, a)) {
+        bool is_last = first == -1 || (a->size > 0 && first == a->size - 1);
+        if (!is_last || f->reading != ALL_STEPS)
+            return refuse_node(im, "of the steps only the last one can be taken, or all");
+        f->reading = LAST_STEP;
+        *a = (struct axis){ .id = AXIS_ONE, .size = 1 };
+        return UNROLL_OK;
+    }
+    if (a->id >= AXIS_OF_INPUT && axis == 0)
+        TRY(open_rows(im, f));
+    int64_t size = a->size;
+    if (size < 0 || a->second)
+        return refuse_node(im, "it takes a part of an axis whose size is not known");
+    first = first < 0 ? first + size : first;
+    count = count < 0 || count > size - first ? size - first : count;
+    if (first == 0 && count == size)
+        return UNROLL_OK;
+    if (a->id == AXIS_STACK)
+        return take_entries(im, f, axis, first, count);
+    if (a->id == AXIS_FEATURE)
+        return take_columns(im, f, axis, first, count);
+    return refuse_node(im, "it takes a part of the batch");
+}
+
+/* ---- slice, gather, split -------------------------------------------------------------- */
+
+/* One axis of a slice, of a constant. */
+static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis, int64_t first, int64_t end,
+                                    int64_t step)
+{
+    int64_t size = (*t)->dim[axis];
+    struct onnx_tensor *m;
+    if (is_symbol(first) || is_symbol(end) || step == 0 || step == INT64_MIN)
+        return refuse_node(im, "a constant is cut where only the run knows");
+    first = first < 0 ? first + size : first;
+    end = end < 0 && end >= -size ? end + size : end;
+    if (step > 0) {
+        first = first < 0 ? 0 : first > size ? size : first;
+        end = end < 0 ? 0 : end > size ? size : end;
+    } else {
+        first = first < 0 ? -1 : first > size - 1 ? size - 1 : first;
+        end = end < -1 ? -1 : end > size - 1 ? size - 1 : end;
+    }
+    int64_t span = step > 0 ? end - first : first - end, stride = step > 0 ? step : -step;
+    TRY(onnx_constant_slice(im, *t, axis, first, step, span > 0 ? (span - 1) / stride + 1 : 0, &m));
+    *t = m;
+    return UNROLL_OK;
+}
+
+static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t end, int64_t step)
+{
+    struct axis *a = &f->axis[axis];
+    int64_t size = onnx_axis_size(a);
+    bool to_end = end == size || end >= INT32_MAX;
+    if (step != 1)
+        return refuse_node(im, "it takes every %lldth entry", (long long)step);
+    if (first == 0 && to_end)
+        return UNROLL_OK;
+    if (is_symbol(first) || is_symbol(end))
+        return refuse_node(im, "where it cuts is known only when the network runs");
+    if (!is_symbol(size) && end < 0)
+        end += size;
+    if (is_time(im, a))
+        return take_part(im, f, axis, to_end || (!is_symbol(size) && end >= size) ? first : INT64_MAX, 1);
+    first = first < 0 && !is_symbol(size) ? first + size : first;
+    return take_part(im, f, axis, first, to_end ? -1 : end - first);
+}
+
+unroll_status onnx_slice(struct onnx_import *im)
+{
+    struct value *from;
+    const int64_t *starts, *ends, *axes, *steps;
+    int n, ends_count, axes_count, steps_count;
+    TRY(first_input(im, &from));
+    TRY(onnx_ints(im, 1, "starts", &starts, &n));
+    TRY(onnx_ints(im, 2, "ends", &ends, &ends_count));
+    TRY(onnx_ints(im, 3, "axes", &axes, &axes_count));
+    TRY(onnx_ints(im, 4, NULL, &steps, &steps_count));
+    if (from->kind == VALUE_FILL)
+        return set_fill(im, 0, from->fill);
+    if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) || (steps_count >= 0 && steps_count != n))
+        return refuse_node(im, "its starts, ends, axes and steps do not fit together");
+    struct flow f = from->flow;
+    const struct onnx_tensor *t = from->constant;
+    for (int k = 0; k < n; k++) {
+        int axis = onnx_axis(axes_count < 0 ? k : axes[k], from->kind == VALUE_FLOW ? f.rank : t->rank);
+        int64_t step = steps_count < 0 ? 1 : steps[k];
+        if (axis < 0)
+            return refuse_node(im, "it has no axis %lld", (long long)(axes_count < 0 ? k : axes[k]));
+        if (from->kind == VALUE_FLOW)
+            TRY(slice_flow(im, &f, axis, starts[k], ends[k], step));
+        else
+            TRY(slice_constant(im, &t, axis, starts[k], ends[k], step));
+    }
+    return from->kind == VALUE_FLOW ? set_flow(im, 0, &f) : onnx_set_constant(im, 0, t);
+}
+
+/* Which steps, entries or features a Gather takes: one, which makes its axis vanish, or a list of them. */
+static unroll_status gather_flow(struct onnx_import *im, const struct flow *from, int axis, const struct onnx_tensor *index)
+{
+    struct flow f = *from;
+    if (!index->i || index->count < 1 || index->rank > 1)
+        return refuse_node(im, "its indices are no list of integers");
+    for (size_t i = 1; i < index->count; i++)
+        if (index->i[i] != index->i[0] + (int64_t)i)
+            return refuse_node(im, "it takes entries in another order than they have");
+    TRY(take_part(im, &f, axis, index->i[0], (int64_t)index->count));
+    if (index->rank == 1)
+        return set_flow(im, 0, &f);
+    return squeeze_flow(im, &f, 1u << axis);
+}
+
+unroll_status onnx_embedding_or_gather(struct onnx_import *im)
+{
+    struct value *from, *index = onnx_input(im, 1);
+    TRY(first_input(im, &from));
+    if (!index)
+        return refuse_node(im, "its indices are missing");
+    if (from->kind == VALUE_FILL)
+        return set_fill(im, 0, from->fill);
+    int axis = onnx_axis(onnx_int(im, "axis", 0), from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank);
+    if (axis < 0)
+        return refuse_node(im, "it has no such axis");
+    if (from->kind == VALUE_FLOW) {
+        TRY(onnx_want(im, 1, VALUE_CONSTANT, &index));
+        return gather_flow(im, &from->flow, axis, index->constant);
+    }
+    if (index->kind == VALUE_CONSTANT) {
+        struct onnx_tensor *m;
+        TRY(onnx_constant_gather(im, from->constant, axis, index->constant, &m));
+        return onnx_set_constant(im, 0, m);
+    }
+    const struct onnx_tensor *table = from->constant;
+    if (index->kind != VALUE_FLOW || axis != 0 || table->rank != 2 || !table->f)
+        return refuse_node(im, "an embedding is a table of floats [symbols, width], read by its first axis");
+    struct flow f = index->flow;
+    if (im->embedding || im->tokens || f.piece[0].kind != PIECE_INPUT || !f.is_integer || f.rank >= ONNX_RANK)
+        return refuse_node(im, "a network has one embedding, of its input, which are integers");
+    im->embedding = table;
+    im->tokens = true;
+    im->input = table->dim[0];
+    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = table->dim[1] };
+    f.is_integer = false;
+    TRY(onnx_new_pieces(im, &f, 1, 1));
+    f.piece[0] = index->flow.piece[0];
+    f.piece[0].width = table->dim[1];
+    return set_flow(im, 0, &f);
+}
+
+/* The symbols of a network without an embedding. */
+unroll_status onnx_one_hot(struct onnx_import *im)
+{
+    struct value *from, *depth, *values;
+    TRY(onnx_want(im, 0, VALUE_FLOW, &from));
+    TRY(onnx_want(im, 1, VALUE_CONSTANT, &depth));
+    TRY(onnx_want(im, 2, VALUE_CONSTANT, &values));
+    const struct onnx_tensor *v = values->constant, *d = depth->constant;
+    struct flow f = from->flow;
+    if (im->tokens || f.piece[0].kind != PIECE_INPUT || !f.is_integer || f.rank >= ONNX_RANK ||
+        onnx_axis(onnx_int(im, "axis", -1), f.rank + 1) != f.rank)
+        return refuse_node(im, "a network has one kind of symbols, at its input, with the one-hot axis last");
+    if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f || v->f[0] != 0 || v->f[1] != 1)
+        return refuse_node(im, "one-hot numbers are 0 and 1 of a known depth");
+    im->tokens = true;
+    im->input = d->i[0];
+    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = d->i[0] };
+    f.is_integer = false;
+    TRY(onnx_new_pieces(im, &f, 1, 1));
+    f.piece[0] = from->flow.piece[0];
+    f.piece[0].width = d->i[0];
+    return set_flow(im, 0, &f);
+}
+
+/* How large part k is, of n. */
+static int64_t part_size(int64_t size, const int64_t *sizes, int n, int k)
+{
+    int64_t each = n ? (size + n - 1) / n : 0;
+    return sizes ? sizes[k] : k + 1 < n ? each : size - each * (n - 1);
+}
+
+unroll_status onnx_split(struct onnx_import *im)
+{
+    struct value *from;
+    const int64_t *sizes = NULL;
+    int count, n = im->node->outputs;
+    TRY(first_input(im, &from));
+    TRY(onnx_ints(im, 1, "split", &sizes, &count));
+    bool is_flow = from->kind == VALUE_FLOW;
+    int axis = from->kind == VALUE_FILL ? 0 : onnx_axis(onnx_int(im, "axis", 0), is_flow ? from->flow.rank : from->constant->rank);
+    if (axis < 0 || (count >= 0 && count != n))
+        return refuse_node(im, "its axis or its sizes do not fit");
+    if (is_flow && axis == 0 && from->flow.axis[0].id >= AXIS_OF_INPUT)
+        TRY(open_rows(im, &from->flow));
+    int64_t at = 0, size = from->kind == VALUE_FILL ? 0 : is_flow ? from->flow.axis[axis].size : from->constant->dim[axis];
+    for (int k = 0; k < n; k++) {
+        int64_t part = part_size(size, count < 0 ? NULL : sizes, n, k);
+        if (from->kind == VALUE_FILL) {
+            TRY(set_fill(im, k, from->fill));
+            continue;
+        }
+        if (part < 0 || part > size - at)
+            return refuse_node(im, "its parts are more than there is");
+        if (is_flow) {
+            struct flow f = from->flow;
+            TRY(take_part(im, &f, axis, at, part));
+            TRY(set_flow(im, k, &f));
+        } else {
+            struct onnx_tensor *m;
+            TRY(onnx_constant_slice(im, from->constant, axis, at, 1, part, &m));
+            TRY(onnx_set_constant(im, k, m));
+        }
+        at += part;
+    }
+    return UNROLL_OK;
+}
+
+/* ---- joining --------------------------------------------------------------------------- */
+
+/* Another flow beside the first: more features, or more entries of a stack. */
+static unroll_status join(struct onnx_import *im, struct flow *f, const struct flow *more, int axis)
+{
+    struct flow both = *f;
+    bool by_stack = f->axis[axis].id == AXIS_STACK;
+    bool alike = f->rank == more->rank && f->reading == more->reading &&
+                 (by_stack ? f->pieces == more->pieces : f->stacks == more->stacks);
+    for (int k = 0; alike && k < f->rank; k++)
+        alike = same_axis(&f->axis[k], &more->axis[k]);
+    if (!alike || f->axis[axis].size < 0 || more->axis[axis].size < 0)
+        return refuse_node(im, "what it joins differs in more than the axis of joining");
+    TRY(onnx_new_pieces(im, &both, by_stack ? f->stacks + more->stacks : f->stacks,
+                        by_stack ? f->pieces : f->pieces + more->pieces));
+    for (int s = 0; s < both.stacks; s++)
+        for (int p = 0; p < both.pieces; p++)
+            both.piece[s * both.pieces + p] = by_stack
+                ? (s < f->stacks ? f->piece[s * f->pieces + p] : more->piece[(s - f->stacks) * f->pieces + p])
+                : (p < f->pieces ? f->piece[s * f->pieces + p] : more->piece[s * more->pieces + p - f->pieces]);
+    both.axis[axis].size += more->axis[axis].size;
+    *f = both;
+    return UNROLL_OK;
+}
+
+/* An axis along which something may be joined: features, or what a stack can be made of. */
+static unroll_status prepare_join(struct onnx_import *im, struct flow *f, int axis)
+{
+    if (axis == f->rank - 1 && f->axis[axis].id >= AXIS_OF_INPUT)
+        TRY(onnx_take_features(im, f));
+    if (f->axis[axis].id == AXIS_ONE && f->stacks == 1)
+        f->axis[axis] = (struct axis){ .id = AXIS_STACK, .size = 1 };
+    if (f->axis[axis].id != AXIS_FEATURE && f->axis[axis].id != AXIS_STACK)
+        return refuse_node(im, "it joins along time or the batch");
+    return UNROLL_OK;
+}
+
+unroll_status onnx_concat(struct onnx_import *im)
+{
+    const int n = im->node->inputs;
+    int constants = 0, fills = 0;
+    for (int i = 0; i < n; i++) {
+        const struct value *v = onnx_input(im, i);
+        if (!v)
+            return refuse_node(im, "its input %d is missing", i);
+        constants += v->kind == VALUE_CONSTANT;
+        fills += v->kind == VALUE_FILL && v->fill == onnx_input(im, 0)->fill;
+    }
+    if (n && fills == n)
+        return set_fill(im, 0, onnx_input(im, 0)->fill);
+    if (!n || (constants && constants != n))
+        return refuse_node(im, "it joins constants with what is computed");
+    const struct value *first = onnx_input(im, 0);
+    int axis = onnx_axis(onnx_int(im, "axis", INT64_MIN / 2), first->kind == VALUE_FLOW ? first->flow.rank : first->constant ? first->constant->rank : 0);
+    if (axis < 0)
+        return refuse_node(im, "it has no such axis");
+    if (constants) {
+        struct onnx_tensor *m;
+        TRY(onnx_constant_concat(im, axis, &m));
+        return onnx_set_constant(im, 0, m);
+    }
+    struct flow f, more;
+    for (int i = 0; i < n; i++) {
+        struct value *v;
+        TRY(onnx_want(im, i, VALUE_FLOW, &v));
+        more = v->flow;
+        if (axis >= more.rank)
+            return refuse_node(im, "what it joins differs in its number of axes");
+        TRY(prepare_join(im, &more, axis));
+        if (i)
+            TRY(join(im, &f, &more, axis));
+        else
+            f = more;
+    }
+    return set_flow(im, 0, &f);
+}

@@ -1,0 +1,306 @@
+/* Reading ONNX's TensorProto: numbers as raw bytes, as typed fields, or in a file beside the model. They become
+ * floats or int64. Strings, complex numbers and the 4- and 8-bit floats are refused by name. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "file/onnx_messages.h"
+
+static const struct number_type { int type; const char *name; size_t bytes; bool is_float; } types[] = {
+    { ONNX_FLOAT, "float", 4, true }, { ONNX_DOUBLE, "double", 8, true }, { ONNX_FLOAT16, "float16", 2, true },
+    { ONNX_BFLOAT16, "bfloat16", 2, true }, { ONNX_INT64, "int64", 8, false }, { ONNX_INT32, "int32", 4, false },
+    { ONNX_INT16, "int16", 2, false }, { ONNX_INT8, "int8", 1, false }, { ONNX_UINT64, "uint64", 8, false },
+    { ONNX_UINT32, "uint32", 4, false }, { ONNX_UINT16, "uint16", 2, false }, { ONNX_UINT8, "uint8", 1, false },
+    { ONNX_BOOL, "bool", 1, false },
+};
+
+/* A tensor while it is read: where its numbers are. */
+struct reading {
+    struct onnx_tensor *tensor;
+    const struct number_type *type;
+    const uint8_t *raw;                 /* raw_data, or bytes of a file */
+    size_t         raw_bytes;
+    bool           has_raw, is_external;
+    uint32_t       typed;               /* number of the typed field that was seen, or 0 */
+    const char    *location;
+    uint64_t       offset, length;
+};
+
+/* ---- single numbers -------------------------------------------------------------------- */
+
+static uint64_t little_endian(const uint8_t *bytes, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++)
+        v |= (uint64_t)bytes[i] << 8 * i;
+    return v;
+}
+
+static float float_from(int type, uint64_t bits)
+{
+    double wide;
+    switch (type) {
+    case ONNX_FLOAT16:  return f16_to_f32((uint16_t)bits);
+    case ONNX_BFLOAT16: return bf16_to_f32((uint16_t)bits);
+    case ONNX_DOUBLE:   memcpy(&wide, &bits, sizeof wide); return (float)wide;
+    default:            return f32_from_bits((uint32_t)bits);
+    }
+}
+
+static int64_t integer_from(int type, uint64_t bits)
+{
+    switch (type) {
+    case ONNX_INT32: return (int32_t)bits;
+    case ONNX_INT16: return (int16_t)bits;
+    case ONNX_INT8:  return (int8_t)bits;
+    default:         return (int64_t)bits;
+    }
+}
+
+static void put_number(const struct reading *g, size_t index, uint64_t bits)
+{
+    if (g->type->is_float)
+        g->tensor->f[index] = float_from(g->type->type, bits);
+    else
+        g->tensor->i[index] = integer_from(g->type->type, bits);
+}
+
+/* ---- numbers in typed fields ----------------------------------------------------------- */
+
+/* Which typed field a type uses; of float16 and bfloat16 the bits are in int32_data. */
+static uint32_t typed_field(int type)
+{
+    switch (type) {
+    case ONNX_FLOAT:  return 4;
+    case ONNX_INT64:  return 7;
+    case ONNX_DOUBLE: return 10;
+    case ONNX_UINT32: case ONNX_UINT64: return 11;
+    default:          return 5;
+    }
+}
+
+static unroll_status read_packed(const struct reading *g, const struct pb_reader *r, const struct pb_field *f,
+                                 size_t *filled)
+{
+    struct pb_reader inside = onnx_inside(r, f);
+    size_t fixed = f->number == 4 ? 4 : f->number == 10 ? 8 : 0;
+    if (fixed && f->size % fixed)
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' ends inside a number", r->where, g->tensor->name);
+    while (inside.at < inside.end) {
+        uint64_t bits;
+        if (*filled == g->tensor->count)
+            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where, g->tensor->name);
+        if (!fixed)
+            TRY(pb_varint(&inside, &bits));
+        else {
+            bits = little_endian(inside.at, fixed);
+            inside.at += fixed;
+        }
+        put_number(g, (*filled)++, bits);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r)
+{
+    struct pb_field f;
+    size_t filled = 0;
+    bool more;
+    for (;;) {
+        TRY(pb_next(&r, &f, &more));
+        if (!more)
+            break;
+        if (f.number != g->typed)
+            continue;
+        if (f.wire == PB_BYTES) {
+            TRY(read_packed(g, &r, &f, &filled));
+            continue;
+        }
+        if (filled == g->tensor->count)
+            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r.where, g->tensor->name);
+        put_number(g, filled++, f.value);
+    }
+    if (filled != g->tensor->count)
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where, g->tensor->name, filled,
+                    g->tensor->count);
+    return UNROLL_OK;
+}
+
+/* ---- numbers as bytes ------------------------------------------------------------------ */
+
+static unroll_status fill_from_raw(const struct reading *g, const struct pb_reader *r)
+{
+    if (g->raw_bytes != g->tensor->count * g->type->bytes)
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu bytes, its shape and type need %zu", r->where,
+                    g->tensor->name, g->raw_bytes, g->tensor->count * g->type->bytes);
+    for (size_t i = 0; i < g->tensor->count; i++)
+        put_number(g, i, little_endian(g->raw + i * g->type->bytes, g->type->bytes));
+    return UNROLL_OK;
+}
+
+/* A key and a value of external_data. */
+static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct reading *g)
+{
+    struct pb_field f;
+    const char *text[2] = { "", "" };
+    bool more;
+    for (;;) {
+        TRY(pb_next(&r, &f, &more));
+        if (!more)
+            break;
+        if (f.number == 1 || f.number == 2)
+            TRY(onnx_take_text(o, &r, &f, &text[f.number - 1]));
+    }
+    char *end = "";
+    if (!strcmp(text[0], "location"))
+        g->location = text[1];
+    else if (!strcmp(text[0], "offset"))
+        g->offset = strtoull(text[1], &end, 10);
+    else if (!strcmp(text[0], "length"))
+        g->length = strtoull(text[1], &end, 10);
+    if (*end)
+        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0], text[1]);
+    return UNROLL_OK;
+}
+
+/* The file lies in the model's folder: a path that leads out of it is refused. All tensors are mostly in one. */
+static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r, struct reading *g)
+{
+    char path[PATH_MAX];
+    const char *name = g->location ? g->location : "", *slash = strrchr(o->path, '/');
+    size_t folder = slash ? (size_t)(slash - o->path) + 1 : 0;
+    if (!*name || *name == '/' || strstr(name, "..") || strchr(name, '\\'))
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model", r->where,
+                    g->tensor->name, name);
+    if (snprintf(path, sizeof path, "%.*s%s", (int)folder, o->path, name) >= PATH_MAX)
+        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where, g->tensor->name);
+    if (o->outside_name && !strcmp(o->outside_name, name))
+        return UNROLL_OK;
+    release(o->outside);
+    o->outside = NULL;
+    o->outside_name = NULL;
+    TRY(read_whole_file(path, (uint64_t)16 << 30, &o->outside, &o->outside_bytes));
+    o->outside_name = name;
+    return UNROLL_OK;
+}
+
+static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r, struct reading *g)
+{
+    TRY(read_outside(o, r, g));
+    uint64_t needed = g->tensor->count * g->type->bytes;
+    if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset || (g->length && g->length != needed))
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu", r->where,
+                    g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name, o->outside_bytes);
+    g->raw = (const uint8_t *)o->outside + g->offset;
+    g->raw_bytes = needed;
+    return UNROLL_OK;
+}
+
+/* ---- the message ----------------------------------------------------------------------- */
+
+static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *f, struct onnx_tensor *t)
+{
+    struct pb_reader inside = onnx_inside(r, f);
+    uint64_t size = f->value;
+    do {
+        if (f->wire == PB_BYTES && inside.at == inside.end)
+            return UNROLL_OK;
+        if (f->wire == PB_BYTES)
+            TRY(pb_varint(&inside, &size));
+        if (t->rank == ONNX_RANK || size > INT32_MAX)
+            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld", r->where, ONNX_RANK,
+                        (long long)size);
+        t->dim[t->rank++] = (int64_t)size;
+    } while (f->wire == PB_BYTES);
+    return UNROLL_OK;
+}
+
+static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f, struct reading *g)
+{
+    switch (f->number) {
+    case 1: return add_dims(r, f, g->tensor);
+    case 2: g->tensor->type = (int)f->value; return pb_expect(r, f, PB_VARINT);
+    case 4: case 5: case 7: case 10: case 11: g->typed = f->number; return UNROLL_OK;
+    case 8: return onnx_take_text(o, r, f, &g->tensor->name);
+    case 9:
+        g->has_raw = true;
+        g->raw = f->data;
+        g->raw_bytes = f->size;
+        return pb_expect(r, f, PB_BYTES);
+    case 13:
+        TRY(pb_expect(r, f, PB_BYTES));
+        return read_entry(o, onnx_inside(r, f), g);
+    case 14: g->is_external = f->value == 1; return pb_expect(r, f, PB_VARINT);
+    default: return UNROLL_OK;
+    }
+}
+
+static unroll_status find_type(const struct pb_reader *r, struct reading *g)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == g->tensor->type)
+            g->type = &types[i];
+    if (!g->type)
+        return fail(UNROLL_UNSUPPORTED, "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read", r->where,
+                    g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
+    return UNROLL_OK;
+}
+
+/* No more numbers than there are bytes for, before memory is taken. */
+static unroll_status count_numbers(const struct pb_reader *r, struct reading *g, size_t bytes)
+{
+    struct onnx_tensor *t = g->tensor;
+    t->count = 1;
+    for (int i = 0; i < t->rank; i++)
+        if (__builtin_mul_overflow(t->count, (size_t)t->dim[i], &t->count) || t->count > SIZE_MAX / 16)
+            return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
+    if (!g->is_external && t->count > bytes)
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes", r->where,
+                    t->name, t->count);
+    return UNROLL_OK;
+}
+
+static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct reading *g)
+{
+    struct onnx_tensor *t = g->tensor;
+    if (g->is_external)
+        TRY(open_outside(o, &r, g));
+    if (g->type->is_float)
+        TRY(onnx_take(o, t->count, sizeof *t->f, &t->f));
+    else
+        TRY(onnx_take(o, t->count, sizeof *t->i, &t->i));
+    if (g->is_external || g->has_raw)
+        return fill_from_raw(g, &r);
+    if (g->typed && g->typed != typed_field(t->type))
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where, t->name,
+                    g->type->name, g->typed);
+    g->typed = typed_field(t->type);
+    return fill_from_typed(g, r);
+}
+
+unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct onnx_tensor *t)
+{
+    struct reading g = { .tensor = t };
+    struct pb_reader all = r;
+    struct pb_field f;
+    bool more;
+    t->name = "";
+    for (;;) {
+        TRY(pb_next(&r, &f, &more));
+        if (!more)
+            break;
+        TRY(read_field(o, &r, &f, &g));
+    }
+    TRY(find_type(&all, &g));
+    TRY(count_numbers(&all, &g, (size_t)(all.end - all.at)));
+    return fill(o, all, &g);
+}
+
+unroll_status onnx_parse_tensor(struct onnx_file *o, const void *bytes, size_t size, struct onnx_tensor *t)
+{
+    memset(t, 0, sizeof *t);
+    return onnx_read_tensor(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, o->path }, t);
+}

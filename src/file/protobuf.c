@@ -1,0 +1,178 @@
+/* Reading and writing protocol buffers: see protobuf.h. Groups, which the format gave up, are refused. */
+#include "file/protobuf.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+unroll_status pb_varint(struct pb_reader *r, uint64_t *value)
+{
+    uint64_t v = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+        if (r->at == r->end)
+            return fail(UNROLL_DATA, "%s ends inside a number", r->where);
+        uint8_t byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *value = v;
+            return UNROLL_OK;
+        }
+    }
+    return fail(UNROLL_DATA, "%s has a number of more than 64 bits", r->where);
+}
+
+static unroll_status read_fixed(struct pb_reader *r, size_t bytes, uint64_t *value)
+{
+    if ((size_t)(r->end - r->at) < bytes)
+        return fail(UNROLL_DATA, "%s ends inside a number", r->where);
+    *value = 0;
+    for (size_t i = 0; i < bytes; i++)
+        *value |= (uint64_t)r->at[i] << 8 * i;
+    r->at += bytes;
+    return UNROLL_OK;
+}
+
+static unroll_status read_bytes(struct pb_reader *r, struct pb_field *f)
+{
+    uint64_t size;
+    TRY(pb_varint(r, &size));
+    if (size > (uint64_t)(r->end - r->at))
+        return fail(UNROLL_DATA, "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
+                    r->where, f->number, (unsigned long long)size, (size_t)(r->end - r->at));
+    f->data = r->at;
+    f->size = (size_t)size;
+    r->at += size;
+    return UNROLL_OK;
+}
+
+unroll_status pb_next(struct pb_reader *r, struct pb_field *f, bool *more)
+{
+    uint64_t tag;
+    *more = r->at < r->end;
+    if (!*more)
+        return UNROLL_OK;
+    TRY(pb_varint(r, &tag));
+    if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+        return fail(UNROLL_DATA, "%s has a field of number %llu: this is no protocol buffer", r->where,
+                    (unsigned long long)(tag >> 3));
+    *f = (struct pb_field){ .number = (uint32_t)(tag >> 3), .wire = (enum pb_wire)(tag & 7) };
+    switch (tag & 7) {
+    case PB_VARINT:  return pb_varint(r, &f->value);
+    case PB_FIXED64: return read_fixed(r, 8, &f->value);
+    case PB_FIXED32: return read_fixed(r, 4, &f->value);
+    case PB_BYTES:   return read_bytes(r, f);
+    }
+    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where, f->number,
+                (int)(tag & 7));
+}
+
+unroll_status pb_expect(const struct pb_reader *r, const struct pb_field *f, enum pb_wire wire)
+{
+    if (f->wire != wire)
+        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire,
+                    (int)wire);
+    return UNROLL_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+enum { LENGTH_BYTES = 5 };              /* of a message's length: a varint filled up, enough for 2 GiB */
+
+/* Room at the end, counted; NULL: failed. */
+static uint8_t *grow(struct pb_writer *w, size_t bytes)
+{
+    if (w->failed || bytes > INT32_MAX - w->size) {
+        w->failed = true;
+        return NULL;
+    }
+    if (w->size + bytes > w->capacity) {
+        size_t capacity = 2 * (w->size + bytes) + 256;
+        uint8_t *data = allocate_zeroed(capacity, 1);
+        if (!data) {
+            w->failed = true;
+            return NULL;
+        }
+        if (w->size)
+            memcpy(data, w->data, w->size);
+        release(w->data);
+        w->data = data;
+        w->capacity = capacity;
+    }
+    w->size += bytes;
+    return w->data + w->size - bytes;
+}
+
+static void put_number(struct pb_writer *w, uint64_t value)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+    do {
+        bytes[n] = (uint8_t)(value & 0x7f);
+        value >>= 7;
+        bytes[n++] |= value ? 0x80 : 0;
+    } while (value);
+    uint8_t *to = grow(w, n);
+    if (to)
+        memcpy(to, bytes, n);
+}
+
+static void put_tag(struct pb_writer *w, uint32_t field, enum pb_wire wire)
+{
+    put_number(w, (uint64_t)field << 3 | wire);
+}
+
+void pb_put_varint(struct pb_writer *w, uint32_t field, uint64_t value)
+{
+    put_tag(w, field, PB_VARINT);
+    put_number(w, value);
+}
+
+void pb_put_float(struct pb_writer *w, uint32_t field, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_tag(w, field, PB_FIXED32);
+    uint8_t *to = grow(w, 4);
+    for (int i = 0; to && i < 4; i++)
+        to[i] = (uint8_t)(bits >> 8 * i);
+}
+
+void *pb_put_room(struct pb_writer *w, uint32_t field, size_t size)
+{
+    put_tag(w, field, PB_BYTES);
+    put_number(w, size);
+    return grow(w, size);
+}
+
+void pb_put_bytes(struct pb_writer *w, uint32_t field, const void *data, size_t size)
+{
+    void *to = pb_put_room(w, field, size);
+    if (to && size)
+        memcpy(to, data, size);
+}
+
+void pb_put_string(struct pb_writer *w, uint32_t field, const char *text)
+{
+    pb_put_bytes(w, field, text, strlen(text));
+}
+
+size_t pb_begin(struct pb_writer *w, uint32_t field)
+{
+    put_tag(w, field, PB_BYTES);
+    grow(w, LENGTH_BYTES);
+    return w->size;
+}
+
+void pb_end(struct pb_writer *w, size_t begun)
+{
+    if (w->failed)
+        return;
+    size_t size = w->size - begun;
+    uint8_t *length = w->data + begun - LENGTH_BYTES;
+    for (int i = 0; i < LENGTH_BYTES; i++, size >>= 7)
+        length[i] = (uint8_t)((size & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+}

@@ -1,0 +1,216 @@
+/* Another device beside the CPU, over the list of cases: outputs, losses, gradients and weights after updates
+ * agree within what another order of sums may change. Not bit for bit: test_cases does that among ISAs.
+ * Usage: test_device DEVICE cases.txt [part of a line] */
+#include "cases/case.h"
+#include "check.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 3, MOST = 1 << 20 };
+static const double tolerance = 1e-5, tolerance_of_gradients = 1e-4;
+
+/* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after the
+ * last. */
+struct findings { float loss[STEPS], *gradient, *weight; size_t count; };
+
+static size_t length_of(const unroll_parameter *p)
+{
+    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
+}
+
+static bool read_gradients(unroll_model *model, unroll_session *session, struct findings *f)
+{
+    size_t done = 0;
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        char name[128];
+        unroll_model_parameter(model, i, &p);
+        snprintf(name, sizeof name, "d.%s", p.name);
+        if (unroll_read(session, name, f->gradient + done, length_of(&p)) != UNROLL_OK)
+            return false;
+        done += length_of(&p);
+    }
+    f->count = done;
+    return true;
+}
+
+static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session, const char *optimizer,
+                  bool sharded, struct findings *f)
+{
+    unroll_rates rates = unroll_rates_default(optimizer);
+    unroll_result result;
+    bool good = true;
+    rates.learning_rate = 0.05;
+    rates.clip = 0.5;
+    rates.epsilon = 0.01;               /* else the smallest gradients decide by their sign */
+    for (int i = 0; good && i < STEPS; i++) {
+        struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
+        good = unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
+        good = good && (i > 0 || sharded || read_gradients(model, session, f));
+        good = good && unroll_update(session, &rates, &result) == UNROLL_OK;
+        f->loss[i] = (float)result.loss;
+        case_batch_free(b);
+    }
+    return good;
+}
+
+/* How the work is cut on the device; the CPU takes it in one piece. */
+struct way { int chunks, shards, checkpoint; };
+
+static bool train(const struct test_case *c, const char *device, const char *optimizer, struct way way,
+                  struct findings *f)
+{
+    unroll_session_config config = c->session;
+    unroll_model *model;
+    unroll_session *session;
+    config.mode = UNROLL_TRAIN;
+    config.optimizer = optimizer;
+    config.device = device;
+    config.chunks = way.chunks < config.steps ? way.chunks : config.steps;
+    config.shards = way.shards < config.rows ? way.shards : config.rows;
+    config.checkpoint_time = way.checkpoint * ((config.steps + 63) / 64);
+    if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
+        return false;
+    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
+    if (good) {
+        good = steps(c, model, session, optimizer, config.shards > 1, f);
+        unroll_session_free(session);
+    }
+    size_t done = 0;
+    for (int i = 0; good && i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        memcpy(f->weight + done, p.data, length_of(&p) * sizeof *p.data);
+        done += length_of(&p);
+    }
+    unroll_model_free(model);
+    return good;
+}
+
+/* Largest difference relative to the largest number. */
+static double distance(const float *a, const float *b, size_t n)
+{
+    double most = 0, scale = 1e-6;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs((double)a[i] - b[i]);
+        most = d <= most ? most : d;                    /* a NaN stays */
+        scale = fmax(scale, fabs((double)a[i]));
+    }
+    return most / scale;
+}
+
+static struct findings findings_new(void)
+{
+    struct findings f = { .gradient = malloc(MOST * sizeof(float)), .weight = malloc(MOST * sizeof(float)) };
+    return f;
+}
+
+static void compare(const struct test_case *c, const char *device, const char *optimizer, struct way way)
+{
+    static struct findings here, there;
+    if (!here.gradient) {
+        here = findings_new();
+        there = findings_new();
+    }
+    if (!CHECK(train(c, NULL, optimizer, (struct way){ 1, 1, 0 }, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
+        !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device, unroll_last_error()))
+        return;
+    double loss = distance(here.loss, there.loss, STEPS);
+    double gradient = distance(here.gradient, there.gradient, here.count);
+    double weight = distance(here.weight, there.weight, here.count);
+    CHECK(loss <= tolerance, "%s: losses differ by %.1e", c->line, loss);
+    CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line, gradient);
+    CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer, weight);
+}
+
+/* ---- a module: a network with every activation, gradients of outputs in, of inputs out ------ */
+
+enum { T = 5, B = 3, IN = 4, WIDTH = 6 };
+
+static unroll_model *network_new(void)
+{
+    static const char *const activations[] = {
+        "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu",
+        "softsign", "softplus", "softmax",
+    };
+    enum { DENSE = sizeof activations / sizeof *activations };
+    unroll_layer layer[DENSE + 3];
+    unroll_network network = unroll_network_default();
+    unroll_model *model = NULL;
+    char name[DENSE + 3][8];
+    for (int i = 0; i < DENSE + 3; i++) {
+        layer[i] = unroll_layer_default();
+        snprintf(name[i], sizeof name[i], "part%d", i);
+        layer[i].name = name[i];
+    }
+    layer[0].kind = "gru", layer[0].width = WIDTH, layer[0].bidirectional = 1;
+    for (int i = 0; i < DENSE; i++) {                   /* side by side on the first layer */
+        layer[i + 1].width = WIDTH, layer[i + 1].activation = activations[i];
+        layer[i + 1].sources = 1, layer[i + 1].source[0] = 0;
+    }
+    layer[DENSE + 1].kind = "lstm", layer[DENSE + 1].width = WIDTH, layer[DENSE + 1].sources = UNROLL_SOURCES_MAX;
+    for (int i = 0; i < UNROLL_SOURCES_MAX; i++)
+        layer[DENSE + 1].source[i] = i + 1;
+    layer[DENSE + 2].width = 3, layer[DENSE + 2].sources = DENSE - UNROLL_SOURCES_MAX + 1;
+    for (int i = 0; i + 1 < layer[DENSE + 2].sources; i++)
+        layer[DENSE + 2].source[i] = UNROLL_SOURCES_MAX + 1 + i;
+    layer[DENSE + 2].source[DENSE - UNROLL_SOURCES_MAX] = DENSE + 1;
+    network.input = IN, network.layer = layer, network.layers = DENSE + 3;
+    CHECK(unroll_network_new(&network, 7, &model) == UNROLL_OK, "%s", unroll_last_error());
+    return model;
+}
+
+/* Outputs, then gradients of the inputs. */
+static bool run_module(const char *device, float *found, size_t outputs)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_model *model = network_new();
+    unroll_session *session;
+    float x[T * B * IN], dz[T * B * 3];
+    for (size_t i = 0; i < T * B * IN; i++)
+        x[i] = (float)case_random(1, i);
+    for (size_t i = 0; i < T * B * 3; i++)
+        dz[i] = (float)case_random(2, i);
+    config.mode = UNROLL_MODULE, config.steps = T, config.rows = B, config.input_gradient = 1, config.device = device;
+    if (unroll_session_new(model, &config, &session) != UNROLL_OK)
+        return false;
+    bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
+                unroll_read(session, "z", found, outputs) == UNROLL_OK &&
+                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+                unroll_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+static void test_module(const char *device)
+{
+    enum { OUTPUTS = T * B * 3 };
+    float here[OUTPUTS + T * B * IN], there[OUTPUTS + T * B * IN];
+    if (!CHECK(run_module(NULL, here, OUTPUTS), "the CPU: %s", unroll_last_error()) ||
+        !CHECK(run_module(device, there, OUTPUTS), "%s: %s", device, unroll_last_error()))
+        return;
+    CHECK(distance(here, there, OUTPUTS) <= tolerance, "outputs of a module differ by %.1e",
+          distance(here, there, OUTPUTS));
+    CHECK(distance(here + OUTPUTS, there + OUTPUTS, T * B * IN) <= tolerance_of_gradients,
+          "gradients of a module's inputs differ by %.1e", distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
+}
+
+int main(int argc, char **argv)
+{
+    struct test_case *list;
+    if (argc < 3) {
+        fprintf(stderr, "usage: test_device DEVICE cases.txt [part of a line]\n");
+        return 2;
+    }
+    static const struct way ways[] = { { 1, 1, 0 }, { 3, 1, 0 }, { 1, 2, 0 }, { 1, 1, 2 }, { 1, 1, 0 }, { 2, 3, 0 } };
+    int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &list), optimizers = 0;
+    while (unroll_optimizer_name(optimizers))
+        optimizers++;
+    for (int i = 0; i < count; i++)
+        compare(&list[i], argv[1], unroll_optimizer_name(i % optimizers), ways[i % 6]);
+    free(list);
+    test_module(argv[1]);
+    return check_finish("test_device");
+}

@@ -1,0 +1,275 @@
+/* A PJRT plugin that computes nothing and checks everything: the order of calls, the size of every struct, that
+ * handles are alive, that what is donated is not used again. It gives zeros. FAKE_PLUGIN in the environment makes
+ * it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built as a shared object and
+ * loaded by test_xla.c; a fault ends the process with a sentence. */
+#include "device/xla/pjrt.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = PJRT_BUFFER_TO_HOST + 1, ALIVE = 0x5afe, DEAD = 0xdead };
+
+struct pjrt_error  { const char *message; };
+struct pjrt_event  { int state; };
+struct pjrt_client { int state; };
+struct pjrt_device { int number; };
+struct pjrt_buffer { int state; size_t bytes; };
+struct pjrt_executable { size_t results, bytes[64], arguments; int donated[64]; };
+
+static union { struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)]; } table;
+static struct pjrt_client client = { ALIVE };
+static struct pjrt_device device;
+static bool initialized, created;
+
+/* What the test asks for when all is over. */
+#define SEEN __attribute__((visibility("default")))
+SEEN long fake_plugin_buffers, fake_plugin_events, fake_plugin_errors, fake_plugin_programs, fake_plugin_runs;
+
+static bool misbehaves(const char *how)
+{
+    const char *told = getenv("FAKE_PLUGIN");
+    return told && !strcmp(told, how);
+}
+
+static void demand(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "fake plugin: %s\n", what);
+    abort();
+}
+
+static pjrt_error *error_new(const char *message)
+{
+    pjrt_error *error = malloc(sizeof *error);
+    error->message = message;
+    fake_plugin_errors++;
+    return error;
+}
+
+static pjrt_event *event_new(void)
+{
+    pjrt_event *event = malloc(sizeof *event);
+    event->state = ALIVE;
+    fake_plugin_events++;
+    return event;
+}
+
+#define ARGS(type) \
+    struct type *a = args; \
+    demand(a->head.size >= sizeof *a - sizeof a->room, "the struct " #type " is too small")
+
+/* ---- errors and events ----------------------------------------------------------------- */
+
+static pjrt_error *error_destroy(void *args)
+{
+    ARGS(pjrt_error_args);
+    free(a->error);
+    fake_plugin_errors--;
+    return NULL;
+}
+
+static pjrt_error *error_message(void *args)
+{
+    ARGS(pjrt_error_args);
+    a->message = a->error->message;
+    a->message_size = strlen(a->message);
+    return NULL;
+}
+
+static pjrt_error *event_destroy(void *args)
+{
+    ARGS(pjrt_event_args);
+    demand(a->event->state == DEAD, "an event is freed before it was awaited");
+    free(a->event);
+    fake_plugin_events--;
+    return NULL;
+}
+
+static pjrt_error *event_await(void *args)
+{
+    ARGS(pjrt_event_args);
+    demand(a->event->state == ALIVE, "an event is awaited twice");
+    a->event->state = DEAD;
+    return NULL;
+}
+
+/* ---- the client ------------------------------------------------------------------------ */
+
+static pjrt_error *plugin_initialize(void *args)
+{
+    ARGS(pjrt_plain_args);
+    demand(!initialized, "the plugin is initialized twice");
+    if (misbehaves("uninitialized"))
+        return error_new("the driver sleeps");
+    initialized = true;
+    return NULL;
+}
+
+static pjrt_error *client_create(void *args)
+{
+    ARGS(pjrt_client_create_args);
+    demand(initialized && !created, "a client comes after the initialization, once");
+    created = true;
+    a->client = &client;
+    return NULL;
+}
+
+static pjrt_error *platform_name(void *args)
+{
+    ARGS(pjrt_client_name_args);
+    demand(a->client == &client, "the client is another");
+    a->name = "fake and more";
+    a->name_size = 4;
+    return NULL;
+}
+
+static pjrt_error *addressable_devices(void *args)
+{
+    ARGS(pjrt_client_devices_args);
+    static pjrt_device *const list[] = { &device };
+    demand(a->client == &client, "the client is another");
+    a->device = list;
+    a->devices = misbehaves("nodevice") ? 0 : 1;
+    return NULL;
+}
+
+/* ---- programs -------------------------------------------------------------------------- */
+
+/* Bytes of the tensor type that begins at text; moves behind it. */
+static size_t tensor_bytes(const char **text)
+{
+    size_t bytes = 1;
+    const char *at = *text + strlen("tensor<");
+    for (char *end; *at >= '0' && *at <= '9'; at = end + 1)
+        bytes *= strtoul(at, &end, 10);
+    *text = strchr(at, '>');
+    return bytes * (!strncmp(at, "ui8", 3) ? 1 : 4);
+}
+
+/* Reads the signature of @main: arguments with their aliases, results. */
+static void read_signature(pjrt_executable *e, const char *code, size_t size)
+{
+    char *text = calloc(size + 1, 1), *line, *arrow, *end;
+    memcpy(text, code, size);
+    line = strstr(text, "@main(");
+    demand(line != NULL, "the program has no function @main");
+    end = strstr(line, " {\n");
+    arrow = strstr(line, ") -> (");
+    demand(end && arrow && arrow < end, "the program's signature is broken");
+    for (const char *at = line; (at = strstr(at, "tensor<")) && at < arrow;) {
+        tensor_bytes(&at);
+        e->donated[e->arguments++] = !strncmp(at + 1, " {tf.aliasing_output = ", 23);
+        demand(e->arguments < 64, "too many arguments for this plugin");
+    }
+    for (const char *at = arrow; (at = strstr(at, "tensor<")) && at < end;) {
+        e->bytes[e->results++] = tensor_bytes(&at);
+        demand(e->results < 64, "too many results for this plugin");
+    }
+    free(text);
+}
+
+static pjrt_error *client_compile(void *args)
+{
+    ARGS(pjrt_compile_args);
+    demand(a->client == &client, "the client is another");
+    demand(a->program->format_size == 4 && !memcmp(a->program->format, "mlir", 4), "the format is not mlir");
+    demand(a->options_size > 0, "no options: XLA would abort");
+    if (misbehaves("nocompile"))
+        return error_new("op 'stablehlo.while' is too long for today");
+    a->executable = calloc(1, sizeof *a->executable);
+    read_signature(a->executable, a->program->code, a->program->code_size);
+    fake_plugin_programs++;
+    return NULL;
+}
+
+static pjrt_buffer *buffer_new(size_t bytes)
+{
+    pjrt_buffer *buffer = malloc(sizeof *buffer);
+    *buffer = (pjrt_buffer){ ALIVE, bytes };
+    fake_plugin_buffers++;
+    return buffer;
+}
+
+static pjrt_error *execute(void *args)
+{
+    ARGS(pjrt_execute_args);
+    demand(a->devices == 1 && a->options && a->options->head.size >= 56, "the options of a run are incomplete");
+    demand(a->arguments == a->executable->arguments, "the number of arguments is not the program's");
+    if (misbehaves("noexecute"))
+        return error_new("out of memory: 12 bytes wanted");
+    for (size_t i = 0; i < a->arguments; i++) {
+        demand(a->argument[0][i]->state == ALIVE, "an argument was donated or freed before");
+        a->argument[0][i]->state = a->executable->donated[i] ? DEAD : ALIVE;
+    }
+    for (size_t i = 0; i < a->executable->results; i++)
+        a->result[0][i] = buffer_new(a->executable->bytes[i]);
+    demand(a->done != NULL, "nobody would wait for the end");
+    a->done[0] = event_new();
+    fake_plugin_runs++;
+    return NULL;
+}
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+static pjrt_error *buffer_from_host(void *args)
+{
+    ARGS(pjrt_from_host_args);
+    size_t bytes = a->type == PJRT_U8 ? 1 : 4;
+    demand(a->client == &client && a->device == &device && a->data, "an array comes from nowhere");
+    for (size_t i = 0; i < a->dims; i++)
+        bytes *= (size_t)a->dim[i];
+    a->buffer = buffer_new(bytes);
+    a->done = event_new();
+    return NULL;
+}
+
+static pjrt_error *buffer_to_host(void *args)
+{
+    ARGS(pjrt_to_host_args);
+    demand(a->buffer->state == ALIVE, "a donated array is read");
+    demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0, "the layout on the host is left open");
+    demand(a->bytes >= a->buffer->bytes, "the room on the host is too small");
+    memset(a->to, 0, a->buffer->bytes);
+    a->event = event_new();
+    return NULL;
+}
+
+static pjrt_error *buffer_destroy(void *args)
+{
+    ARGS(pjrt_buffer_args);
+    free(a->buffer);
+    fake_plugin_buffers--;
+    return NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+static void put(enum pjrt_slot slot, pjrt_error *(*function)(void *))
+{
+    memcpy(table.room + offsetof(struct pjrt_api, slot) + slot * sizeof function, &function, sizeof function);
+}
+
+SEEN const struct pjrt_api *GetPjrtApi(void);
+
+const struct pjrt_api *GetPjrtApi(void)
+{
+    table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *) : sizeof table;
+    table.api.version = (struct pjrt_version){ { sizeof table.api.version, NULL },
+                                               misbehaves("version") ? 1 : 0, 81 };
+    put(PJRT_ERROR_DESTROY, error_destroy);
+    if (!misbehaves("deaf"))
+        put(PJRT_ERROR_MESSAGE, error_message);
+    put(PJRT_PLUGIN_INITIALIZE, plugin_initialize);
+    put(PJRT_EVENT_DESTROY, event_destroy);
+    put(PJRT_EVENT_AWAIT, event_await);
+    put(PJRT_CLIENT_CREATE, client_create);
+    put(PJRT_CLIENT_PLATFORM_NAME, platform_name);
+    put(PJRT_CLIENT_ADDRESSABLE_DEVICES, addressable_devices);
+    put(PJRT_CLIENT_COMPILE, client_compile);
+    put(PJRT_CLIENT_BUFFER_FROM_HOST, buffer_from_host);
+    put(PJRT_EXECUTABLE_EXECUTE, execute);
+    put(PJRT_BUFFER_DESTROY, buffer_destroy);
+    put(PJRT_BUFFER_TO_HOST, buffer_to_host);
+    return &table.api;
+}

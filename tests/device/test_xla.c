@@ -1,0 +1,230 @@
+/* The XLA device without XLA: programs as text, and the interface to plugins against one that checks each call
+ * (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh).
+ * Usage: test_xla fake_plugin.so, from the top folder */
+#include "base/memory.h"
+#include "check.h"
+#include "device/xla/plugin.h"
+#include "device/xla/translate.h"
+#include "unroll.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char device_name[512];
+
+static unroll_model *model_new(void)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model = NULL;
+    spec.hidden = 5, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
+    return model;
+}
+
+static unroll_status open_session(unroll_model *model, const char *device, unroll_session **session)
+{
+    unroll_session_config config = unroll_session_default();
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device;
+    return unroll_session_new(model, &config, session);
+}
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+static size_t occurrences(const struct translation *t, const char *what)
+{
+    size_t found = 0, length = strlen(what);
+    for (size_t i = 0; i + length <= t->h.size; i++)
+        found += !memcmp(t->h.text + i, what, length);
+    return found;
+}
+
+static void test_text(void)
+{
+    unroll_model *model = model_new();
+    struct plan_config config = plan_config_default();
+    struct plan *plan;
+    struct translation forward, backward, again;
+    config.T = 6, config.B = 2, config.packed = false, config.optimizer_states = 2, config.lengths = true;
+    config.optimizer = 3;
+    CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PART_FORWARD, "forward", &forward) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PART_FORWARD, "forward", &again) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PART_BACKWARD, "backward", &backward) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(forward.h.size == again.h.size && !memcmp(forward.h.text, again.h.text, again.h.size),
+          "the same plan gives the same text");
+    CHECK(occurrences(&forward, "stablehlo.while") == 2, "a loop for each layer, %zu",
+          occurrences(&forward, "stablehlo.while"));
+    CHECK(occurrences(&forward, "stablehlo.dot_general") == 2 + 2 + 1, "products with x once, with h inside the loop, "
+          "the head: %zu", occurrences(&forward, "stablehlo.dot_general"));
+    CHECK(occurrences(&backward, "stablehlo.while") == 2, "a loop for each layer");
+    CHECK(occurrences(&backward, "precision HIGHEST") == 2 * occurrences(&backward, "stablehlo.dot_general"),
+          "products are in full precision");
+    for (int i = 0; i < backward.argument.count; i++)
+        CHECK(plan->buffer[backward.argument.buffer[i]].segment != SEG_SCRATCH, "no scratch comes in");
+    for (int part = 0; part < PART_N; part++) {
+        struct translation t;
+        CHECK(translate(plan, (enum part)part, "part", &t) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(t.h.size == 0 || (occurrences(&t, "func.return") == 1 && t.h.text[t.h.size - 2] == '}'),
+              "part %d is a whole program", part);
+        translation_free(&t);
+    }
+    translation_free(&forward);
+    translation_free(&again);
+    translation_free(&backward);
+    plan_free(plan);
+    unroll_model_free(model);
+}
+
+static void test_text_without_memory(void)
+{
+    unroll_model *model = model_new();
+    struct plan_config config = plan_config_default();
+    struct plan *plan;
+    config.T = 6, config.B = 2, config.packed = false;
+    CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
+    unroll_status status = UNROLL_RESOURCE;
+    for (int n = 0; n < 400 && status != UNROLL_OK; n++) {
+        struct translation t;
+        uint64_t live = memory_live();
+        memory_fail_after(n);
+        status = translate(plan, PART_FORWARD, "forward", &t);
+        memory_fail_after(-1);
+        CHECK(status == UNROLL_OK || status == UNROLL_RESOURCE, "%s", unroll_last_error());
+        translation_free(&t);
+        CHECK(memory_live() == live, "%d allocations, then none: nothing is left", n);
+    }
+    CHECK(status == UNROLL_OK, "in the end there is enough");
+    plan_free(plan);
+    unroll_model_free(model);
+}
+
+/* ---- the interface --------------------------------------------------------------------- */
+
+static long count_of(const char *name)
+{
+    void *library = dlopen(device_name + strlen("xla:"), RTLD_NOW | RTLD_NOLOAD);
+    long *count = library ? dlsym(library, name) : NULL;
+    return count ? *count : -1;
+}
+
+static void train_some(unroll_model *model, unroll_session *session)
+{
+    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 }, weights[20 * 5];
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    for (int i = 0; i < 3; i++) {
+        rates.learning_rate *= 0.5;
+        CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK, "%s",
+              unroll_last_error());
+        CHECK(unroll_backward(session) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
+    }
+    (void)model;
+}
+
+static int good_plugin(void)
+{
+    unroll_model *model = model_new();
+    unroll_session *one, *two;
+    CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
+    uint64_t compiled = xla_counts().compiled;
+    train_some(model, one);
+    CHECK(!strcmp(unroll_session_isa(one), "xla fake"), "it is called %s", unroll_session_isa(one));
+    CHECK(xla_counts().compiled == compiled, "another learning rate compiles nothing");
+    unroll_session_config config = unroll_session_default();
+    config.mode = UNROLL_EVAL, config.steps = 6, config.rows = 2;
+    CHECK(unroll_session_new(model, &config, &two) == UNROLL_OK, "without a name, on the model's device: %s",
+          unroll_last_error());
+    unroll_session_free(two);
+    config.device = "cpu";
+    CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED, "two devices at a time are refused");
+    unroll_session_free(one);
+    CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(xla_counts().compiled - compiled < 5, "the same programs are compiled once");
+    unroll_session_free(one);
+    CHECK(count_of("fake_plugin_buffers") == 0, "%ld arrays are left", count_of("fake_plugin_buffers"));
+    CHECK(count_of("fake_plugin_events") == 0, "%ld events are left", count_of("fake_plugin_events"));
+    CHECK(count_of("fake_plugin_runs") > 8, "it ran");
+    unroll_model_free(model);
+    return check_finish("good plugin");
+}
+
+/* The device is refused with this status, and a sentence with this in it. */
+struct refusal { const char *how, *device; unroll_status status; const char *words; };
+
+static int bad_plugin(const struct refusal *r)
+{
+    unroll_model *model = model_new();
+    unroll_session *session = NULL;
+    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
+    setenv("FAKE_PLUGIN", r->how, 1);
+    unsetenv("PJRT_PLUGIN");
+    unroll_status status = open_session(model, r->device ? r->device : device_name, &session);
+    if (status == UNROLL_OK)
+        status = unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y });
+    CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
+    CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
+    unroll_session_free(session);
+    CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how, count_of("fake_plugin_buffers"));
+    CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how, count_of("fake_plugin_errors"));
+    unroll_model_free(model);
+    return check_finish(r->how);
+}
+
+/* In a process of its own: a plugin is loaded once and for all, and may end the process. */
+static void in_child(int (*run)(const struct refusal *), const struct refusal *r)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        checks_passed = checks_failed = checks_skipped = 0;
+        int status = run(r);
+        fflush(stdout);
+        _exit(status);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with %d", r ? r->how : "good", status);
+}
+
+static int good(const struct refusal *r)
+{
+    (void)r;
+    return good_plugin();
+}
+
+static void test_refusals(void)
+{
+    static const struct refusal refusals[] = {
+        { "version", NULL, UNROLL_UNSUPPORTED, "version 1.81" },
+        { "short", NULL, UNROLL_UNSUPPORTED, "no function for" },
+        { "deaf", NULL, UNROLL_UNSUPPORTED, "cannot tell its errors" },
+        { "uninitialized", NULL, UNROLL_RESOURCE, "the driver sleeps" },
+        { "nodevice", NULL, UNROLL_RESOURCE, "no device" },
+        { "nocompile", NULL, UNROLL_RESOURCE, "too long for today" },
+        { "noexecute", NULL, UNROLL_RESOURCE, "out of memory" },
+        { "missing", "xla:/no/such/plugin.so", UNROLL_DATA, "cannot be read" },
+        { "a text", "xla:Makefile", UNROLL_DATA, "cannot be loaded" },
+        { "another device", "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'" },
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        in_child(bad_plugin, &refusals[i]);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: test_xla fake_plugin.so\n");
+        return 2;
+    }
+    snprintf(device_name, sizeof device_name, "xla:%s", argv[1]);
+    test_text();
+    test_text_without_memory();
+    in_child(good, NULL);
+    test_refusals();
+    return check_finish("test_xla");
+}

@@ -1,0 +1,104 @@
+"""What `unroll export --to onnx` writes is accepted by onnx.checker and gives ONNX Runtime's numbers.
+
+    test_onnx_live.py UNROLL VENV
+
+Models of all cells are imported from tests/vectors/onnx, saved, exported, run by ONNX Runtime with random first states,
+and compared with what `unroll run` computes of the saved model. The environment is made anew under build if PyPI can be
+reached.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+PACKAGES = ["numpy", "onnx==1.23.2", "onnxruntime==1.31.1"]
+
+
+def enter_environment(folder):
+    """Goes on in an environment that has the packages, or says why it can't."""
+    python = os.path.join(folder, "bin", "python")
+    check = "import numpy, onnx, onnxruntime"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    if not os.path.exists(python) or subprocess.call([python, "-c", check], **quiet):
+        made = subprocess.call([sys.executable, "-m", "venv", folder], **quiet) == 0 and subprocess.call(
+            [python, "-m", "pip", "install", "-q", *PACKAGES], timeout=240, **quiet) == 0
+        if not made:
+            print("skipped: onnx and onnxruntime can't be installed here")
+            print("onnx live: 0 passed, 0 failed, 1 skipped")
+            sys.exit(0)
+    if os.path.abspath(sys.prefix) != os.path.abspath(folder):
+        os.execv(python, [python, *sys.argv])
+
+
+passed = failed = 0
+
+
+def check(holds, text):
+    global passed, failed
+    passed += bool(holds)
+    failed += not holds
+    if not holds:
+        print("FAILED", text)
+
+
+def command(unroll, *words):
+    done = subprocess.run([unroll, *words], capture_output=True, text=True)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def compare(unroll, folder, name, path):
+    import numpy as np
+    import onnx
+    import onnxruntime
+    model, exported = os.path.join(folder, name + ".safetensors"), os.path.join(folder, name + ".onnx")
+    data, result = os.path.join(folder, "in.npz"), os.path.join(folder, "out.npz")
+    good, text = command(unroll, "import", "onnx", path, "-o", model)
+    check(good, f"{name}: import: {text}")
+    good, text = command(unroll, "export", model, "--to", "onnx", "-o", exported)
+    check(good, f"{name}: export: {text}")
+    if not good:
+        return
+    onnx.checker.check_model(exported, full_check=True)
+    session = onnxruntime.InferenceSession(exported, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(5)
+    time, batch = 6, 2
+    feeds = {}
+    for value in session.get_inputs():
+        shape = [time if d == "time" else batch if d == "batch" else d for d in value.shape]
+        feeds[value.name] = rng.integers(0, 5, shape) if value.type == "tensor(int64)" else \
+            rng.uniform(-1, 1, shape).astype(np.float32)
+    outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
+    stack = lambda kind: [feeds[k] for k in sorted(feeds, key=lambda k: int(k.split(".l")[1]) if ".l" in k else -1) if k.startswith(kind)]
+    arrays = {k: v.astype(np.int32) if k == "tokens" else v for k, v in feeds.items() if k in ("x", "tokens")}
+    arrays["h0"] = np.concatenate(stack("h0"))
+    if stack("c0"):
+        arrays["c0"] = np.concatenate(stack("c0"))
+    np.savez(data, **arrays)
+    good, text = command(unroll, "run", model, data, "-o", result)
+    if not good and "h0.rnn" in text:           # layers of two kinds: each has states of its own
+        for kind in "h0", "c0":
+            for layer, states in zip(("rnn", "rnn1"), stack(kind)):
+                arrays[f"{kind}.{layer}"] = states
+            arrays.pop(kind, None)
+        np.savez(data, **arrays)
+        good, text = command(unroll, "run", model, data, "-o", result)
+    check(good, f"{name}: run: {text}")
+    if good:
+        y = np.load(result)["y"]
+        difference = np.abs(y - outputs["y"]).max() if y.shape == outputs["y"].shape else np.inf
+        check(difference < 1e-5, f"{name}: y differs by {difference}, shapes {y.shape} {outputs['y'].shape}")
+
+
+def main():
+    unroll, environment = os.path.abspath(sys.argv[1]), sys.argv[2]
+    enter_environment(environment)
+    vectors = "tests/vectors/onnx"
+    with tempfile.TemporaryDirectory() as folder:
+        for file in sorted(os.listdir(vectors)):
+            if file.endswith(".onnx"):
+                compare(unroll, folder, file[:-5], os.path.join(vectors, file))
+    print(f"onnx live: {passed} passed, {failed} failed, 0 skipped")
+    sys.exit(failed > 0)
+
+
+main()
