@@ -11,6 +11,15 @@ static void print_line(void *arg, const char *line)
     puts(line);
 }
 
+static unroll_status read_program_shape(const char *text, unroll_export_config *config)
+{
+    char rest;
+
+    if (sscanf(text, "%d,%d%c", &config->steps, &config->rows, &rest) == 2)
+        return UNROLL_OK;
+    return complain(UNROLL_USAGE, "--program %s is not steps and rows; fix: two numbers such as 64,1", text);
+}
+
 unroll_status cmd_export(struct settings *settings)
 {
     static const enum option_id needed[] = { OPTION_MODEL, OPTION_TO, OPTION_SAVE };
@@ -30,6 +39,11 @@ unroll_status cmd_export(struct settings *settings)
     config.calibration = text_of(settings, OPTION_CALIBRATE);
     config.json = is_on(settings, OPTION_JSON);
     config.report = print_line;
+    status = read_program_shape(text_of(settings, OPTION_PROGRAM), &config);
+    if (status != UNROLL_OK) {
+        unroll_model_free(model);
+        return status;
+    }
     status = unroll_export(model, text_of(settings, OPTION_SAVE), &config);
     if (status == UNROLL_OK && !config.json)
         printf("saved %s\n", text_of(settings, OPTION_SAVE));

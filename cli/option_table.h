@@ -157,6 +157,9 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
        .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
+OPTION(PROGRAM, "program", TEXT, .argument = "T,B", .fallback = "64,1", .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT), .doc = "stablehlo: steps and rows of the program")
+
 /* ---- the machine: nothing here but --dtype changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")

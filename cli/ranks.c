@@ -1,8 +1,10 @@
 /* Cuts, the other ranks, and ending together. */
 #include "ranks.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "console.h"
 
@@ -107,12 +109,24 @@ bool ranks_lead(const struct ranks *ranks)
     return unroll_comm_rank(ranks->comm) == 0;
 }
 
+/* A machine that can't be reached can't be told to end, and MPI may wait for it: this rank does not. */
+static void end_at_once(int number)
+{
+    (void)number;
+    _exit(UNROLL_COMMUNICATION);
+}
+
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone)
 {
+    enum { SECONDS_TO_END = 5 };
+
     if (ranks->comm == NULL)
         return;
+    signal(SIGALRM, end_at_once);
+    alarm(SECONDS_TO_END);
     if (status == UNROLL_COMMUNICATION || alone)
         unroll_comm_abort(ranks->comm, status);
     unroll_comm_close(ranks->comm);
+    alarm(0);
     ranks->comm = NULL;
 }

@@ -1,6 +1,8 @@
-/* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes it.
+/* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes
+ * it.
  *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; formats are chosen by its beginning
- * The same bits come out of `unroll export MODEL --to c99 --weights int8 --calibrate`, given the same tokens. */
+ * The same bits come out of `unroll export MODEL --to c99 --weights int8 --calibrate`, given the same
+ * tokens. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +79,8 @@ int main(int count, char *words[])
             worst = fmax(worst, fabs((double)(z[i] - y[i])));
     }
     size_t n = last - first;
-    printf("floats   %.5f nats\nintegers %.5f nats, %+.3f%%\nlogits differ by at most %.3g\n", floats / (double)n,
+    printf("floats   %.5f nats\nintegers %.5f nats, %+.3f%%\nlogits differ by at most %.3g\n",
+           floats / (double)n,
            integers / (double)n, 100 * (integers / floats - 1), worst);
     free(y);
     free(z);

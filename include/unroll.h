@@ -203,6 +203,7 @@ typedef struct unroll_export_config {
                                        [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
     int         json;               /* 1: the format's report is one JSON object, where it has one */
     int         opset;              /* ONNX; 0: the format's default */
+    int         steps, rows;        /* stablehlo: of the program, whose shapes are fixed */
     void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
     void       *arg;
 } unroll_export_config;

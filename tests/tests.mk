@@ -3,13 +3,13 @@
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
-TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
+TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
-    stream/test_stream stream/test_realtime export/test_c99
+    stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 FUZZERS = json safetensors npy text state frames import
 
@@ -66,11 +66,11 @@ FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
-MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural cells/check_nan cells/check_fused cells/check_simd \
+MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
           vectors/test_vectors \
-          train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream
+          train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
 # "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock.
@@ -106,7 +106,9 @@ lines:
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
+	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
+	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
@@ -124,6 +126,11 @@ thread-lines:
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
 	@tests/python/test_python.sh $B long
+
+# The product of meshes and pairs of options, over threads and over processes.
+meshes: all $T/session/test_ranks $T/comm/test_sums
+	$T/session/test_ranks all
+	tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums all
 
 mutate:
 	tests/cells/mutate.sh

@@ -1,5 +1,5 @@
-/* Records the functions that v_math.h makes of simpler operations: what a printer of C for floats needs besides
- * a cell. */
+/* Records the functions that v_math.h makes of simpler operations: what a printer of C for floats needs
+ * besides a cell. */
 #include "cells/record.h"
 #define V_RECORD_FUNCTIONS
 #include "cells/v/v_record.h"

@@ -55,17 +55,21 @@ static void descend(const struct shape *s, int level, struct round *r)
 static bool tree(const struct shape *s, int number, struct round *r)
 {
     int n = levels(s->size);
+    if (number >= 2 * n)
+        return false;
     if (number < n)
         climb(s, number, r);
-    else
+    else if (number < 2 * n)
         descend(s, 2 * n - 1 - number, r);
-    return number < 2 * n;
+    return true;
 }
 
 static bool star(const struct shape *s, int number, struct round *r)
 {
     int others = s->size - 1, other = 1 + number % (others ? others : 1);
     bool back = number >= others;
+    if (number >= 2 * others)
+        return false;
     if (s->place == 0 && back)
         send(r, other, 0, s->count);
     else if (s->place == 0)
@@ -74,7 +78,7 @@ static bool star(const struct shape *s, int number, struct round *r)
         receive(r, 0, 0, s->count, false);
     else if (s->place == other)
         send(r, 0, 0, s->count);
-    return number < 2 * others;
+    return true;
 }
 
 /* ---- rings ----------------------------------------------------------------------------- */

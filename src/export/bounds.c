@@ -1,5 +1,6 @@
-/* What is certain about the size of a value, from the record alone: a sigmoid lies within [0, 1], what is mixed of two
- * values between them. States are followed from zero until they grow no more. What is not certain has to be seen. */
+/* What is certain about the size of a value, from the record alone: a sigmoid lies within [0, 1], what is
+ * mixed of two values between them. States are followed from zero until they grow no more. What is not
+ * certain has to be seen. */
 #include "export/integers.h"
 #include <math.h>
 #include <string.h>

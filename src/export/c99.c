@@ -1,5 +1,5 @@
-/* `unroll export --to c99`: a model that streams as one .c and one .h, in floats or in integers. Here: what is asked
- * for, the calibration's file, both files together. The printing is in c99_*.c. */
+/* `unroll export --to c99`: a model that streams as one .c and one .h, in floats or in integers. Here: what
+ * is asked for, the calibration's file, both files together. The printing is in c99_*.c. */
 #include "export/c99.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -22,12 +22,14 @@ static unroll_status check_prefix(const char *prefix)
 {
     size_t length = strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
-        return fail(UNROLL_USAGE, "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
+        return fail(UNROLL_USAGE,
+                    "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
                     "at most %d, that does not begin with a digit", prefix, LONGEST_PREFIX);
     return UNROLL_OK;
 }
 
-static unroll_status check_config(const struct unroll_model *model, const unroll_export_config *c, bool *is_integer)
+static unroll_status check_config(const struct unroll_model *model, const unroll_export_config *c,
+                                  bool *is_integer)
 {
     const char *dtype = c->dtype ? c->dtype : "fp32";
     *is_integer = !strcmp(dtype, "int8");
@@ -36,7 +38,8 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     if (c->calibration && !*is_integer)
         return fail(UNROLL_USAGE, "a calibration is for integers; fix: --weights int8");
     if (model->count > MOST_WEIGHTS)
-        return fail(UNROLL_UNSUPPORTED, "the model has %zu weights; C for small processors is written for at most %d", model->count,
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has %zu weights; C for small processors is written for at most %d", model->count,
                     MOST_WEIGHTS);
     return UNROLL_OK;
 }
@@ -55,7 +58,8 @@ static unroll_status check_shape(const struct tensor_view *t, const char *path, 
     return UNROLL_OK;
 }
 
-static unroll_status take_numbers(const struct tensor_view *t, const struct unroll_model *m, struct calibration *c,
+static unroll_status take_numbers(const struct tensor_view *t, const struct unroll_model *m,
+                                  struct calibration *c,
                                   void **room)
 {
     size_t count = 1;
@@ -72,32 +76,37 @@ static unroll_status take_numbers(const struct tensor_view *t, const struct unro
     c->tokens = (int32_t *)x;
     for (size_t i = 0; m->spec.tokens && i < count; i++) {
         if (!(x[i] >= 0 && x[i] < (float)m->spec.input) || x[i] != (float)(int32_t)x[i])
-            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model", (double)x[i]);
+            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model",
+                        (double)x[i]);
         ((int32_t *)x)[i] = (int32_t)x[i];
     }
     return UNROLL_OK;
 }
 
-static unroll_status read_calibration(const char *path, const struct unroll_model *m, struct calibration *c, void **room)
+static unroll_status read_calibration(const char *path, const struct unroll_model *m, struct calibration *c,
+                                      void **room)
 {
     struct npz *file;
     TRY(npz_open(path, &file));
     unroll_status status = npz_count(file) == 1 ? check_shape(npz_at(file, 0), path, m)
-                         : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path, npz_count(file));
+                         : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path,
+                                npz_count(file));
     if (status == UNROLL_OK)
         status = take_numbers(npz_at(file, 0), m, c, room);
     npz_close(file);
     return status;
 }
 
-static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config, bool is_integer,
+static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config,
+                                  bool is_integer,
                                   struct program **program)
 {
     struct calibration c = { 0 };
     void *room = NULL;
     if (!is_integer)
         return program_new(model, false, program);
-    unroll_status status = config->calibration ? read_calibration(config->calibration, model, &c, &room) : UNROLL_OK;
+    unroll_status status = config->calibration ? read_calibration(config->calibration, model, &c, &room)
+            : UNROLL_OK;
     if (status == UNROLL_OK)
         status = program_new_integer(model, config->calibration ? &c : NULL, program);
     release(room);
@@ -109,12 +118,14 @@ static unroll_status make_program(const struct unroll_model *model, const unroll
 static void print_init(const struct printer *p)
 {
     const struct program *program = p->program;
-    fprintf(p->file, "void %s_init(struct %s *s)\n{\n    memset(s, 0, sizeof *s);\n}\n\n", p->prefix, p->prefix);
+    fprintf(p->file, "void %s_init(struct %s *s)\n{\n    memset(s, 0, sizeof *s);\n}\n\n", p->prefix,
+            p->prefix);
     fprintf(p->file, "void %s_reset(struct %s *s)\n{\n", p->prefix, p->prefix);
     bool any = false;
     for (int i = 0; i < program->vectors; i++)
         if (program->vector[i].place == PLACE_STATE) {
-            fprintf(p->file, "    memset(s->%s, 0, sizeof s->%s);\n", program->vector[i].name, program->vector[i].name);
+            fprintf(p->file, "    memset(s->%s, 0, sizeof s->%s);\n", program->vector[i].name,
+                    program->vector[i].name);
             any = true;
         }
     fprintf(p->file, "%s}\n\n", any ? "" : "    (void)s;\n");
@@ -122,7 +133,8 @@ static void print_init(const struct printer *p)
 
 static void print_source(const struct printer *p)
 {
-    fprintf(p->file, "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global that changes. */\n"
+    fprintf(p->file,
+            "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global that changes. */\n"
             "#include \"%s.h\"\n%s#include <stddef.h>\n#include <string.h>\n\n", p->prefix, p->prefix, p->prefix,
             p->program->is_integer ? "" : "#include <math.h>\n");
     print_symbols(p);
@@ -150,7 +162,8 @@ static unroll_status print_to(struct printer *p, void (*print)(const struct prin
     return failed ? fail(UNROLL_RESOURCE, "no memory for the exported C") : UNROLL_OK;
 }
 
-static unroll_status write_text(const char *directory, const char *prefix, const char *ending, const struct text *text,
+static unroll_status write_text(const char *directory, const char *prefix, const char *ending,
+                                const struct text *text,
                                 char **path)
 {
     if (asprintf(path, "%s/%s.%s", directory, prefix, ending) < 0)
@@ -180,8 +193,10 @@ static unroll_status write_both(const char *directory, const char *prefix, const
 static void report_json(const struct program *p, const unroll_export_config *config, const char *prefix)
 {
     const struct estimate e = program_estimate(p);
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
-                          p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix,
+                          "dtype",
+                          p->is_integer ? "int8"
+                                  : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
                           (json_int_t)e.tables, "code_bytes", (json_int_t)e.code, "state_bytes", (json_int_t)e.state,
                           "work_bytes", (json_int_t)e.work, "multiply_accumulates", (json_int_t)e.products,
                           "pointwise", (json_int_t)e.operations, "functions", (json_int_t)e.functions,
@@ -204,16 +219,19 @@ static void report(const struct program *p, const unroll_export_config *config, 
         report_json(p, config, prefix);
         return;
     }
-    report_export(config, "flash: %llu bytes of weights, %llu of tables, about %llu of code", (unsigned long long)e.weights,
+    report_export(config, "flash: %llu bytes of weights, %llu of tables, about %llu of code",
+                  (unsigned long long)e.weights,
                   (unsigned long long)e.tables, (unsigned long long)e.code);
     report_export(config, "RAM:   %llu bytes of states, %llu of work", (unsigned long long)e.state,
                   (unsigned long long)e.work);
-    report_export(config, "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
+    report_export(config,
+                  "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
                   (unsigned long long)e.products, (unsigned long long)e.operations, (unsigned long long)e.functions);
     for (int core = 0; core < CORES; core++)
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
     if (p->is_integer && !config->calibration)
-        report_export(config, "formats were chosen from noise; inputs like those to come are better: --calibrate x.npy");
+        report_export(config,
+                      "formats were chosen from noise; inputs like those to come are better: --calibrate x.npy");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
@@ -225,7 +243,8 @@ static unroll_status print_both(const struct program *program, const char *prefi
     for (size_t i = 0; prefix[i]; i++)
         p.upper[i] = (char)toupper((unsigned char)prefix[i]);
     p.room = allocate_zeroed(1, sizeof *p.room);
-    unroll_status status = p.room ? print_to(&p, print_header, &header) : fail(UNROLL_RESOURCE, "no memory to print");
+    unroll_status status = p.room ? print_to(&p, print_header, &header)
+            : fail(UNROLL_RESOURCE, "no memory to print");
     if (status == UNROLL_OK)
         status = print_to(&p, print_source, &source);
     if (status == UNROLL_OK)
@@ -236,7 +255,8 @@ static unroll_status print_both(const struct program *program, const char *prefi
     return status;
 }
 
-static unroll_status export_c99(const unroll_model *model, const char *path, const unroll_export_config *config)
+static unroll_status export_c99(const unroll_model *model, const char *path,
+                                const unroll_export_config *config)
 {
     const char *prefix = config->prefix && *config->prefix ? config->prefix : "unroll_model";
     struct program *program;

@@ -1,5 +1,5 @@
-/* The functions of integer programs: sections of integer_functions.h word for word, and what records say, with the
- * formats that quantize.c chose. fixed.c computes the same. */
+/* The functions of integer programs: sections of integer_functions.h word for word, and what records say,
+ * with the formats that quantize.c chose. fixed.c computes the same. */
 #include "export/c99.h"
 #include "export/integers.h"
 #include <string.h>
@@ -130,7 +130,8 @@ static void print_operand(FILE *file, const struct pointwise *f, const struct no
 }
 
 /* FUNCTION(operand, shift), or the operand alone where the shift is 0. */
-static void print_shifted(FILE *file, const struct pointwise *f, const struct node *node, int k, const char *function)
+static void print_shifted(FILE *file, const struct pointwise *f, const struct node *node, int k,
+                          const char *function)
 {
     const int shift = f->node[node->number].shift[k];
     fputs(shift ? function : "", file);
@@ -140,8 +141,8 @@ static void print_shifted(FILE *file, const struct pointwise *f, const struct no
         fprintf(file, ", %d)", shift);
 }
 
-/* In a form, "$0" is an operand, "&0" an operand shifted to a common fraction, "%0" one narrowed; "@" the shift to
- * the result's format, "#" shift[1], "=" shift[0], "!" the fraction of the result. */
+/* In a form, "$0" is an operand, "&0" an operand shifted to a common fraction, "%0" one narrowed; "@" the
+ * shift to the result's format, "#" shift[1], "=" shift[0], "!" the fraction of the result. */
 static const char *const form[NODE_KINDS] = {
     [NODE_ADD] = "narrow(&0 + &1, @)", [NODE_SUB] = "narrow(&0 - &1, @)", [NODE_MUL] = "narrow($0 * $1, @)",
     [NODE_MIN] = "%0 < %1 ? %0 : %1",  [NODE_MAX] = "%0 > %1 ? %0 : %1",  [NODE_LESS] = "&0 < &1 ? 16384 : 0",
@@ -184,7 +185,8 @@ static void print_expression(FILE *file, const struct pointwise *f, const struct
         }
 }
 
-static void print_input(const struct printer *p, const struct pointwise *f, int number, const struct binding *b)
+static void print_input(const struct printer *p, const struct pointwise *f, int number,
+                        const struct binding *b)
 {
     const struct fixed_node *n = &f->node[number];
     fprintf(p->file, "        const int32_t %s = ", b->name);

@@ -1,5 +1,5 @@
-/* The functions of floats: products as chains of fused multiply-adds, and what records say: cells, activations
- * and, down to the bits, sigmoid, tanh, exp and log. */
+/* The functions of floats: products as chains of fused multiply-adds, and what records say: cells,
+ * activations and, down to the bits, sigmoid, tanh, exp and log. */
 #include "export/c99.h"
 #include <string.h>
 

@@ -14,7 +14,8 @@ static void print_network(const struct printer *p)
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         const bool is_dense = l->kind == LAYER_DENSE;
-        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ", is_dense ? "dense" : l->cell->name, l->outputs);
+        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ",
+                is_dense ? "dense" : l->cell->name, l->outputs);
         if (is_dense && l->activation.kind != ACTIVATION_LINEAR)
             fprintf(p->file, " %s", activation_name(l->activation.kind));
     }
@@ -28,7 +29,8 @@ static void print_arithmetic(const struct printer *p)
         fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; floats only where\n"
               " * inputs enter and outputs leave. All saturates. It has the bits of unroll_integer_step.", p->file);
         if (x)
-            fprintf(p->file, " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as 0.", -x->fraction,
+            fprintf(p->file,
+                    " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as 0.", -x->fraction,
                     15 - x->fraction);
         fputs("\n", p->file);
     } else {
@@ -55,13 +57,16 @@ static void print_cost(const struct printer *p)
 static void print_struct(const struct printer *p)
 {
     const struct program *program = p->program;
-    fprintf(p->file, "/* All that a step changes: yours to place. Copies go on by themselves. */\nstruct %s {\n", p->prefix);
+    fprintf(p->file,
+            "/* All that a step changes: yours to place. Copies go on by themselves. */\nstruct %s {\n", p->prefix);
     for (int i = 0; i < program->vectors; i++)
         if (program->vector[i].place == PLACE_STATE)
-            fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float", program->vector[i].name,
+            fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float",
+                    program->vector[i].name,
                     program->vector[i].size);
     if (program->work[0])
-        fprintf(p->file, "    %s[%u];     /* of one step */\n", program->is_integer ? "int32_t sums" : "float work",
+        fprintf(p->file, "    %s[%u];     /* of one step */\n",
+                program->is_integer ? "int32_t sums" : "float work",
                 program->work[0]);
     if (program->work[1])
         fprintf(p->file, "    int16_t work[%u];\n", program->work[1]);
@@ -75,7 +80,8 @@ static void print_functions(const struct printer *p)
             "void %s_init(struct %s *s);        /* all zeros: before the first step */\n"
             "void %s_reset(struct %s *s);       /* zero states: a new sequence begins */\n\n", n, n, n, n);
     if (p->program->has_tokens)
-        fprintf(p->file, "/* One step: y [%s_OUTPUTS] from a token 0 .. %s_SYMBOLS - 1; another counts as none. */\n"
+        fprintf(p->file,
+                "/* One step: y [%s_OUTPUTS] from a token 0 .. %s_SYMBOLS - 1; another counts as none. */\n"
                 "void %s_step(struct %s *s, int32_t token, float *y);\n", p->upper, p->upper, n, n);
     else
         fprintf(p->file, "/* One step: y [%s_OUTPUTS] from x [%s_INPUTS]. They must not overlap. */\n"
@@ -85,7 +91,8 @@ static void print_functions(const struct printer *p)
 static void print_symbol_table(const struct printer *p)
 {
     if (p->program->model->symbol)
-        fprintf(p->file, "/* What each token stands for, in UTF-8. */\nextern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
+        fprintf(p->file,
+                "/* What each token stands for, in UTF-8. */\nextern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
                 p->upper);
 }
 
@@ -93,12 +100,14 @@ void print_header(const struct printer *p)
 {
     const struct program *program = p->program;
     const uint32_t outputs = program->vector[program->output].size;
-    fprintf(p->file, "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export --to c99`,\n"
+    fprintf(p->file,
+            "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export --to c99`,\n"
             " * Unroll %s; docs/microcontrollers.md explains it.\n *\n", p->prefix, unroll_version());
     print_network(p);
     print_arithmetic(p);
     print_cost(p);
-    fprintf(p->file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+    fprintf(p->file,
+            "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
             p->upper, p->upper);
     fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
             program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->spec.input, p->upper, outputs);

@@ -31,7 +31,8 @@ static bool is_written(const struct pointwise *f, int vector)
     return false;
 }
 
-static void print_argument(const struct printer *p, const struct pointwise *f, int vector, bool is_head, bool *any)
+static void print_argument(const struct printer *p, const struct pointwise *f, int vector, bool is_head,
+                           bool *any)
 {
     const struct vector *v = &p->program->vector[vector];
     fputs(*any ? ", " : "", p->file);
@@ -229,10 +230,12 @@ static void print_layer_comment(const struct printer *p, int layer)
 {
     const struct layer *l = &p->program->model->layer[layer];
     if (l->kind == LAYER_DENSE)
-        fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input, l->outputs,
+        fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input,
+                l->outputs,
                 activation_name(l->activation.kind));
     else
-        fprintf(p->file, "\n    /* layer %d, '%s': %s, %u -> %u */\n", layer, l->name, l->cell->name, l->input,
+        fprintf(p->file, "\n    /* layer %d, '%s': %s, %u -> %u */\n", layer, l->name, l->cell->name,
+                l->input,
                 l->outputs);
 }
 

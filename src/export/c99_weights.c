@@ -9,7 +9,8 @@ enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
 void print_parameter_name(const struct printer *p, const struct parameter *q)
 {
     for (const char *c = q->name; *c; c++)
-        fputc((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_', p->file);
+        fputc((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_',
+              p->file);
 }
 
 /* Nine digits tell floats apart. The decimal point does not depend on the program's language. */
@@ -34,7 +35,8 @@ static void separate(FILE *file, size_t i, size_t count, int per_line)
 
 /* ---- floats ---------------------------------------------------------------------------- */
 
-static void print_floats(const struct printer *p, const struct parameter *q, const float *values, uint32_t rows,
+static void print_floats(const struct printer *p, const struct parameter *q, const float *values,
+                         uint32_t rows,
                          uint32_t width, bool by_columns)
 {
     const size_t count = (size_t)rows * width;
@@ -62,7 +64,8 @@ static void print_float_weights(const struct printer *p)
         for (int k = 0; k < p->program->matrices; k++)
             if (p->program->matrix[k].parameter == q)
                 m = &p->program->matrix[k];
-        print_floats(p, q, parameter_values(p->program, q), m ? m->rows : (uint32_t)q->count, m ? m->width : 1,
+        print_floats(p, q, parameter_values(p->program, q), m ? m->rows : (uint32_t)q->count,
+                     m ? m->width : 1,
                      m && m->by_columns);
     }
 }
@@ -84,7 +87,8 @@ static void print_int8_matrix(const struct printer *p, const struct matrix *m)
     const size_t count = (size_t)m->rows * m->width;
     fputs("static const int8_t ", p->file);
     print_parameter_name(p, m->parameter);
-    fprintf(p->file, "[%u * %u] = {%s\n    ", m->by_columns ? m->width : m->rows, m->by_columns ? m->rows : m->width,
+    fprintf(p->file, "[%u * %u] = {%s\n    ", m->by_columns ? m->width : m->rows,
+            m->by_columns ? m->rows : m->width,
             m->by_columns ? "       /* a column after the other */" : "");
     for (size_t i = 0; i < count; i++) {
         fprintf(p->file, "%d", m->q[m->by_columns ? i % m->rows * m->width + i / m->rows : i]);

@@ -1,5 +1,6 @@
-/* Runs a program in double precision, only to see how large its values become. Without inputs of the user's the
- * frames are noise: normal numbers of variance 1, or tokens of equal probability (256 steps of 4 rows). */
+/* Runs a program in double precision, only to see how large its values become. Without inputs of the user's
+ * the frames are noise: normal numbers of variance 1, or tokens of equal probability (256 steps of 4 rows).
+ */
 #include "export/integers.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -106,7 +107,11 @@ static void run_embed(const struct run *r, const struct act *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
         r->value[a->to][i] = a->matrix < 0 ? i == (uint32_t)r->token
-                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
+
+
+
+
+                                                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
 }
 
 static void run_act(const struct run *r, const struct act *a)
@@ -153,9 +158,11 @@ static unroll_status check_calibration(const struct program *p, const struct cal
     if (!frames)
         return fail(UNROLL_DATA, "the calibration has no frame");
     for (size_t i = 0; i < frames * width; i++)
-        if (p->has_tokens ? c->tokens[i] < 0 || c->tokens[i] >= p->model->spec.input : !isfinite(c->frames[i]))
+        if (p->has_tokens ? c->tokens[i] < 0 ||
+            c->tokens[i] >= p->model->spec.input : !isfinite(c->frames[i]))
             return fail(UNROLL_DATA, "the calibration's frame %zu holds %s", i / width,
-                        p->has_tokens ? "a token that the model does not have" : "a number that is not finite");
+                        p->has_tokens ? "a token that the model does not have"
+                                : "a number that is not finite");
     return UNROLL_OK;
 }
 
@@ -200,7 +207,8 @@ static float noise(size_t i)
 
 static unroll_status run_noise(struct program *p)
 {
-    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1 : p->vector[p->input].size;
+    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1
+            : p->vector[p->input].size;
     float *x = allocate_zeroed(frames * width, sizeof *x);
     int32_t *token = (void *)x;
     if (!x)

@@ -6,17 +6,19 @@ const char *const core_names[CORES] = {
     [CORE_M4F] = "Cortex-M4F", [CORE_M7] = "Cortex-M7", [CORE_M0] = "Cortex-M0+",
 };
 
-/* Cycles of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float that becomes
- * an integer or was one. They are the instructions of gcc 12 -O2, fitted to nine models counted in an emulator (M4F:
- * 2.7, 12, 3 and 48 in floats, 2.8, 25, 5 and 20 in integers; M0+: 550 and 14,000 in floats, which are functions there,
- * 6, 30, 8 and 140 in integers), times cycles for each: 2.1 on an M4F in floats (3 of a VFMA, 2 of a VLDR), 1.5 in
- * integers, 1.4 on an M0+; half of the M4F's on an M7, which begins two at a time. No board was measured; wait
- * states of flash come on top. */
+/* Cycles of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float
+ * that becomes an integer or was one. They are the instructions of gcc 12 -O2, fitted to nine models
+ * counted in an emulator (M4F: 2.7, 12, 3 and 48 in floats, 2.8, 25, 5 and 20 in integers; M0+: 550 and
+ * 14,000 in floats, which are functions there, 6, 30, 8 and 140 in integers), times cycles for each: 2.1 on
+ * an M4F in floats (3 of a VFMA, 2 of a VLDR), 1.5 in integers, 1.4 on an M0+; half of the M4F's on an M7,
+ * which begins two at a time. No board was measured; wait states of flash come on top. */
 struct price { double product, row, operation, function, conversion; };
 
 static const struct price prices[2][CORES] = {
-    { [CORE_M4F] = { 5.7, 25, 6, 100, 0 }, [CORE_M7] = { 2.8, 12, 3, 50, 0 }, [CORE_M0] = { 770, 200, 200, 20000, 0 } },
-    { [CORE_M4F] = { 4.2, 38, 7, 30, 15 }, [CORE_M7] = { 2.1, 19, 4, 15, 8 }, [CORE_M0] = { 8.4, 42, 11, 200, 500 } },
+    { [CORE_M4F] = { 5.7, 25, 6, 100, 0 }, [CORE_M7] = { 2.8, 12, 3, 50, 0 },
+     [CORE_M0] = { 770, 200, 200, 20000, 0 } },
+    { [CORE_M4F] = { 4.2, 38, 7, 30, 15 }, [CORE_M7] = { 2.1, 19, 4, 15, 8 },
+     [CORE_M0] = { 8.4, 42, 11, 200, 500 } },
 };
 
 static void count_pointwise(const struct pointwise *f, bool is_integer, struct estimate *e)

@@ -1,5 +1,5 @@
-/* The reference of integer programs: runs one in plain C with the functions that are printed for small processors
- * (integer_functions.h), so that the printed program has these bits. Not fast. */
+/* The reference of integer programs: runs one in plain C with the functions that are printed for small
+ * processors (integer_functions.h), so that the printed program has these bits. Not fast. */
 #include "export/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -25,9 +25,11 @@ static int32_t load(const struct unroll_integer *r, const struct pointwise *f, i
         if (strcmp(b->name, f->record->node[number].input))
             continue;
         if (b->weights)
-            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u], n->fraction);
+            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u],
+                                   n->fraction);
         const struct vector *v = &r->program->vector[b->vector];
-        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u], v->fraction - n->fraction)
+        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u],
+                                  v->fraction - n->fraction)
                          : ((const int16_t *)r->value[b->vector])[b->first + u];
     }
     return 0;
@@ -83,7 +85,8 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
                 value[i] = quantize_number(f->node[i].value, f->node[i].fraction);
             else if (f->node[i].is_needed)
                 value[i] = node->kind == NODE_INPUT ? load(r, f, i, u)
-                         : compute(&f->node[i], node->kind, operand(f, node, 0, value), operand(f, node, 1, value),
+                         : compute(&f->node[i], node->kind, operand(f, node, 0, value),
+                                   operand(f, node, 1, value),
                                    operand(f, node, 2, value));
         }
         for (int i = 0; i < f->results; i++) {
@@ -103,7 +106,8 @@ static void run_products(const struct unroll_integer *r, const struct act *a)
     const bool known = r->token >= 0 && (uint32_t)r->token < m->width;
     int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
     if (a->kind == ACT_PRODUCT) {
-        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q, (int)a->count,
+        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q,
+                (int)a->count,
                 (int)m->width, a->adds, a->shift);
         return;
     }
@@ -121,7 +125,8 @@ static void run_embed(const struct unroll_integer *r, const struct act *a)
     }
     const struct matrix *m = &r->program->matrix[a->matrix];
     const bool known = r->token >= 0 && (uint32_t)r->token < m->rows;
-    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0, (int)a->count,
+    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0,
+          (int)a->count,
           a->shift);
 }
 
@@ -156,7 +161,8 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
     case ACT_EMBED:     run_embed(r, a); break;
     case ACT_PRODUCT: case ACT_COLUMN: run_products(r, a); break;
     case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
-    case ACT_SOFTMAX:   softmax(r->value[a->to], r->value[a->from], (int)a->count, v[a->from].fraction); break;
+    case ACT_SOFTMAX:   softmax(r->value[a->to], r->value[a->from], (int)a->count,
+                                v[a->from].fraction); break;
     case ACT_COPY:      run_copy(r, a); break;
     }
 }
@@ -174,7 +180,8 @@ unroll_status calibration_of(const unroll_calibration *given, struct calibration
     if (given && given->size != sizeof *given)
         return fail(UNROLL_USAGE, "the calibration was not begun with unroll_calibration_default()");
     if (*is_given && (given->steps < 1 || given->rows < 1))
-        return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps, given->rows);
+        return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps,
+                    given->rows);
     if (*is_given)
         *c = (struct calibration){ given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows };
     return UNROLL_OK;

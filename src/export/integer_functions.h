@@ -38,7 +38,8 @@ static void sum_end(int32_t *y, int32_t sum, int32_t multiplier, const int32_t *
 
 /* y (+)= bias + w x, w [rows * width] of int8, x of int16: sums are exact, and the exporter has made sure that they
  * fit; then a multiplication for each row puts them in the format of y. Four rows at a time share the loads of x. */
-static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t *multiplier, const int32_t *bias,
+static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t *multiplier,
+                    const int32_t *bias,
                     int rows, int width, int adds, int shift)
 {
     const int whole = rows - rows % 4;
@@ -66,7 +67,8 @@ static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t
 
 /* ==== column: rescaled ==== */
 /* y = bias + a column of weights: what the product makes of a one-hot token; of no token the bias. */
-static void column(int32_t *y, const int8_t *w, const int32_t *multiplier, const int32_t *bias, int rows, int shift)
+static void column(int32_t *y, const int8_t *w, const int32_t *multiplier, const int32_t *bias, int rows,
+                   int shift)
 {
     for (int i = 0; i < rows; i++)
         y[i] = (bias ? bias[i] : 0) + (w ? rescaled(w[i], multiplier[i], shift) : 0);

@@ -1,10 +1,11 @@
-/* Programs in integers: how they are made of a model and of inputs that are like those to come, and the reference
- * that runs them with the functions that the printed C has. Not printing: c99_fixed.c. */
+/* Programs in integers: how they are made of a model and of inputs that are like those to come, and the
+ * reference that runs them with the functions that the printed C has. Not printing: c99_fixed.c. */
 #ifndef EXPORT_INTEGERS_H
 #define EXPORT_INTEGERS_H
 #include "export/program.h"
 
-/* Inputs of which magnitudes are learnt: [steps, rows, width] or tokens [steps, rows], each row from zero states. */
+/* Inputs of which magnitudes are learnt: [steps, rows, width] or tokens [steps, rows], each row from zero
+ * states. */
 struct calibration {
     const float   *frames;
     const int32_t *tokens;
@@ -21,16 +22,19 @@ unroll_status program_calibrate(struct program *, const struct calibration *);
 /* Certain bounds of nodes, from the records alone (bounds.c). */
 void program_bound(struct program *);
 
-/* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was seen. */
+/* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was
+ * seen. */
 unroll_status program_quantize(struct program *, double margin);
 
 /* program_new, bound, calibrate and quantize. */
-unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *, struct program **);
+unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *,
+                                  struct program **);
 
 /* value 2^fraction rounded half up, within 16 bits. */
 int32_t quantize_number(double value, int fraction);
 
-/* The number of fraction bits that 16 bits have room for; a magnitude of a power of two itself saturates by one. */
+/* The number of fraction bits that 16 bits have room for; a magnitude of a power of two itself saturates by
+ * one. */
 int fraction_for(double largest);
 
 enum {

@@ -13,16 +13,19 @@ static void word_of_c(char *to, size_t size, const char *name)
 {
     size_t n = 0;
     for (; *name && n + 1 < size; name++, n++) {
-        bool fits = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+        bool fits = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z')
+                || (*name >= '0' && *name <= '9');
         to[n] = *name == '\0' || fits ? *name : '_';
     }
     to[n] = '\0';
 }
 
-unroll_status program_add_vector(struct program *p, const char *name, uint32_t size, enum place place, int *index)
+unroll_status program_add_vector(struct program *p, const char *name, uint32_t size, enum place place,
+                                 int *index)
 {
     if (p->vectors == (int)(sizeof p->vector / sizeof *p->vector))
-        return fail(UNROLL_UNSUPPORTED, "the model has more than %d vectors: too many layers for an export", p->vectors);
+        return fail(UNROLL_UNSUPPORTED, "the model has more than %d vectors: too many layers for an export",
+                    p->vectors);
     struct vector *v = &p->vector[p->vectors];
     *v = (struct vector){ .size = size, .place = place, .first = -1, .last = -1 };
     word_of_c(v->name, sizeof v->name, name);
@@ -33,7 +36,8 @@ unroll_status program_add_vector(struct program *p, const char *name, uint32_t s
 unroll_status program_push(struct program *p, const struct act *act)
 {
     if (p->acts == (int)(sizeof p->act / sizeof *p->act))
-        return fail(UNROLL_UNSUPPORTED, "the model takes more than %d acts a step: too many layers for an export", p->acts);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model takes more than %d acts a step: too many layers for an export", p->acts);
     p->act[p->acts++] = *act;
     return UNROLL_OK;
 }
@@ -49,7 +53,8 @@ int program_matrix(struct program *p, enum parameter_role role, int layer)
             return i;
     uint32_t width = q->size[q->rank - 1];
     p->matrix[p->matrices] = (struct matrix){
-        .parameter = q, .values = parameter_values(p, q), .rows = (uint32_t)(q->count / width), .width = width,
+        .parameter = q, .values = parameter_values(p,
+                                                   q), .rows = (uint32_t)(q->count / width), .width = width,
     };
     return p->matrices++;
 }
@@ -84,7 +89,8 @@ static uint32_t buffer_size(const struct buffer *b)
 static unroll_status vector_of(struct lowering *l, int buffer, enum place place, int *index)
 {
     if (l->vector[buffer] == ABSENT_VECTOR)
-        TRY(program_add_vector(l->p, l->plan->buffer[buffer].name, buffer_size(&l->plan->buffer[buffer]), place,
+        TRY(program_add_vector(l->p, l->plan->buffer[buffer].name, buffer_size(&l->plan->buffer[buffer]),
+                               place,
                                &l->vector[buffer]));
     *index = l->vector[buffer];
     return UNROLL_OK;
@@ -134,7 +140,8 @@ static unroll_status lower_gemm(struct lowering *l, const struct op *op)
 {
     const struct view *y = &op->view[GEMM_Y];
     const struct parameter *w = parameter_of(l, &op->view[GEMM_W]);
-    struct act act = { .kind = ACT_PRODUCT, .layer = op->depth - 1, .bias = parameter_of(l, &op->view[GEMM_BIAS]) };
+    struct act act = { .kind = ACT_PRODUCT, .layer = op->depth - 1,
+                      .bias = parameter_of(l, &op->view[GEMM_BIAS]) };
     act.matrix = program_matrix(l->p, w->role, w->layer);
     TRY(operand_of(l, op->view[GEMM_X].buffer, &act.from));
     TRY(vector_of(l, y->buffer, PLACE_WORK, &act.to));
@@ -149,7 +156,8 @@ static unroll_status lower_gemm(struct lowering *l, const struct op *op)
     return program_push(l->p, &act);
 }
 
-/* The state that enters, the one that leaves and the output are one vector: a step reads it, then writes it. */
+/* The state that enters, the one that leaves and the output are one vector: a step reads it, then writes
+ * it. */
 static unroll_status lower_rnn(struct lowering *l, const struct op *op)
 {
     const struct view *view = op->view;
@@ -174,7 +182,8 @@ static unroll_status lower_activate(struct lowering *l, const struct op *op)
     TRY(vector_of(l, op->view[ACTIVATE_Y].buffer, PLACE_WORK, &to));
     if (op->activation.kind != ACTIVATION_SOFTMAX)
         return program_add_activation(l->p, op->depth - 1, from, to);
-    return program_push(l->p, &(struct act){ .kind = ACT_SOFTMAX, .layer = op->depth - 1, .from = from, .to = to,
+    return program_push(l->p, &(struct act){ .kind = ACT_SOFTMAX, .layer = op->depth - 1, .from = from,
+                                            .to = to,
                                              .matrix = -1, .count = l->p->vector[to].size });
 }
 
@@ -185,7 +194,8 @@ static unroll_status lower_copy(struct lowering *l, const struct op *op)
     TRY(vector_of(l, op->view[COPY_TO].buffer, PLACE_WORK, &act.to));
     act.to_first = view_first(l, &op->view[COPY_TO]);
     act.count = l->p->vector[act.from].size;
-    return act.from == act.to ? UNROLL_OK : program_push(l->p, &act);       /* a state that is carried is in place */
+    return act.from == act.to ? UNROLL_OK : program_push(l->p,
+                                                         &act);       /* a state that is carried is in place */
 }
 
 static unroll_status lower_op(struct lowering *l, const struct op *op)
@@ -197,7 +207,8 @@ static unroll_status lower_op(struct lowering *l, const struct op *op)
     case OP_ACTIVATE: return lower_activate(l, op);
     case OP_COPY:     return lower_copy(l, op);
     default:
-        return fail(UNROLL_UNSUPPORTED, "the model's steps have an operation '%s', which has no form in exported C",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model's steps have an operation '%s', which has no form in exported C",
                     kind_info(op->kind)->name);
     }
 }
@@ -218,7 +229,8 @@ static unroll_status begin(struct lowering *l)
     if (!p->is_integer)
         return UNROLL_OK;
     TRY(program_add_vector(p, "x_short", p->vector[p->input].size, PLACE_WORK, &l->vector[x]));
-    return program_push(p, &(struct act){ .kind = ACT_ENTER, .layer = -1, .from = p->input, .to = l->vector[x],
+    return program_push(p, &(struct act){ .kind = ACT_ENTER, .layer = -1, .from = p->input,
+                                         .to = l->vector[x],
                                           .matrix = -1, .count = p->vector[p->input].size });
 }
 
@@ -252,16 +264,19 @@ static unroll_status check_model(const struct unroll_model *m)
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         if (l->kind == LAYER_RECURRENT && layer_end(l) > 1)
-            return fail(UNROLL_UNSUPPORTED, "layer %d ('%s') is bidirectional: its outputs depend on frames that are "
+            return fail(UNROLL_UNSUPPORTED,
+                        "layer %d ('%s') is bidirectional: its outputs depend on frames that are "
                         "still to come, and a step sees one; fix: train one direction", i, l->name);
         if (l->is_output && i + 1 < m->layers)
-            return fail(UNROLL_UNSUPPORTED, "layer %d ('%s') is an output of the network beside the last: exported C "
+            return fail(UNROLL_UNSUPPORTED,
+                        "layer %d ('%s') is an output of the network beside the last: exported C "
                         "gives the last layer's alone", i, l->name);
     }
     for (int i = 0; i < m->parameters; i++)
         for (size_t k = 0; k < m->parameter[i].count; k++)
             if (!((m->values + m->parameter[i].first)[k] - (m->values + m->parameter[i].first)[k] == 0))
-                return fail(UNROLL_DATA, "'%s' holds a number that is not finite, at %zu; nothing was exported",
+                return fail(UNROLL_DATA,
+                            "'%s' holds a number that is not finite, at %zu; nothing was exported",
                             m->parameter[i].name, k);
     return UNROLL_OK;
 }
@@ -374,7 +389,8 @@ static void drop_unread(struct program *p)
 
 static bool together(const struct program *p, const struct vector *a, const struct vector *b)
 {
-    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p, b) && a->first <= b->last &&
+    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p,
+                                                                                       b) && a->first <= b->last &&
            b->first <= a->last;
 }
 
@@ -385,7 +401,8 @@ static uint32_t lowest_place(const struct program *p, int vector)
     uint32_t offset = 0;
     for (int i = 0; i < vector; i++) {
         const struct vector *other = &p->vector[i];
-        if (together(p, v, other) && offset < other->offset + other->size && other->offset < offset + v->size) {
+        if (together(p, v, other) && offset < other->offset + other->size &&
+            other->offset < offset + v->size) {
             offset = other->offset + other->size;
             i = -1;                                     /* it may now meet one that was looked at */
         }

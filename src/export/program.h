@@ -1,6 +1,7 @@
-/* A program: a model's streaming plan as a small processor runs it, a list of acts on vectors. It is made from the
- * plan of one step of one row, then given integers (quantize.c), and printed (c99.c) or run as a reference
- * (fixed.c). It knows no cell by name: what a cell computes is its record. Not a plan: it has no axes, no lanes. */
+/* A program: a model's streaming plan as a small processor runs it, a list of acts on vectors. It is made
+ * from the plan of one step of one row, then given integers (quantize.c), and printed (c99.c) or run as a
+ * reference (fixed.c). It knows no cell by name: what a cell computes is its record. Not a plan: it has no
+ * axes, no lanes. */
 #ifndef EXPORT_PROGRAM_H
 #define EXPORT_PROGRAM_H
 #include "cells/record.h"
@@ -121,7 +122,8 @@ unroll_status program_push(struct program *, const struct act *act);
 struct recurrence { int layer, sums, h, others; };
 unroll_status program_add_recurrence(struct program *, const struct recurrence *);
 unroll_status program_add_activation(struct program *, int layer, int from, int to);
-int program_matrix(struct program *, enum parameter_role role, int layer);      /* its index; -1: none there */
+int program_matrix(struct program *, enum parameter_role role,
+                   int layer);      /* its index; -1: none there */
 void program_place(struct program *);                               /* lifetimes and memory */
 
 static inline const float *parameter_values(const struct program *p, const struct parameter *q)

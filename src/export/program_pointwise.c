@@ -1,4 +1,5 @@
-/* Acts of a recurrent layer (its products and its cell, by the cell's declaration and record) and of activations. */
+/* Acts of a recurrent layer (its products and its cell, by the cell's declaration and record) and of
+ * activations. */
 #include "export/program.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -30,7 +31,8 @@ static const struct layer *layer_of(const struct program *p, const struct recurr
 }
 
 /* State i: h, or one of the others; what the cell makes of h goes to m where it is projected. */
-static struct binding state_binding(const struct program *p, const struct cell_vectors *v, int i, bool is_next)
+static struct binding state_binding(const struct program *p, const struct cell_vectors *v, int i,
+                                    bool is_next)
 {
     const uint32_t units = layer_of(p, v->r)->hidden;
     if (i == 0)
@@ -58,7 +60,8 @@ static unroll_status bind_input(struct program *p, const struct cell_vectors *v,
     }
     if ((name = after(field, "option_"))) {
         if (strcmp(name, "clip"))
-            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has an option '%s' that exports don't know",
+            return fail(UNROLL_UNSUPPORTED,
+                        "layer %d: the cell '%s' has an option '%s' that exports don't know",
                         v->r->layer, cell->name, name);
         binding->constant = (double)l->options.clip;
     }
@@ -76,7 +79,8 @@ static bool bind_result(const struct program *p, const struct cell_vectors *v, c
         *binding = state_binding(p, v, named(l->cell->state, l->cell->states, name), true);
     else if ((name = after(field, "link_")))
         *binding = (struct binding){ .vector = v->link,
-                                     .first = (uint32_t)named(l->cell->link, l->cell->links, name) * l->hidden };
+                                     .first = (uint32_t)named(l->cell->link, l->cell->links,
+                                                              name) * l->hidden };
     else
         return false;
     binding->name = field;
@@ -116,11 +120,13 @@ static unroll_status bind(struct program *p, const struct cell_vectors *v, struc
 }
 
 /* Of the projected h only products know. */
-static unroll_status check_projected(const struct program *p, const struct cell_vectors *v, const struct pointwise *f)
+static unroll_status check_projected(const struct program *p, const struct cell_vectors *v,
+                                     const struct pointwise *f)
 {
     for (int i = 0; v->m != ABSENT_VECTOR && i < f->inputs; i++)
         if (f->input[i].vector == v->r->h)
-            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' reads its own h, which is projected", v->r->layer,
+            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' reads its own h, which is projected",
+                        v->r->layer,
                         layer_of(p, v->r)->cell->name);
     return UNROLL_OK;
 }
@@ -154,7 +160,8 @@ static void copy_record(struct record *to, const struct record *from)
 
 /* ---- a recurrent layer ----------------------------------------------------------------- */
 
-static unroll_status add_phase(struct program *p, const struct cell_vectors *v, const struct record *record, int phase)
+static unroll_status add_phase(struct program *p, const struct cell_vectors *v, const struct record *record,
+                               int phase)
 {
     struct act act;
     const struct layer *l = layer_of(p, v->r);
@@ -183,7 +190,8 @@ static unroll_status add_products(struct program *p, const struct cell_vectors *
         next = i + 1;
         if (!(from & (FROM_H | FROM_LINK)))
             continue;
-        while (next < cell->inputs && cell->input[next].from == from && cell->input[next].phase == cell->input[i].phase)
+        while (next < cell->inputs && cell->input[next].from == from &&
+               cell->input[next].phase == cell->input[i].phase)
             next++;
         act.from = from & FROM_LINK ? v->link : v->r->h;
         act.adds = (from & FROM_X) != 0;
@@ -201,7 +209,8 @@ static unroll_status add_products(struct program *p, const struct cell_vectors *
 static unroll_status add_projection(struct program *p, const struct cell_vectors *v)
 {
     const struct layer *l = layer_of(p, v->r);
-    struct act act = { .kind = ACT_PRODUCT, .layer = v->r->layer, .from = v->m, .to = v->r->h, .count = l->width,
+    struct act act = { .kind = ACT_PRODUCT, .layer = v->r->layer, .from = v->m, .to = v->r->h,
+                      .count = l->width,
                        .matrix = program_matrix(p, PARAM_W_HR, v->r->layer) };
     p->matrix[act.matrix].by_rows = true;
     if (p->is_integer) {                                /* products make sums: one more step to h */
@@ -213,7 +222,8 @@ static unroll_status add_projection(struct program *p, const struct cell_vectors
     TRY(program_push(p, &act));
     if (act.to == v->r->h)
         return UNROLL_OK;
-    return program_push(p, &(struct act){ .kind = ACT_COPY, .layer = v->r->layer, .from = act.to, .to = v->r->h,
+    return program_push(p, &(struct act){ .kind = ACT_COPY, .layer = v->r->layer, .from = act.to,
+                                         .to = v->r->h,
                                           .matrix = -1, .count = l->width });
 }
 
@@ -227,7 +237,8 @@ unroll_status program_add_recurrence(struct program *p, const struct recurrence 
         return fail(UNROLL_RESOURCE, "no memory for the record of a cell");
     unroll_status status = UNROLL_OK;
     if (!cell_record_named(cell_recorders, l->cell->name, record))
-        status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer, l->cell->name);
+        status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer,
+                      l->cell->name);
     snprintf(name, sizeof name, "link_l%d", r->layer);
     if (status == UNROLL_OK && l->cell->links)
         status = program_add_vector(p, name, (uint32_t)l->cell->links * l->hidden, PLACE_WORK, &v.link);

@@ -1,6 +1,6 @@
-/* Formats and integers of a calibrated program: how many bits of a number are its fraction, the int8 weights, and
- * the multipliers that lead from a product's exact sum to the format of its result. docs/microcontrollers.md has
- * the rules. */
+/* Formats and integers of a calibrated program: how many bits of a number are its fraction, the int8
+ * weights, and the multipliers that lead from a product's exact sum to the format of its result.
+ * docs/microcontrollers.md has the rules. */
 #include "export/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -54,7 +54,8 @@ static unroll_status quantize_matrix(struct matrix *m)
 {
     enum { WIDEST = 65536 };
     if (m->width > WIDEST)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; "
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; "
                     "fix: --weights fp32", m->parameter->name, m->width, WIDEST);
     m->q = allocate_zeroed(m->rows, m->width);
     m->scale = allocate_zeroed(m->rows, sizeof *m->scale);
@@ -99,7 +100,8 @@ static double certain_magnitude(const struct fixed_node *n)
     return n->is_bounded ? fmax(fabs(n->low), fabs(n->high)) : INFINITY;
 }
 
-/* What only enters flat functions has room up to here at the least: formats finer than 2^-13 would gain nothing. */
+/* What only enters flat functions has room up to here at the least: formats finer than 2^-13 would gain
+ * nothing. */
 #define ROOM 4.0
 
 static void size_nodes(struct pointwise *f, double margin)
@@ -172,7 +174,8 @@ static unroll_status size_sums(struct program *p)
                 double bound = a->bias ? fabs((double)parameter_values(p, a->bias)[a->bias_first + k]) : 0;
                 double operand = a->kind == ACT_COLUMN ? 127 : 0;
                 for (uint32_t j = 0; a->kind == ACT_PRODUCT && j < m->width; j++)
-                    operand += ldexp(abs(m->q[(size_t)(a->row + k) * m->width + j]), 15 - p->vector[a->from].fraction);
+                    operand += ldexp(abs(m->q[(size_t)(a->row + k) * m->width + j]),
+                                     15 - p->vector[a->from].fraction);
                 act_most = fmax(act_most, bound + operand * m->scale[a->row + k]);
             }
             most += act_most;
@@ -181,14 +184,16 @@ static unroll_status size_sums(struct program *p)
             continue;
         int fraction = SUM_BITS - (most > 0 ? exponent_of(most) + 1 : 0);
         if (fraction < 0)
-            return fail(UNROLL_UNSUPPORTED, "sums '%s' may become as large as %.3g, which integers have no room for; "
+            return fail(UNROLL_UNSUPPORTED,
+                        "sums '%s' may become as large as %.3g, which integers have no room for; "
                         "fix: --weights fp32", p->vector[v].name, most);
         p->vector[v].fraction = fraction < MOST_SUM_FRACTION ? fraction : MOST_SUM_FRACTION;
     }
     return UNROLL_OK;
 }
 
-/* Multipliers of rows [first, first + count) with factor[row] = scale[row] 2^power, their largest just below 2^30. */
+/* Multipliers of rows [first, first + count) with factor[row] = scale[row] 2^power, their largest just
+ * below 2^30. */
 static unroll_status make_multipliers(struct act *a, const double *scale, uint32_t count, int power)
 {
     double largest = 0;
@@ -200,7 +205,8 @@ static unroll_status make_multipliers(struct act *a, const double *scale, uint32
     a->shift = MULTIPLIER_BITS - (largest > 0 ? exponent_of(largest) : 0);
     a->shift = a->shift < 1 ? 1 : a->shift > 62 ? 62 : a->shift;
     if (ldexp(largest, a->shift) > 0x1p30)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: weights are too large beside what they multiply for integers; fix: "
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer %d: weights are too large beside what they multiply for integers; fix: "
                     "--weights fp32", a->layer);
     for (uint32_t i = 0; i < count; i++)
         a->multiplier[i] = (int32_t)nearbyint(ldexp(scale[i], power + a->shift));
@@ -246,8 +252,8 @@ static void set_constant(const struct pointwise *f, const struct node *node, int
         to->constant[k] = quantize_number(n->value, fraction);
 }
 
-/* Sums of two numbers, a product before one of them: both are brought to a fraction at which neither, shifted left,
- * leaves 30 bits. */
+/* Sums of two numbers, a product before one of them: both are brought to a fraction at which neither,
+ * shifted left, leaves 30 bits. */
 static void align(struct fixed_node *n, int first, int second, int bits)
 {
     int common = first > second ? first : second;
@@ -285,7 +291,8 @@ static void lower_binary(struct pointwise *f, const struct node *node, struct fi
 /* The product has 30 bits at a + b, and gives some up where c needs the room. */
 static void lower_fma(struct pointwise *f, const struct node *node, struct fixed_node *n)
 {
-    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1), c = operand_fraction(f, node, 2);
+    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1), c = operand_fraction(f,
+                                                                                                       node, 2);
     const int common = a + b < c + 14 ? a + b : c + 14;
     n->shift[0] = limited(common - a - b, -31, 0);
     n->shift[2] = limited(common - c, -31, 14);
@@ -317,7 +324,8 @@ static void lower_node(const struct program *p, struct pointwise *f, int number)
     case NODE_INPUT: case NODE_CONSTANT: return;
     case NODE_FMA: lower_fma(f, node, n); break;
     case NODE_ABS: n->out = operand_fraction(f, node, 0); break;
-    case NODE_EXP: case NODE_LOG: case NODE_SQRT: case NODE_SIGMOID: case NODE_TANH: lower_function(f, node, n); break;
+    case NODE_EXP: case NODE_LOG: case NODE_SQRT: case NODE_SIGMOID: case NODE_TANH: lower_function(f, node,
+                                                                                                    n); break;
     default: lower_binary(f, node, n);
     }
     n->out = limited(n->out - n->fraction, -15, 31);    /* from here on: the shift to the result's format */
@@ -360,7 +368,8 @@ unroll_status program_quantize(struct program *p, double margin)
         if (a->kind == ACT_PRODUCT || a->kind == ACT_COLUMN)
             TRY(quantize_product(p, a));
         if (a->kind == ACT_EMBED && a->matrix >= 0)
-            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows, p->vector[a->to].fraction));
+            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows,
+                                 p->vector[a->to].fraction));
         if (!a->pointwise)
             continue;
         fix_formats(p, a->pointwise);

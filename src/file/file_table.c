@@ -100,7 +100,7 @@ unroll_import_config unroll_import_default(void)
 
 unroll_export_config unroll_export_default(void)
 {
-    return (unroll_export_config){ .size = sizeof(unroll_export_config) };
+    return (unroll_export_config){ .size = sizeof(unroll_export_config), .steps = 64, .rows = 1 };
 }
 
 unroll_status unroll_import(const char *path, const unroll_import_config *given, unroll_model **model)

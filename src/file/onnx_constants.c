@@ -44,7 +44,8 @@ static void strides_of(const struct onnx_tensor *t, int64_t *stride)
         stride[k] = step;
 }
 
-unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis, int64_t first, int64_t step,
+unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis,
+                                  int64_t first, int64_t step,
                                   int64_t count, struct onnx_tensor **made)
 {
     int64_t dim[ONNX_RANK], stride[ONNX_RANK];
@@ -56,7 +57,8 @@ unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tens
     return onnx_strided(im, t, t->rank, dim, stride, from, made);
 }
 
-unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank, const int64_t *dim,
+unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank,
+                                    const int64_t *dim,
                                     struct onnx_tensor **made)
 {
     struct onnx_tensor *m = onnx_allocate(im->file, 1, sizeof *m);
@@ -64,12 +66,11 @@ unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_te
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
     *m = *t;
     m->rank = rank;
-    size_t count = 1;
-    for (int k = 0; k < rank; k++) {
-        m->dim[k] = dim[k];
-        if (dim[k] < 0 || __builtin_mul_overflow(count, (size_t)dim[k], &count))
-            return refuse_node(im, "a constant can't get this shape");
-    }
+    size_t count;
+    if (rank)
+        memcpy(m->dim, dim, (size_t)rank * sizeof *dim);
+    if (!onnx_count(rank, dim, &count))
+        return refuse_node(im, "a constant can't get this shape");
     if (count != t->count)
         return refuse_node(im, "a constant of %zu numbers can't get a shape of %zu", t->count, count);
     *made = m;
@@ -84,7 +85,8 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
     if (!index->i || rank > ONNX_RANK)
         return refuse_node(im, "its indices are no integers, or have too many dimensions");
     for (int k = 0; k < rank; k++)
-        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis] : t->dim[k - index->rank + 1];
+        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis]
+            : t->dim[k - index->rank + 1];
     for (int k = 0; k < t->rank; k++)
         *(k < axis ? &outer : &inner) *= k == axis ? 1 : t->dim[k];
     struct onnx_tensor *m;
@@ -92,10 +94,12 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
     TRY(onnx_new_tensor(im, rank, dim, t->f != NULL, &m));
     for (int64_t o = 0; o < outer; o++)
         for (size_t i = 0; i < index->count; i++) {
-            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis] : index->i[i];
+            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis]
+                : index->i[i];
             if (row < 0 || row >= t->dim[axis])
                 return refuse_node(im, "index %lld is outside of a constant", (long long)index->i[i]);
-            memcpy(numbers(m) + ((size_t)o * index->count + i) * bytes, numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
+            memcpy(numbers(m) + ((size_t)o * index->count + i) * bytes,
+                   numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
                    bytes);
         }
     *made = m;
@@ -165,7 +169,7 @@ static unroll_status combine(struct onnx_import *im, char op)
     struct onnx_tensor *m;
     TRY(onnx_want(im, 0, VALUE_CONSTANT, &a));
     TRY(onnx_want(im, 1, VALUE_CONSTANT, &b));
-    const struct onnx_tensor *x = a->constant, *y = b->constant, *shape = x->count >= y->count ? x : y;
+    const struct onnx_tensor *x = a->constant, *y = b->constant, *shape = x->count == 1 ? y : x;
     if ((x->count != y->count && x->count != 1 && y->count != 1) || !x->f != !y->f)
         return refuse_node(im, "constants of other shapes or types can't be combined");
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, x->f && op != '=', &m));
@@ -184,8 +188,10 @@ unroll_status onnx_arithmetic(struct onnx_import *im)
     const char *op = im->node->op;
     const struct value *a = onnx_input(im, 0), *b = onnx_input(im, 1);
     if (a && b && (a->kind == VALUE_FLOW || b->kind == VALUE_FLOW))
-        return refuse_node(im, "what flows through a network can't be %s: layers know products with weights and sums "
-                           "with biases", op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided" : "combined so");
+        return refuse_node(im,
+                           "what flows through a network can't be %s: layers know products with weights and sums "
+                           "with biases", op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided"
+                               : "combined so");
     return combine(im, op[0] == 'A' ? '+' : op[0] == 'S' ? '-' : op[0] == 'M' ? '*' : '/');
 }
 
@@ -205,7 +211,7 @@ unroll_status onnx_where(struct onnx_import *im)
         const struct onnx_tensor *t = v[k]->constant;
         if (!t->i || (shape && t->count != shape->count && t->count != 1 && shape->count != 1))
             return refuse_node(im, "it is only read of integers of one shape");
-        shape = !shape || t->count > shape->count ? t : shape;
+        shape = !shape || shape->count == 1 ? t : shape;
     }
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, false, &m));
     for (size_t i = 0; i < m->count; i++) {
@@ -237,7 +243,8 @@ unroll_status onnx_constant(struct onnx_import *im)
     const struct onnx_attribute *a = &im->node->attribute[0];
     if (a->t)
         return onnx_set_constant(im, 0, a->t);
-    bool has_list = (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS && (a->ints || !a->count));
+    bool has_list = (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS &&
+                                                                               (a->ints || !a->count));
     if (a->type != ONNX_A_FLOAT && a->type != ONNX_A_INT && !has_list)
         return refuse_node(im, "its value is of a type that is not read");
     return constant_of_attribute(im, a);
@@ -279,7 +286,8 @@ unroll_status onnx_expand(struct onnx_import *im)
         const struct onnx_tensor *t = from->constant;
         for (size_t i = 1; i < t->count; i++)
             if (t->f[i] != t->f[0])
-                return refuse_node(im, "numbers that differ are spread over a batch: initial states must be zero or inputs");
+                return refuse_node(im,
+                                   "numbers that differ are spread over a batch: initial states must be zero or inputs");
         v->kind = VALUE_FILL;
         v->fill = t->f[0];
         return UNROLL_OK;

@@ -92,7 +92,8 @@ static void put_little_endian(uint8_t *to, uint64_t value, int bytes)
 }
 
 /* Room for the raw bytes of an initializer; ends the tensor. */
-static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank, const size_t *dim)
+static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank,
+                           const size_t *dim)
 {
     size_t count = 1, size = type == ONNX_FLOAT ? 4 : 8, tensor = pb_begin(&e->w, GRAPH_INITIALIZER);
     for (int k = 0; k < rank; count *= dim[k++])
@@ -136,7 +137,8 @@ static const float *values_of(const struct exporter *e, enum parameter_role role
 /* Dimensions: a number, or the name of a symbol where it is 0. */
 struct dims { int rank; size_t size[3]; const char *symbol[3]; };
 
-static void put_value_info(struct exporter *e, uint32_t field, const char *name, enum onnx_type type, struct dims d)
+static void put_value_info(struct exporter *e, uint32_t field, const char *name, enum onnx_type type,
+                           struct dims d)
 {
     size_t info = pb_begin(&e->w, field);
     pb_put_string(&e->w, 1, name);
@@ -179,7 +181,8 @@ static void export_input(struct exporter *e)
     snprintf(e->y[0], sizeof e->y[0], "embedded");
     if (s->embed) {
         size_t dim[] = { (size_t)s->input, (size_t)s->embed };
-        put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), values_of(e, PARAM_EMBEDDING, 0, 0), dim[0] * dim[1]);
+        put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), values_of(e, PARAM_EMBEDDING, 0, 0),
+                   dim[0] * dim[1]);
         put_node(e, "Gather", "embedding.weight tokens", "embedded");
         return;
     }
@@ -191,7 +194,8 @@ static void export_input(struct exporter *e)
 /* ---- recurrent layers ------------------------------------------------------------------ */
 
 /* Weights of all directions, [D, gates blocks], in ONNX's order. parts: roles one after the other in a row. */
-static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role, int roles,
+static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role,
+                           int roles,
                            const int *order, int blocks, size_t rows, size_t columns)
 {
     const struct layer *l = &e->m->layer[layer];
@@ -228,7 +232,8 @@ static int numbers_of(enum activation_kind kind)
     }
 }
 
-static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count, int directions, int which)
+static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count,
+                           int directions, int which)
 {
     size_t a = begin_attribute(e, name, ONNX_A_FLOATS);
     for (int i = 0; i < count * directions; i++)
@@ -276,7 +281,8 @@ static void export_recurrent_node(struct exporter *e, int layer, const char *x)
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " P.l%d", layer);
     size_t node = begin_node(e, lstm ? "LSTM" : gru ? "GRU" : "RNN", inputs, outputs);
     put_int(e, "hidden_size", l->hidden);
-    put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse" : "forward");
+    put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse"
+               : "forward");
     if (gru)
         put_int(e, "linear_before_reset", strncmp(l->cell->name, "gru_before", 10) != 0);
     if (l->options.clip > 0)
@@ -316,7 +322,8 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
         return;
     }
     snprintf(inputs, sizeof inputs, "Y.l%d", layer);
-    size_t node = begin_node(e, "Transpose", inputs, NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
+    size_t node = begin_node(e, "Transpose", inputs,
+                             NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
     for (int k = 0; k < 4; k++)
         pb_put_varint(&e->w, 8, (const uint64_t[]){ 0, 2, 1, 3 }[k]);
     pb_end(&e->w, a);
@@ -330,7 +337,8 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
 /* ---- dense layers ---------------------------------------------------------------------- */
 
 /* alpha f(beta x), alpha x + beta: products and sums with scalars around a function. */
-static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x, const char *y)
+static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x,
+                          const char *y)
 {
     char alpha[32], beta[32], inner[32], outer[32], inputs[128];
     bool affine = f->kind == ACTIVATION_AFFINE;
@@ -399,7 +407,8 @@ static void export_dense(struct exporter *e, int layer, const char *x)
     if (l->bias) {
         char bias[32];
         snprintf(bias, sizeof bias, "bias.l%d", layer);
-        put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){ l->outputs }), values_of(e, PARAM_B_DENSE, layer, 0), l->outputs);
+        put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){ l->outputs }),
+                   values_of(e, PARAM_B_DENSE, layer, 0), l->outputs);
         snprintf(inputs, sizeof inputs, "%s %s", product, bias);
         put_node(e, "Add", inputs, last);
     }
@@ -412,7 +421,8 @@ static void export_dense(struct exporter *e, int layer, const char *x)
 static unroll_status check_expressible(const struct unroll_model *m, const unroll_export_config *config)
 {
     if (config->opset && config->opset != OPSET)
-        return fail(UNROLL_UNSUPPORTED, "ONNX is written in opset %d, which all readers know, not %d", OPSET, config->opset);
+        return fail(UNROLL_UNSUPPORTED, "ONNX is written in opset %d, which all readers know, not %d", OPSET,
+                    config->opset);
     if (config->dtype && strcmp(config->dtype, "fp32"))
         return fail(UNROLL_UNSUPPORTED, "ONNX is written in fp32, not '%.40s'", config->dtype);
     for (int i = 0; i < m->layers; i++) {
@@ -420,10 +430,13 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
         if (l->kind == LAYER_DENSE)
             continue;
         if (l->projection)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
+            return fail(UNROLL_UNSUPPORTED,
+                        "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
                         "to another format", i, l->name);
-        if (strncmp(l->cell->name, "lstm", 4) && strncmp(l->cell->name, "gru", 3) && strncmp(l->cell->name, "rnn", 3))
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i, l->name, l->cell->name);
+        if (strncmp(l->cell->name, "lstm", 4) && strncmp(l->cell->name, "gru", 3) &&
+            strncmp(l->cell->name, "rnn", 3))
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i,
+                        l->name, l->cell->name);
     }
     return UNROLL_OK;
 }
@@ -436,7 +449,8 @@ static const char *export_sources(struct exporter *e, int layer, char *joined, s
     if (l->sources == 1)
         return e->y[l->source[0] + 1];
     for (int k = 0; k < l->sources; k++)
-        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", e->y[l->source[k] + 1]);
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "",
+                 e->y[l->source[k] + 1]);
     snprintf(joined, size, "joined.l%d", layer);
     size_t node = begin_node(e, "Concat", inputs, joined);
     put_int(e, "axis", 2);
@@ -485,7 +499,8 @@ unroll_status onnx_export(const unroll_model *model, const char *path, const unr
     export_model(&e);
     unroll_status status = UNROLL_OK;
     if (e.w.failed)
-        status = fail(UNROLL_RESOURCE, "'%s': no memory for the graph, or it is larger than 2 GiB, which ONNX can't be", path);
+        status = fail(UNROLL_RESOURCE,
+                      "'%s': no memory for the graph, or it is larger than 2 GiB, which ONNX can't be", path);
     if (status == UNROLL_OK)
         status = write_file_atomically(path, &(struct piece){ e.w.data, e.w.size }, 1);
     release(e.w.data);

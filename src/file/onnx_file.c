@@ -32,7 +32,8 @@ unroll_status onnx_take(struct onnx_file *o, size_t count, size_t size, void *ar
     return UNROLL_OK;
 }
 
-unroll_status onnx_take_text(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f, const char **text)
+unroll_status onnx_take_text(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+                             const char **text)
 {
     char *made;
     TRY(pb_expect(r, f, PB_BYTES));
@@ -62,12 +63,14 @@ static unroll_status count_fields(struct pb_reader r, uint32_t number, int *coun
             return UNROLL_OK;
         *count += f.number == number;
         if (*count > ONNX_NODES)
-            return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has", r.where, ONNX_NODES);
+            return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has",
+                        r.where, ONNX_NODES);
     }
 }
 
 /* Room for as many as the message has; *made counts them as they are read. */
-static unroll_status room_for(struct onnx_file *o, const struct pb_reader *r, uint32_t number, size_t size, void *array)
+static unroll_status room_for(struct onnx_file *o, const struct pb_reader *r, uint32_t number, size_t size,
+                              void *array)
 {
     int count;
     TRY(count_fields(*r, number, &count));
@@ -76,7 +79,8 @@ static unroll_status room_for(struct onnx_file *o, const struct pb_reader *r, ui
 
 /* ---- attributes and nodes -------------------------------------------------------------- */
 
-static unroll_status read_number_list(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+static unroll_status read_number_list(struct onnx_file *o, const struct pb_reader *r,
+                                      const struct pb_field *f,
                                       struct onnx_attribute *a)
 {
     bool floats = f->number == 7;
@@ -88,6 +92,8 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
     if (before + more > 4096)
         return fail(UNROLL_UNSUPPORTED, "%s: a list of %zu numbers", r->where, before + more);
     TRY(onnx_take(o, before + more, size, &list));
+    if (before && (floats ? !a->floats : !a->ints))
+        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
     if (before)
         memcpy(list, floats ? (const void *)a->floats : (const void *)a->ints, before * size);
     if (floats)
@@ -113,20 +119,24 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
     return UNROLL_OK;
 }
 
-static unroll_status read_string_list(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+static unroll_status read_string_list(struct onnx_file *o, const struct pb_reader *r,
+                                      const struct pb_field *f,
                                       struct onnx_attribute *a)
 {
     const char **list;
     if (a->count >= 64)
         return fail(UNROLL_UNSUPPORTED, "%s: an attribute with more than 64 strings", r->where);
     TRY(onnx_take(o, (size_t)a->count + 1, sizeof *list, &list));
+    if (a->count && !a->strings)
+        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
     if (a->count)
         memcpy(list, a->strings, (size_t)a->count * sizeof *list);
     a->strings = list;
     return onnx_take_text(o, r, f, &list[a->count++]);
 }
 
-static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_reader *r,
+                                          const struct pb_field *f,
                                           struct onnx_attribute *a)
 {
     struct onnx_tensor *t;
@@ -203,7 +213,8 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 /* ---- inputs and outputs ---------------------------------------------------------------- */
 
 /* A chain of messages, each in one field of the one before. */
-static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wire wire, struct pb_field *found)
+static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wire wire,
+                                struct pb_field *found)
 {
     struct pb_field f;
     bool more;
@@ -242,7 +253,8 @@ static unroll_status read_shape(struct onnx_file *o, struct pb_reader r, struct 
             continue;
         TRY(pb_expect(&r, &f, PB_BYTES));
         if (v->rank == ONNX_RANK)
-            return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name, ONNX_RANK);
+            return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name,
+                        ONNX_RANK);
         TRY(read_dim(o, onnx_inside(&r, &f), &v->dim[v->rank++]));
     }
 }
@@ -268,7 +280,8 @@ static unroll_status read_value_info(struct onnx_file *o, struct pb_reader r, st
 
 /* ---- graph and model ------------------------------------------------------------------- */
 
-static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f)
+static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reader *r,
+                                      const struct pb_field *f)
 {
     if (f->number != 1 && f->number != 5 && f->number != 11 && f->number != 12 && f->number != 15)
         return UNROLL_OK;
@@ -312,7 +325,8 @@ static unroll_status read_opset(struct onnx_file *o, struct pb_reader r)
     return UNROLL_OK;
 }
 
-static unroll_status read_model_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+static unroll_status read_model_field(struct onnx_file *o, const struct pb_reader *r,
+                                      const struct pb_field *f,
                                       struct pb_field *graph)
 {
     switch (f->number) {
@@ -342,7 +356,8 @@ static unroll_status read_model(struct onnx_file *o, struct pb_reader r)
         TRY(read_model_field(o, &r, &f, &graph));
     }
     if (!graph.number || !o->opset)
-        return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where, graph.number ? "version of its operators" : "graph");
+        return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where, graph.number
+                    ? "version of its operators" : "graph");
     return read_graph(o, onnx_inside(&r, &graph));
 }
 

@@ -28,6 +28,20 @@ struct onnx_tensor {
     int64_t    *i;
 };
 
+/* The product of a shape; false: a size is negative, or the sizes that are not zero have a product beyond 2^40. */
+static inline bool onnx_count(int rank, const int64_t *dim, size_t *count)
+{
+    int64_t spread = 1;
+    *count = 1;
+    for (int k = 0; k < rank; k++) {
+        if (dim[k] < 0 || __builtin_mul_overflow(spread, dim[k] ? dim[k] : 1, &spread) || spread > (int64_t)1 << 40)
+            return false;
+        *count = dim[k] ? *count : 0;
+    }
+    *count *= (size_t)spread;
+    return true;
+}
+
 /* AttributeProto.AttributeType */
 enum onnx_attribute_type { ONNX_A_FLOAT = 1, ONNX_A_INT, ONNX_A_STRING, ONNX_A_TENSOR, ONNX_A_GRAPH, ONNX_A_FLOATS,
                            ONNX_A_INTS, ONNX_A_STRINGS };

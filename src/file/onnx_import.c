@@ -25,7 +25,8 @@ static const struct row { const char *op; onnx_operator *read; const char *attri
     { "Relu", onnx_activation, "" }, { "Tanh", onnx_activation, "" }, { "Sigmoid", onnx_activation, "" },
     { "LeakyRelu", onnx_activation, "alpha" }, { "ThresholdedRelu", onnx_activation, "alpha" },
     { "HardSigmoid", onnx_activation, "alpha beta" }, { "Elu", onnx_activation, "alpha" },
-    { "Softsign", onnx_activation, "" }, { "Softplus", onnx_activation, "" }, { "Softmax", onnx_activation, "axis" },
+    { "Softsign", onnx_activation, "" }, { "Softplus", onnx_activation, "" }, { "Softmax", onnx_activation,
+                                                                                "axis" },
     { "Gather", onnx_embedding_or_gather, "axis" },
     { "OneHot", onnx_one_hot, "axis" },
     { "Transpose", onnx_transpose, "perm" },
@@ -67,7 +68,8 @@ static unroll_status read_node(struct onnx_import *im)
     if (*n->domain && strcmp(n->domain, "ai.onnx"))
         return refuse_node(im, "operators of the domain '%.60s' are not read", n->domain);
     if (!row)
-        return refuse_node(im, "this operator is not read: the layers of a network are LSTM, GRU, RNN, Gemm and MatMul with "
+        return refuse_node(im,
+                           "this operator is not read: the layers of a network are LSTM, GRU, RNN, Gemm and MatMul with "
                            "activations (docs/from-onnx.md has the list)");
     for (int i = 0; i < n->attributes; i++)
         if (!is_listed(row->attributes, n->attribute[i].name))
@@ -85,7 +87,8 @@ void onnx_keep_error(const struct onnx_import *im, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keep_error("'%s': node '%.80s' (%.40s): %s", im->file->path, *n->name || !n->outputs ? n->name : n->output[0], n->op,
+    keep_error("'%s': node '%.80s' (%.40s): %s", im->file->path, *n->name || !n->outputs ? n->name
+               : n->output[0], n->op,
                text);
 }
 
@@ -148,7 +151,8 @@ unroll_status onnx_want(struct onnx_import *im, int k, enum value_kind kind, str
     if (!v)
         return refuse_node(im, "its input %d is missing", k);
     if (v->kind != kind)
-        return refuse_node(im, "its input %d, '%.80s', is %s; it can only be read if it is %s", k, v->name, kinds[v->kind],
+        return refuse_node(im, "its input %d, '%.80s', is %s; it can only be read if it is %s", k, v->name,
+                           kinds[v->kind],
                            kinds[kind]);
     *value = v;
     return UNROLL_OK;
@@ -193,12 +197,14 @@ static unroll_status add_input(struct onnx_import *im, int index)
         return UNROLL_OK;                       /* a constant, which old files also list as an input */
     TRY(add_value(im, info->name, &v));
     if (info->rank < 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the shape of the input '%.80s' is not said", im->file->path, info->name);
+        return fail(UNROLL_UNSUPPORTED, "'%s': the shape of the input '%.80s' is not said", im->file->path,
+                    info->name);
     v->kind = VALUE_FLOW;
     v->flow.rank = info->rank;
     v->flow.is_integer = !is_number_type(info->type);
     for (int k = 0; k < info->rank; k++)
-        v->flow.axis[k] = (struct axis){ .id = AXIS_OF_INPUT + index * ONNX_RANK + k, .size = info->dim[k].size };
+        v->flow.axis[k] = (struct axis){ .id = AXIS_OF_INPUT + index * ONNX_RANK + k,
+                                         .size = info->dim[k].size };
     TRY(onnx_new_pieces(im, &v->flow, 1, 1));
     v->flow.piece[0] = (struct part){ .kind = PIECE_INPUT, .index = index, .row = -1,
                                        .width = info->rank ? info->dim[info->rank - 1].size : 1 };
@@ -229,7 +235,8 @@ static unroll_status mark_needed(struct onnx_import *im)
         for (int k = 0; im->needed[i] && k < n->inputs; k++) {
             struct value *v = value_named(im, n->input[k]);
             if (!v && *n->input[k])
-                return fail(UNROLL_DATA, "'%s': nothing computes '%.80s', which node '%.80s' reads", o->path, n->input[k],
+                return fail(UNROLL_DATA, "'%s': nothing computes '%.80s', which node '%.80s' reads", o->path,
+                            n->input[k],
                             n->name);
             if (v) {
                 v->uses++;
@@ -280,11 +287,14 @@ float onnx_float(const struct onnx_import *im, const char *attribute, float othe
     return a ? a->f : otherwise;
 }
 
-unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, const int64_t **list, int *count)
+unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, const int64_t **list,
+                        int *count)
 {
     const struct onnx_attribute *a = attribute ? onnx_attribute(im->node, attribute) : NULL;
     struct value *v;
     *count = -1;
+    if (a && a->count && !a->ints)
+        return refuse_node(im, "its attribute '%s' is no list of integers", attribute);
     if (a) {
         *list = a->ints;
         *count = a->count;
@@ -300,17 +310,17 @@ unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, co
     return UNROLL_OK;
 }
 
-unroll_status onnx_new_tensor(struct onnx_import *im, int rank, const int64_t *dim, bool is_float, struct onnx_tensor **tensor)
+unroll_status onnx_new_tensor(struct onnx_import *im, int rank, const int64_t *dim, bool is_float,
+                              struct onnx_tensor **tensor)
 {
     struct onnx_tensor *t = onnx_allocate(im->file, 1, sizeof *t);
     if (!t)
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
     *t = (struct onnx_tensor){ .name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1 };
-    for (int k = 0; k < rank; k++) {
-        t->dim[k] = dim[k];
-        if (dim[k] < 0 || __builtin_mul_overflow(t->count, (size_t)dim[k], &t->count) || t->count > (size_t)1 << 31)
-            return refuse_node(im, "a constant of more than 2^31 numbers, or of a shape that is not known");
-    }
+    if (rank)
+        memcpy(t->dim, dim, (size_t)rank * sizeof *dim);
+    if (!onnx_count(rank, dim, &t->count) || t->count > (size_t)1 << 31)
+        return refuse_node(im, "a constant of more than 2^31 numbers, or of a shape that is not known");
     void *numbers = onnx_allocate(im->file, t->count, is_float ? sizeof *t->f : sizeof *t->i);
     if (!numbers)
         return fail(UNROLL_RESOURCE, "'%s': no memory for %zu numbers", im->file->path, t->count);
@@ -336,7 +346,8 @@ unroll_status onnx_new_pieces(struct onnx_import *im, struct flow *f, int stacks
     f->stacks = stacks;
     f->pieces = pieces;
     if (stacks < 1 || pieces < 1 || stacks > MOST || pieces > MOST / stacks)
-        return fail(UNROLL_UNSUPPORTED, "'%s': a value is put together of more than %d parts, or of none", im->file->path,
+        return fail(UNROLL_UNSUPPORTED, "'%s': a value is put together of more than %d parts, or of none",
+                    im->file->path,
                     MOST);
     f->piece = onnx_allocate(im->file, (size_t)stacks * (size_t)pieces, sizeof *f->piece);
     return f->piece ? UNROLL_OK : fail(UNROLL_RESOURCE, "'%s': no memory", im->file->path);
@@ -368,10 +379,12 @@ static unroll_status read_graph(struct onnx_import *im)
     return onnx_build(im);
 }
 
-unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_config *config, struct onnx_import **import)
+unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_config *config,
+                                struct onnx_import **import)
 {
     if (file->opset < 7)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has operators of opset %lld; they are read from 7 on", file->path,
+        return fail(UNROLL_UNSUPPORTED, "'%s' has operators of opset %lld; they are read from 7 on",
+                    file->path,
                     (long long)file->opset);
     struct onnx_import *im = onnx_allocate(file, 1, sizeof *im);
     if (!im)

@@ -25,7 +25,8 @@ unroll_status onnx_take_features(struct onnx_import *im, struct flow *f)
         return refuse_node(im, "what it reads has no axis of features at the end");
     if (last->id == AXIS_FEATURE)
         return UNROLL_OK;
-    if (f->piece[0].kind != PIECE_INPUT || last->id == AXIS_STACK || (im->bound && (last->id == im->time || last->id == im->batch) &&
+    if (f->piece[0].kind != PIECE_INPUT || last->id == AXIS_STACK ||
+        (im->bound && (last->id == im->time || last->id == im->batch) &&
                                                                       last->id != AXIS_ONE))
         return refuse_node(im, "the last axis of what it reads is not that of features");
     TRY(copy_pieces(im, f));
@@ -45,7 +46,8 @@ static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
         if (q->kind != PIECE_H)
             continue;
         if (q->direction)
-            return refuse_node(im, "it reads the last state of the backward direction, which is its output at the first "
+            return refuse_node(im,
+                               "it reads the last state of the backward direction, which is its output at the first "
                                "step; layers read one step at a time. fix: take the outputs of all steps, or of the last");
         q->kind = PIECE_Y;
     }
@@ -58,7 +60,8 @@ static unroll_status source_is_input(struct onnx_import *im, const struct part *
         return refuse_node(im, "a network has one input; '%.60s' is a second one, or a part of it",
                            im->file->input[q->index].name);
     if (!im->tokens && im->input && im->input != width)
-        return refuse_node(im, "it reads %lld numbers of the input, others %lld", (long long)width, (long long)im->input);
+        return refuse_node(im, "it reads %lld numbers of the input, others %lld", (long long)width,
+                           (long long)im->input);
     im->sequence = q->index;
     im->input = im->tokens ? im->input : width;
     return UNROLL_OK;
@@ -72,7 +75,8 @@ static int pieces_of_layer(const struct onnx_import *im, const struct flow *f, i
     int64_t whole = (int64_t)l->layer.width * (l->layer.bidirectional ? 2 : 1), at = 0;
     int n = 0;
     for (; p + n < f->pieces && at < whole; at += f->piece[p + n++].width)
-        if (f->piece[p + n].kind != PIECE_Y || f->piece[p + n].index != q->index || f->piece[p + n].first != at)
+        if (f->piece[p + n].kind != PIECE_Y || f->piece[p + n].index != q->index ||
+            f->piece[p + n].first != at)
             return 0;
     return at == whole ? n : 0;
 }
@@ -96,7 +100,8 @@ unroll_status onnx_sources(struct onnx_import *im, struct flow *f, int64_t width
         const struct part *q = &f->piece[p];
         n = q->kind == PIECE_INPUT ? 1 : pieces_of_layer(im, f, p);
         if (!n)
-            return refuse_node(im, "it reads a part of what layer %d gives; a layer reads others whole", q->index);
+            return refuse_node(im, "it reads a part of what layer %d gives; a layer reads others whole",
+                               q->index);
         if (l->sources == UNROLL_SOURCES_MAX)
             return refuse_node(im, "it reads more than %d layers side by side", UNROLL_SOURCES_MAX);
         l->source[l->sources++] = q->kind == PIECE_INPUT ? -1 : q->index;
@@ -106,16 +111,19 @@ unroll_status onnx_sources(struct onnx_import *im, struct flow *f, int64_t width
             sum += f->piece[p + k].width < 0 ? open : f->piece[p + k].width;
     }
     if (sum != width)
-        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum, (long long)width);
+        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum,
+                           (long long)width);
     return UNROLL_OK;
 }
 
-unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const char *name, struct imported_layer **layer)
+unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const char *name,
+                             struct imported_layer **layer)
 {
     if (im->layers == IMPORT_LAYERS)
         return refuse_node(im, "a network has at most %d layers", IMPORT_LAYERS);
     struct imported_layer *l = &im->layer[im->layers];
-    bool taken = !*name || strlen(name) >= sizeof l->name || !strncmp(name, "rnn", 3) || !strcmp(name, "embedding");
+    bool taken = !*name || strlen(name) >= sizeof l->name || !strncmp(name, "rnn",
+                                                                      3) || !strcmp(name, "embedding");
     for (int i = 0; i < im->layers; i++)
         taken = taken || !strcmp(im->layer[i].name, name);
     for (const char *c = name; *c; c++)
@@ -143,7 +151,8 @@ static void name_of_weight(const struct onnx_tensor *weight, char *name, size_t 
 }
 
 /* weight: [N, K], or transposed [K, N]; NULL: the identity. bias: [N] or NULL. */
-static unroll_status add_dense(struct onnx_import *im, const struct flow *from, const struct onnx_tensor *weight,
+static unroll_status add_dense(struct onnx_import *im, const struct flow *from,
+                               const struct onnx_tensor *weight,
                                bool transposed, const struct onnx_tensor *bias, struct imported_layer **made)
 {
     struct imported_layer *l;
@@ -205,7 +214,8 @@ unroll_status onnx_gemm(struct onnx_import *im)
     TRY(onnx_want(im, 0, VALUE_FLOW, &x));
     TRY(want_weight(im, 1, &weight));
     bool transposed = !onnx_int(im, "transB", 0);
-    if (onnx_int(im, "transA", 0) || onnx_float(im, "alpha", 1) != 1 || (bias && onnx_float(im, "beta", 1) != 1))
+    if (onnx_int(im, "transA", 0) || onnx_float(im, "alpha", 1) != 1 ||
+        (bias && onnx_float(im, "beta", 1) != 1))
         return refuse_node(im, "transA, or an alpha or beta that is not 1");
     if (bias && (bias->kind != VALUE_CONSTANT || !is_bias(bias->constant, weight->dim[transposed])))
         return refuse_node(im, "its bias is no row of constants");
@@ -216,7 +226,8 @@ unroll_status onnx_gemm(struct onnx_import *im)
 static struct imported_layer *open_layer(const struct onnx_import *im, const struct value *v)
 {
     const struct flow *f = &v->flow;
-    if (v->kind != VALUE_FLOW || f->stacks != 1 || f->pieces != 1 || f->piece[0].kind != PIECE_Y || v->readers != 1)
+    if (v->kind != VALUE_FLOW || f->stacks != 1 || f->pieces != 1 || f->piece[0].kind != PIECE_Y ||
+        v->readers != 1)
         return NULL;
     struct imported_layer *l = &im->layer[f->piece[0].index];
     return strcmp(l->kind, "dense") || l->shared || *l->activation ? NULL : l;
@@ -231,7 +242,8 @@ unroll_status onnx_add(struct onnx_import *im)
         return onnx_arithmetic(im);
     struct value *x = a->kind == VALUE_FLOW ? a : b, *bias = x == a ? b : a;
     if (bias->kind != VALUE_CONSTANT)
-        return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add biases");
+        return refuse_node(im,
+                           "it adds what two layers give; layers put them side by side (Concat), or add biases");
     struct imported_layer *l = open_layer(im, x);
     if (!l || l->bias || !l->weight || !is_bias(bias->constant, l->layer.width))
         return refuse_node(im, "it adds constants that are no bias of a product with weights");

@@ -19,7 +19,8 @@ static unroll_status check_output(struct onnx_import *im, const struct onnx_valu
     for (int p = 0; p < v->flow.stacks * v->flow.pieces; p++) {
         const struct part *q = &v->flow.piece[p];
         if (q->kind == PIECE_INPUT)
-            return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is the input '%.80s'", im->file->path, info->name,
+            return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is the input '%.80s'", im->file->path,
+                        info->name,
                         im->file->input[q->index].name);
         if (q->kind == PIECE_Y)
             im->layer[q->index].layer.output = 1;
@@ -32,7 +33,8 @@ static unroll_status check_graph(struct onnx_import *im)
     if (!im->layers || im->sequence < 0)
         return fail(UNROLL_UNSUPPORTED, "'%s' has no layers", im->file->path);
     if (im->with_lengths && im->with_lengths != im->recurrent)
-        return fail(UNROLL_UNSUPPORTED, "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
                     im->file->path, im->with_lengths, im->recurrent);
     for (int i = 0; i < im->file->outputs; i++)
         TRY(check_output(im, &im->file->output[i]));
@@ -51,7 +53,8 @@ static bool continues_stack(const struct onnx_import *im, int i)
 {
     const struct imported_layer *l = &im->layer[i], *first = &im->layer[0];
     const unroll_layer *a = &l->layer, *b = &first->layer;
-    return is_recurrent(l) && !strcmp(l->kind, first->kind) && a->width == b->width && a->bidirectional == b->bidirectional &&
+    return is_recurrent(l) && !strcmp(l->kind,
+                                      first->kind) && a->width == b->width && a->bidirectional == b->bidirectional &&
            !a->reverse && !a->coupled && !*l->functions && a->clip == b->clip && a->peephole == b->peephole &&
            a->bias == b->bias && a->sources == 1 && a->source[0] == i - 1;
 }
@@ -131,14 +134,19 @@ static void fill_recurrent(const struct onnx_import *im, int index)
     for (int d = 0; d < l->directions; d++) {
         size_t block = (size_t)(l->first_block + d), rows = (size_t)gates * hidden;
         int direction = l->layer.reverse ? 1 : d;
-        copy_blocks(parameter_of(im, PARAM_W_IH, index, direction), l->W->f + block * rows * inputs, order, gates, hidden * inputs);
-        copy_blocks(parameter_of(im, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order, gates, hidden * hidden);
+        copy_blocks(parameter_of(im, PARAM_W_IH, index, direction), l->W->f + block * rows * inputs, order,
+                    gates, hidden * inputs);
+        copy_blocks(parameter_of(im, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order,
+                    gates, hidden * hidden);
         if (l->B) {
-            copy_blocks(parameter_of(im, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order, gates, hidden);
-            copy_blocks(parameter_of(im, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows, order, gates, hidden);
+            copy_blocks(parameter_of(im, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order,
+                        gates, hidden);
+            copy_blocks(parameter_of(im, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows,
+                        order, gates, hidden);
         }
         if (l->P)
-            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * 3 * hidden, onnx_peepholes, 3, hidden);
+            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * 3 * hidden,
+                        onnx_peepholes, 3, hidden);
     }
 }
 
@@ -149,7 +157,8 @@ static void fill_dense(const struct onnx_import *im, int index)
     size_t outputs = (size_t)l->layer.width, inputs = im->model->layer[index].input;
     for (size_t n = 0; n < outputs; n++)
         for (size_t k = 0; k < inputs; k++)
-            w[n * inputs + k] = !l->weight ? (float)(n == k) : l->weight->f[l->transposed ? k * outputs + n : n * inputs + k];
+            w[n * inputs + k] = !l->weight ? (float)(n == k)
+                : l->weight->f[l->transposed ? k * outputs + n : n * inputs + k];
     if (b)
         memcpy(b, l->bias->f, outputs * sizeof *b);
 }
@@ -158,7 +167,8 @@ static unroll_status fill_weights(struct onnx_import *im)
 {
     const struct unroll_model *m = im->model;
     if (im->embedding)
-        memcpy(parameter_of(im, PARAM_EMBEDDING, 0, 0), im->embedding->f, im->embedding->count * sizeof(float));
+        memcpy(parameter_of(im, PARAM_EMBEDDING, 0, 0), im->embedding->f,
+               im->embedding->count * sizeof(float));
     for (int i = 0; i < im->layers; i++)
         if (is_recurrent(&im->layer[i]))
             fill_recurrent(im, i);
@@ -167,7 +177,8 @@ static unroll_status fill_weights(struct onnx_import *im)
     for (int i = 0; i < m->parameters; i++)
         for (size_t k = 0; k < m->parameter[i].count; k++)
             if (!isfinite(m->values[m->parameter[i].first + k]))
-                return fail(UNROLL_DATA, "'%s': what becomes '%s' holds NaN or infinity", im->file->path, m->parameter[i].name);
+                return fail(UNROLL_DATA, "'%s': what becomes '%s' holds NaN or infinity", im->file->path,
+                            m->parameter[i].name);
     return UNROLL_OK;
 }
 
@@ -176,7 +187,8 @@ unroll_status onnx_build(struct onnx_import *im)
     unroll_spec spec;
     TRY(check_graph(im));
     if (im->input < 1 || im->input > 1 << 23)
-        return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or symbols", im->file->path, (long long)im->input);
+        return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or symbols", im->file->path,
+                    (long long)im->input);
     unroll_status status = as_stack(im, &spec) ? unroll_model_new(&spec, 0, &im->model) : make_network(im);
     if (status != UNROLL_OK)
         return fail(UNROLL_UNSUPPORTED, "'%s': %s", im->file->path, unroll_last_error());
@@ -193,10 +205,13 @@ static void report_layer(const struct onnx_import *im, int index)
     for (int k = 0; k < made->sources; k++)
         snprintf(from + strlen(from), sizeof from - strlen(from), "%s%s", k ? " + " : "",
                  made->source[k] < 0 ? "input" : im->model->layer[made->source[k]].name);
-    report_import(im->config, "layer %d: %s '%s', %u from %u (%s)%s%s%s%s%s%s%s%s", index, l->kind, made->name, made->outputs,
-                  made->input, from, l->layer.bidirectional ? ", bidirectional" : l->layer.reverse ? ", reverse" : "",
+    report_import(im->config, "layer %d: %s '%s', %u from %u (%s)%s%s%s%s%s%s%s%s", index, l->kind,
+                  made->name, made->outputs,
+                  made->input, from, l->layer.bidirectional ? ", bidirectional" : l->layer.reverse
+                      ? ", reverse" : "",
                   l->layer.peephole ? ", peepholes" : "", l->layer.clip > 0 ? ", clip" : "",
-                  l->layer.coupled ? ", coupled gates" : "", *l->functions ? ", " : *l->activation ? ", " : "",
+                  l->layer.coupled ? ", coupled gates" : "", *l->functions ? ", " : *l->activation ? ", "
+                      : "",
                   *l->functions ? l->functions : l->activation, is_recurrent(l) || l->weight ? "" : ", weights: identity",
                   is_recurrent(l) ? l->B ? "" : ", no bias" : !l->weight || l->bias ? "" : ", no bias");
 }
@@ -206,7 +221,8 @@ static void report_output(const struct onnx_import *im, const char *name)
     const struct flow *f = &onnx_value(im, name)->flow;
     const struct part *q = &f->piece[0];
     const char *layer = im->model->layer[q->index].name;
-    const char *what = q->kind == PIECE_H ? "last h" : q->kind == PIECE_C ? "last c" : f->reading == ALL_STEPS ? "all steps"
+    const char *what = q->kind == PIECE_H ? "last h" : q->kind == PIECE_C ? "last c" : f->reading == ALL_STEPS
+        ? "all steps"
                      : f->reading == LAST_STEP ? "the last step" : "each row's last step";
     report_import(im->config, "output '%s': %s of '%s'%s", name, what, layer,
                   f->stacks * f->pieces > 1 ? " and others" : "");
@@ -215,9 +231,11 @@ static void report_output(const struct onnx_import *im, const char *name)
 void onnx_report(const struct onnx_import *im)
 {
     const struct onnx_file *o = im->file;
-    report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer, o->producer_version);
+    report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer,
+                  o->producer_version);
     for (int i = 0; i < o->inputs; i++) {
-        const char *role = i == im->sequence ? im->tokens ? "symbols" : "the sequence" : i == im->lengths ? "lengths" : NULL;
+        const char *role = i == im->sequence ? im->tokens ? "symbols" : "the sequence" : i == im->lengths
+            ? "lengths" : NULL;
         for (int s = 0; s < im->states && !role; s++)
             role = im->state[s].input == i ? im->state[s].is_cell ? "first c" : "first h" : NULL;
         if (role)

@@ -20,7 +20,8 @@ struct recurrent {
 
 /* ---- weights --------------------------------------------------------------------------- */
 
-static unroll_status take_array(struct onnx_import *im, struct recurrent *r, int k, int rank, int64_t second, int64_t third)
+static unroll_status take_array(struct onnx_import *im, struct recurrent *r, int k, int rank, int64_t second,
+                                int64_t third)
 {
     struct value *v = onnx_input(im, k);
     static const char *const names[] = { "X", "W", "R", "B", "", "", "", "P" };
@@ -28,7 +29,8 @@ static unroll_status take_array(struct onnx_import *im, struct recurrent *r, int
         return UNROLL_OK;
     TRY(onnx_want(im, k, VALUE_CONSTANT, &v));
     const struct onnx_tensor *t = v->constant;
-    if (!t->f || t->rank != rank || t->dim[0] != r->directions || t->dim[1] != second || (rank == 3 && t->dim[2] != third))
+    if (!t->f || t->rank != rank || t->dim[0] != r->directions || t->dim[1] != second ||
+        (rank == 3 && t->dim[2] != third))
         return refuse_node(im, "its %s does not have the shape [%d, %lld%s%.0lld]", names[k], r->directions,
                            (long long)second, rank == 3 ? ", " : "", (long long)(rank == 3 ? third : 0));
     r->weight[k] = t;
@@ -41,7 +43,8 @@ static unroll_status take_weights(struct onnx_import *im, struct recurrent *r)
     TRY(onnx_want(im, W, VALUE_CONSTANT, &w));
     TRY(onnx_want(im, R, VALUE_CONSTANT, &h));
     if (w->constant->rank != 3 || h->constant->rank != 3)
-        return refuse_node(im, "its weights have %d and %d dimensions, not 3", w->constant->rank, h->constant->rank);
+        return refuse_node(im, "its weights have %d and %d dimensions, not 3", w->constant->rank,
+                           h->constant->rank);
     r->hidden = onnx_int(im, "hidden_size", h->constant->dim[2]);
     r->inputs = w->constant->dim[2];
     if (r->hidden < 1 || r->hidden > 1 << 20 || r->inputs < 1)
@@ -91,13 +94,16 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
     const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
     const struct onnx_attribute *beta = onnx_attribute(im->node, "activation_beta");
     int alphas = alpha ? alpha->count : 0, betas = beta ? beta->count : 0, next_alpha = 0, next_beta = 0;
+    if ((names && names->count && !names->strings) || (alphas && !alpha->floats) || (betas && !beta->floats))
+        return refuse_node(im, "its activations or their numbers are of another type");
     if (names && names->count != r->functions * r->directions)
         return refuse_node(im, "it has %d activations, not %d", names->count, r->functions * r->directions);
     for (int d = 0; d < r->directions; d++)
         for (int k = 0; k < r->functions; k++) {
             struct activation *f = &r->function[d][k];
             *f = (struct activation){ .kind = r->functions == 1 ? ACTIVATION_TANH : own[k] };
-            if (names && (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
+            if (names &&
+                (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
                 return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
                                    names->strings[d * r->functions + k]);
             if (has_alpha(f) && next_alpha < alphas)
@@ -170,7 +176,8 @@ static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r
         im->batch = batch;
     }
     bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK && batch != AXIS_STACK;
-    return good ? UNROLL_OK : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
+    return good ? UNROLL_OK
+        : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
                                           "are the same in all layers");
 }
 
@@ -180,7 +187,8 @@ static unroll_status take_lengths(struct onnx_import *im)
     im->recurrent++;
     if (!v)
         return UNROLL_OK;
-    if (v->kind != VALUE_FLOW || v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer || v->flow.rank != 1)
+    if (v->kind != VALUE_FLOW || v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
+        v->flow.rank != 1)
         return refuse_node(im, "its sequence_lens are no input of the graph");
     int input = v->flow.piece[0].index;
     if (im->lengths >= 0 && im->lengths != input)
@@ -207,20 +215,24 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
     if (!v || is_zero(v))
         return UNROLL_OK;
     if (v->kind != VALUE_FLOW)
-        return refuse_node(im, "its first state '%.60s' is a constant that is not zero; models start from zero states, or "
+        return refuse_node(im,
+                           "its first state '%.60s' is a constant that is not zero; models start from zero states, or "
                            "from those they are given", v->name);
     const struct flow *f = &v->flow;
     int axis = r->batch_first ? 1 : 0;
     bool opened = f->rank == 3 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
     bool whole = f->rank == 3 && f->stacks == 1 && f->piece[0].row < 0 &&
-                 (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions || f->axis[axis].size < 0);
+                 (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions ||
+                  f->axis[axis].size < 0);
     if (f->piece[0].kind != PIECE_INPUT || f->is_integer || (!opened && !whole))
-        return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one", v->name);
+        return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one",
+                           v->name);
     for (int d = 0; d < r->directions; d++) {
         const struct part *q = &f->piece[opened ? d : 0];
         if (im->states == IMPORT_STATES)
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
-        im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row : d,
+        im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
+                                                      : d,
             .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C, .batch_first = r->batch_first };
     }
     return UNROLL_OK;
@@ -232,7 +244,8 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
                           enum piece_kind kind, const int layer[2])
 {
     struct flow f = { .rank = kind == PIECE_Y ? 4 : 3 };
-    const struct axis stack = { .id = AXIS_STACK, .size = r->directions }, features = { .id = AXIS_FEATURE, .size = r->hidden };
+    const struct axis stack = { .id = AXIS_STACK,
+                                .size = r->directions }, features = { .id = AXIS_FEATURE, .size = r->hidden };
     const struct axis *time = &x->axis[r->batch_first], *batch = &x->axis[!r->batch_first];
     int n = 0;
     if (r->batch_first)
@@ -248,8 +261,10 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
     TRY(onnx_new_pieces(im, &f, r->directions, 1));
     bool one_layer = layer[0] == layer[1];
     for (int d = 0; d < r->directions; d++)
-        f.piece[d] = (struct part){ .kind = kind, .index = layer[d], .direction = r->first_direction + d, .row = -1,
-                                     .first = kind == PIECE_Y && one_layer ? d * r->hidden : 0, .width = r->hidden };
+        f.piece[d] = (struct part){ .kind = kind, .index = layer[d], .direction = r->first_direction + d,
+                                    .row = -1,
+                                     .first = kind == PIECE_Y && one_layer ? d * r->hidden
+                                         : 0, .width = r->hidden };
     struct value *v = onnx_output(im, output);
     v->kind = VALUE_FLOW;
     v->flow = f;
@@ -276,7 +291,8 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
 }
 
 /* A layer of `directions` from direction `block` of the node on. */
-static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block, int directions)
+static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block,
+                               int directions)
 {
     struct imported_layer *l;
     TRY(onnx_add_layer(im, r->kind, "", &l));
@@ -306,7 +322,8 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
 }
 
 /* Directions with functions of their own become two layers, each of one direction. */
-static unroll_status add_layers(struct onnx_import *im, const struct recurrent *r, struct flow *x, int layer[2])
+static unroll_status add_layers(struct onnx_import *im, const struct recurrent *r, struct flow *x,
+                                int layer[2])
 {
     char first[192], second[192];
     write_functions(r, 0, first, sizeof first);

@@ -73,7 +73,8 @@ static bool match_split(struct matching *m, int from, int to)
     } else if (!a->second) {
         return false;
     }
-    if (!fits(m, parts, onnx_axis_size(&first)) || !fits(m, m->target[to + 1], onnx_axis_size(&rest)) || !match(m, from + 1, to + 2))
+    if (!fits(m, parts, onnx_axis_size(&first)) || !fits(m, m->target[to + 1], onnx_axis_size(&rest)) ||
+        !match(m, from + 1, to + 2))
         return false;
     m->made[to] = first;
     m->made[to + 1] = rest;
@@ -108,7 +109,8 @@ static void count_pieces(struct flow *f, const struct matching *m)
     }
 }
 
-static unroll_status reshape_flow(struct onnx_import *im, const struct flow *from, const int64_t *target, int targets)
+static unroll_status reshape_flow(struct onnx_import *im, const struct flow *from, const int64_t *target,
+                                  int targets)
 {
     struct flow f = *from;
     struct axis kept[ONNX_RANK];
@@ -132,7 +134,8 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
             kept[m.axes++] = f.axis[k];
     bool found = match(&m, 0, 0);
     if (!found) {                       /* PyTorch writes the steps of its example into some shapes */
-        m = (struct matching){ .axis = kept, .axes = m.axes, .target = filled, .targets = targets, .flow = from, .baked = true };
+        m = (struct matching){ .axis = kept, .axes = m.axes, .target = filled, .targets = targets,
+                               .flow = from, .baked = true };
         found = match(&m, 0, 0);
     }
     if (!found)
@@ -146,7 +149,8 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
     return UNROLL_OK;
 }
 
-static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t, const int64_t *target, int targets)
+static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t,
+                                      const int64_t *target, int targets)
 {
     int64_t dim[ONNX_RANK], known = 1;
     int open = -1;

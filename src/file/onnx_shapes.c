@@ -54,7 +54,8 @@ unroll_status onnx_cast(struct onnx_import *im)
     TRY(first_input(im, &from));
     if (from->kind != VALUE_CONSTANT) {
         if (from->kind == VALUE_FLOW && from->flow.is_integer == to_float)
-            return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats" : "into integers");
+            return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats"
+                               : "into integers");
         if (to_float && to != ONNX_FLOAT)
             return refuse_node(im, "what flows is rounded to type %d; models compute in float", (int)to);
         return onnx_pass(im);
@@ -86,7 +87,8 @@ unroll_status onnx_shape(struct onnx_import *im)
         return refuse_node(im, "it asks for axes %lld to %lld of %d", (long long)begin, (long long)end, rank);
     TRY(onnx_new_tensor(im, 1, &(int64_t){ end - begin }, false, &m));
     for (int64_t k = begin; k < end; k++)
-        m->i[k - begin] = from->kind == VALUE_FLOW ? onnx_axis_size(&from->flow.axis[k]) : from->constant->dim[k];
+        m->i[k - begin] = from->kind == VALUE_FLOW ? onnx_axis_size(&from->flow.axis[k])
+            : from->constant->dim[k];
     return onnx_set_constant(im, 0, m);
 }
 
@@ -222,9 +224,12 @@ static unroll_status open_rows(struct onnx_import *im, struct flow *f)
 {
     const struct part whole = f->piece[0];
     int64_t size = f->axis[0].size;
-    if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 || f->is_integer ||
-        f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT || (im->bound && f->axis[0].id == im->time) || size < 1)
-        return refuse_node(im, "parts along time, batch or an axis of unknown size can't be taken; layers run over all of "
+    if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 ||
+        f->is_integer ||
+        f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT || (im->bound &&
+                                                               f->axis[0].id == im->time) || size < 1)
+        return refuse_node(im,
+                           "parts along time, batch or an axis of unknown size can't be taken; layers run over all of "
                            "them");
     TRY(onnx_new_pieces(im, f, (int)(size > 4096 ? 0 : size), 1));
     for (int s = 0; s < f->stacks; s++) {
@@ -236,11 +241,13 @@ static unroll_status open_rows(struct onnx_import *im, struct flow *f)
 }
 
 /* Entries [first, first + count) of a stack. */
-static unroll_status take_entries(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+static unroll_status take_entries(struct onnx_import *im, struct flow *f, int axis, int64_t first,
+                                  int64_t count)
 {
     struct flow part = *f;
     if (first < 0 || count < 1 || first > f->stacks - count)
-        return refuse_node(im, "it takes entries %lld to %lld of %d", (long long)first, (long long)(first + count), f->stacks);
+        return refuse_node(im, "it takes entries %lld to %lld of %d", (long long)first,
+                           (long long)(first + count), f->stacks);
     part.stacks = (int)count;
     part.piece = f->piece + first * f->pieces;
     part.axis[axis].size = count;
@@ -249,7 +256,8 @@ static unroll_status take_entries(struct onnx_import *im, struct flow *f, int ax
 }
 
 /* Features [first, first + count): whole pieces. */
-static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first,
+                                  int64_t count)
 {
     struct flow part = *f;
     int64_t at = 0;
@@ -260,7 +268,8 @@ static unroll_status take_columns(struct onnx_import *im, struct flow *f, int ax
         end = at == first + count ? p + 1 : end;
     }
     if (begin < 0 || end <= begin)
-        return refuse_node(im, "it takes numbers %lld to %lld of a layer's outputs; only whole directions or layers can be "
+        return refuse_node(im,
+                           "it takes numbers %lld to %lld of a layer's outputs; only whole directions or layers can be "
                            "taken", (long long)first, (long long)(first + count));
     TRY(onnx_new_pieces(im, &part, f->stacks, end - begin));
     for (int s = 0; s < f->stacks; s++)
@@ -307,7 +316,8 @@ static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis,
 /* ---- slice, gather, split -------------------------------------------------------------- */
 
 /* One axis of a slice, of a constant. */
-static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis, int64_t first, int64_t end,
+static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis,
+                                    int64_t first, int64_t end,
                                     int64_t step)
 {
     int64_t size = (*t)->dim[axis];
@@ -329,7 +339,8 @@ static unroll_status slice_constant(struct onnx_import *im, const struct onnx_te
     return UNROLL_OK;
 }
 
-static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t end, int64_t step)
+static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t end,
+                                int64_t step)
 {
     struct axis *a = &f->axis[axis];
     int64_t size = onnx_axis_size(a);
@@ -360,7 +371,8 @@ unroll_status onnx_slice(struct onnx_import *im)
     TRY(onnx_ints(im, 4, NULL, &steps, &steps_count));
     if (from->kind == VALUE_FILL)
         return set_fill(im, 0, from->fill);
-    if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) || (steps_count >= 0 && steps_count != n))
+    if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) ||
+        (steps_count >= 0 && steps_count != n))
         return refuse_node(im, "its starts, ends, axes and steps do not fit together");
     struct flow f = from->flow;
     const struct onnx_tensor *t = from->constant;
@@ -378,7 +390,8 @@ unroll_status onnx_slice(struct onnx_import *im)
 }
 
 /* Which steps, entries or features a Gather takes: one, which makes its axis vanish, or a list of them. */
-static unroll_status gather_flow(struct onnx_import *im, const struct flow *from, int axis, const struct onnx_tensor *index)
+static unroll_status gather_flow(struct onnx_import *im, const struct flow *from, int axis,
+                                 const struct onnx_tensor *index)
 {
     struct flow f = *from;
     if (!index->i || index->count < 1 || index->rank > 1)
@@ -400,7 +413,8 @@ unroll_status onnx_embedding_or_gather(struct onnx_import *im)
         return refuse_node(im, "its indices are missing");
     if (from->kind == VALUE_FILL)
         return set_fill(im, 0, from->fill);
-    int axis = onnx_axis(onnx_int(im, "axis", 0), from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank);
+    int axis = onnx_axis(onnx_int(im, "axis", 0), from->kind == VALUE_FLOW ? from->flow.rank
+                         : from->constant->rank);
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
     if (from->kind == VALUE_FLOW) {
@@ -441,7 +455,8 @@ unroll_status onnx_one_hot(struct onnx_import *im)
     if (im->tokens || f.piece[0].kind != PIECE_INPUT || !f.is_integer || f.rank >= ONNX_RANK ||
         onnx_axis(onnx_int(im, "axis", -1), f.rank + 1) != f.rank)
         return refuse_node(im, "a network has one kind of symbols, at its input, with the one-hot axis last");
-    if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f || v->f[0] != 0 || v->f[1] != 1)
+    if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f ||
+        v->f[0] != 0 || v->f[1] != 1)
         return refuse_node(im, "one-hot numbers are 0 and 1 of a known depth");
     im->tokens = true;
     im->input = d->i[0];
@@ -468,12 +483,14 @@ unroll_status onnx_split(struct onnx_import *im)
     TRY(first_input(im, &from));
     TRY(onnx_ints(im, 1, "split", &sizes, &count));
     bool is_flow = from->kind == VALUE_FLOW;
-    int axis = from->kind == VALUE_FILL ? 0 : onnx_axis(onnx_int(im, "axis", 0), is_flow ? from->flow.rank : from->constant->rank);
+    int axis = from->kind == VALUE_FILL ? 0
+        : onnx_axis(onnx_int(im, "axis", 0), is_flow ? from->flow.rank : from->constant->rank);
     if (axis < 0 || (count >= 0 && count != n))
         return refuse_node(im, "its axis or its sizes do not fit");
     if (is_flow && axis == 0 && from->flow.axis[0].id >= AXIS_OF_INPUT)
         TRY(open_rows(im, &from->flow));
-    int64_t at = 0, size = from->kind == VALUE_FILL ? 0 : is_flow ? from->flow.axis[axis].size : from->constant->dim[axis];
+    int64_t at = 0, size = from->kind == VALUE_FILL ? 0 : is_flow ? from->flow.axis[axis].size
+        : from->constant->dim[axis];
     for (int k = 0; k < n; k++) {
         int64_t part = part_size(size, count < 0 ? NULL : sizes, n, k);
         if (from->kind == VALUE_FILL) {
@@ -515,7 +532,8 @@ static unroll_status join(struct onnx_import *im, struct flow *f, const struct f
         for (int p = 0; p < both.pieces; p++)
             both.piece[s * both.pieces + p] = by_stack
                 ? (s < f->stacks ? f->piece[s * f->pieces + p] : more->piece[(s - f->stacks) * f->pieces + p])
-                : (p < f->pieces ? f->piece[s * f->pieces + p] : more->piece[s * more->pieces + p - f->pieces]);
+                : (p < f->pieces ? f->piece[s * f->pieces + p]
+                   : more->piece[s * more->pieces + p - f->pieces]);
     both.axis[axis].size += more->axis[axis].size;
     *f = both;
     return UNROLL_OK;
@@ -549,7 +567,8 @@ unroll_status onnx_concat(struct onnx_import *im)
     if (!n || (constants && constants != n))
         return refuse_node(im, "it joins constants with what is computed");
     const struct value *first = onnx_input(im, 0);
-    int axis = onnx_axis(onnx_int(im, "axis", INT64_MIN / 2), first->kind == VALUE_FLOW ? first->flow.rank : first->constant ? first->constant->rank : 0);
+    int axis = onnx_axis(onnx_int(im, "axis", INT64_MIN / 2), first->kind == VALUE_FLOW ? first->flow.rank
+                         : first->constant ? first->constant->rank : 0);
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
     if (constants) {

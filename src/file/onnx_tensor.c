@@ -10,10 +10,13 @@
 #include "file/onnx_messages.h"
 
 static const struct number_type { int type; const char *name; size_t bytes; bool is_float; } types[] = {
-    { ONNX_FLOAT, "float", 4, true }, { ONNX_DOUBLE, "double", 8, true }, { ONNX_FLOAT16, "float16", 2, true },
-    { ONNX_BFLOAT16, "bfloat16", 2, true }, { ONNX_INT64, "int64", 8, false }, { ONNX_INT32, "int32", 4, false },
+    { ONNX_FLOAT, "float", 4, true }, { ONNX_DOUBLE, "double", 8, true }, { ONNX_FLOAT16, "float16", 2,
+                                                                            true },
+    { ONNX_BFLOAT16, "bfloat16", 2, true }, { ONNX_INT64, "int64", 8,
+                                              false }, { ONNX_INT32, "int32", 4, false },
     { ONNX_INT16, "int16", 2, false }, { ONNX_INT8, "int8", 1, false }, { ONNX_UINT64, "uint64", 8, false },
-    { ONNX_UINT32, "uint32", 4, false }, { ONNX_UINT16, "uint16", 2, false }, { ONNX_UINT8, "uint8", 1, false },
+    { ONNX_UINT32, "uint32", 4, false }, { ONNX_UINT16, "uint16", 2, false }, { ONNX_UINT8, "uint8", 1,
+                                                                                false },
     { ONNX_BOOL, "bool", 1, false },
 };
 
@@ -92,7 +95,8 @@ static unroll_status read_packed(const struct reading *g, const struct pb_reader
     while (inside.at < inside.end) {
         uint64_t bits;
         if (*filled == g->tensor->count)
-            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where, g->tensor->name);
+            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where,
+                        g->tensor->name);
         if (!fixed)
             TRY(pb_varint(&inside, &bits));
         else {
@@ -120,11 +124,13 @@ static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r
             continue;
         }
         if (filled == g->tensor->count)
-            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r.where, g->tensor->name);
+            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r.where,
+                        g->tensor->name);
         put_number(g, filled++, f.value);
     }
     if (filled != g->tensor->count)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where, g->tensor->name, filled,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where,
+                    g->tensor->name, filled,
                     g->tensor->count);
     return UNROLL_OK;
 }
@@ -162,7 +168,8 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
     else if (!strcmp(text[0], "length"))
         g->length = strtoull(text[1], &end, 10);
     if (*end)
-        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0], text[1]);
+        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0],
+                    text[1]);
     return UNROLL_OK;
 }
 
@@ -173,10 +180,12 @@ static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r
     const char *name = g->location ? g->location : "", *slash = strrchr(o->path, '/');
     size_t folder = slash ? (size_t)(slash - o->path) + 1 : 0;
     if (!*name || *name == '/' || strstr(name, "..") || strchr(name, '\\'))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model", r->where,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model",
+                    r->where,
                     g->tensor->name, name);
     if (snprintf(path, sizeof path, "%.*s%s", (int)folder, o->path, name) >= PATH_MAX)
-        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where, g->tensor->name);
+        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where,
+                    g->tensor->name);
     if (o->outside_name && !strcmp(o->outside_name, name))
         return UNROLL_OK;
     release(o->outside);
@@ -191,8 +200,10 @@ static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r
 {
     TRY(read_outside(o, r, g));
     uint64_t needed = g->tensor->count * g->type->bytes;
-    if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset || (g->length && g->length != needed))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu", r->where,
+    if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset ||
+        (g->length && g->length != needed))
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu",
+                    r->where,
                     g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name, o->outside_bytes);
     g->raw = (const uint8_t *)o->outside + g->offset;
     g->raw_bytes = needed;
@@ -211,14 +222,16 @@ static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *
         if (f->wire == PB_BYTES)
             TRY(pb_varint(&inside, &size));
         if (t->rank == ONNX_RANK || size > INT32_MAX)
-            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld", r->where, ONNX_RANK,
+            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld",
+                        r->where, ONNX_RANK,
                         (long long)size);
         t->dim[t->rank++] = (int64_t)size;
     } while (f->wire == PB_BYTES);
     return UNROLL_OK;
 }
 
-static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f, struct reading *g)
+static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
+                                struct reading *g)
 {
     switch (f->number) {
     case 1: return add_dims(r, f, g->tensor);
@@ -244,7 +257,8 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
         if (types[i].type == g->tensor->type)
             g->type = &types[i];
     if (!g->type)
-        return fail(UNROLL_UNSUPPORTED, "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read", r->where,
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read", r->where,
                     g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
     return UNROLL_OK;
 }
@@ -253,12 +267,11 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
 static unroll_status count_numbers(const struct pb_reader *r, struct reading *g, size_t bytes)
 {
     struct onnx_tensor *t = g->tensor;
-    t->count = 1;
-    for (int i = 0; i < t->rank; i++)
-        if (__builtin_mul_overflow(t->count, (size_t)t->dim[i], &t->count) || t->count > SIZE_MAX / 16)
-            return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
+    if (!onnx_count(t->rank, t->dim, &t->count))
+        return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
     if (!g->is_external && t->count > bytes)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes", r->where,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes",
+                    r->where,
                     t->name, t->count);
     return UNROLL_OK;
 }
@@ -275,7 +288,8 @@ static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct readin
     if (g->is_external || g->has_raw)
         return fill_from_raw(g, &r);
     if (g->typed && g->typed != typed_field(t->type))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where, t->name,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where,
+                    t->name,
                     g->type->name, g->typed);
     g->typed = typed_field(t->type);
     return fill_from_typed(g, r);

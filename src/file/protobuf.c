@@ -41,7 +41,8 @@ static unroll_status read_bytes(struct pb_reader *r, struct pb_field *f)
     uint64_t size;
     TRY(pb_varint(r, &size));
     if (size > (uint64_t)(r->end - r->at))
-        return fail(UNROLL_DATA, "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
+        return fail(UNROLL_DATA,
+                    "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
                     r->where, f->number, (unsigned long long)size, (size_t)(r->end - r->at));
     f->data = r->at;
     f->size = (size_t)size;
@@ -66,14 +67,16 @@ unroll_status pb_next(struct pb_reader *r, struct pb_field *f, bool *more)
     case PB_FIXED32: return read_fixed(r, 4, &f->value);
     case PB_BYTES:   return read_bytes(r, f);
     }
-    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where, f->number,
+    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where,
+                f->number,
                 (int)(tag & 7));
 }
 
 unroll_status pb_expect(const struct pb_reader *r, const struct pb_field *f, enum pb_wire wire)
 {
     if (f->wire != wire)
-        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire,
+        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number,
+                    (int)f->wire,
                     (int)wire);
     return UNROLL_OK;
 }

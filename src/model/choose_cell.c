@@ -97,8 +97,10 @@ unroll_status check_activation(const struct activation *f, const char *layer)
 {
     bool rises = f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_ELU;
     if ((rises && !(f->alpha >= 0)) || (f->kind == ACTIVATION_HARD_SIGMOID && !(f->alpha > 0)) ||
-        (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) || (f->kind == ACTIVATION_THRESHOLDED_RELU && !(f->alpha >= 0)))
-        return fail(UNROLL_UNSUPPORTED, "layer '%.64s': %s with alpha = %g: its slope does not follow from its value", layer,
+        (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) || (f->kind == ACTIVATION_THRESHOLDED_RELU &&
+                                                                 !(f->alpha >= 0)))
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer '%.64s': %s with alpha = %g: its slope does not follow from its value", layer,
                     activation_name(f->kind), (double)f->alpha);
     return UNROLL_OK;
 }
@@ -112,7 +114,8 @@ unroll_status parse_functions(const char *functions, const char *layer, struct c
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
         struct activation f;
         if (count == CELL_FUNCTIONS || !activation_parse(word, &f) || f.kind == ACTIVATION_SOFTMAX)
-            return fail(UNROLL_USAGE, "layer '%.64s': '%.80s' are no functions of a cell: '%s'", layer, functions, word);
+            return fail(UNROLL_USAGE, "layer '%.64s': '%.80s' are no functions of a cell: '%s'", layer,
+                        functions, word);
         TRY(check_activation(&f, layer));
         if (f.kind == ACTIVATION_LINEAR)
             f = (struct activation){ ACTIVATION_AFFINE, 1, 0 };     /* linear means: not chosen */
@@ -145,16 +148,19 @@ static const char *rename_rnn(const char *name, const struct cell_options *o)
 {
     if (strcmp(name, "rnn") && strcmp(name, "rnn-relu"))
         return name;
-    return o->function[0].kind == ACTIVATION_RELU ? "rnn-relu" : o->function[0].kind == ACTIVATION_TANH ? "rnn" : name;
+    return o->function[0].kind == ACTIVATION_RELU ? "rnn-relu" : o->function[0].kind == ACTIVATION_TANH
+        ? "rnn" : name;
 }
 
 /* Chosen functions that are the cell's own count as not chosen. */
-static unroll_status compare_functions(const char *name, const struct own_functions *own, const struct cell_options *o,
+static unroll_status compare_functions(const char *name, const struct own_functions *own,
+                                       const struct cell_options *o,
                                        bool *same)
 {
     int chosen = functions_chosen(o);
     if (chosen && (!own || chosen != own->count))
-        return fail(own ? UNROLL_USAGE : UNROLL_UNSUPPORTED, "the cell '%s' has %d functions to choose, not %d", name,
+        return fail(own ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
+                    "the cell '%s' has %d functions to choose, not %d", name,
                     own ? own->count : 0, chosen);
     *same = true;
     for (int i = 0; i < chosen; i++)
@@ -163,7 +169,8 @@ static unroll_status compare_functions(const char *name, const struct own_functi
 }
 
 /* The cell of any functions: rnn-relu is rnn_any with relu. Those not chosen become the cell's own. */
-static const struct cell_declaration *find_any(const char *name, const struct own_functions *own, bool peephole,
+static const struct cell_declaration *find_any(const char *name, const struct own_functions *own,
+                                               bool peephole,
                                                struct cell_options *o)
 {
     if (!own || (o->coupled && strcmp(name, "lstm")))
@@ -174,7 +181,8 @@ static const struct cell_declaration *find_any(const char *name, const struct ow
     return find_variant(strcmp(name, "rnn-relu") ? name : "rnn", peephole, "_any");
 }
 
-unroll_status find_cell(const char *name, bool peephole, struct cell_options *o, const struct cell_declaration **cell)
+unroll_status find_cell(const char *name, bool peephole, struct cell_options *o,
+                        const struct cell_declaration **cell)
 {
     bool same;
     if (!name || is_variant(name) || strchr(name, '_') || !find_variant(name, false, ""))

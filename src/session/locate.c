@@ -100,6 +100,42 @@ static bool locate_in_layer(const struct device *device, void *instance, const s
     return true;
 }
 
+/* The first bad number of [T, B, N] by name. */
+static struct place bad_in_rows(const struct device *device, void *instance, const struct plan *p, const char *name)
+{
+    int index = plan_find_buffer(p, name);
+    struct bad bad = { -1, "" };
+    if (index >= 0)
+        bad = first_bad(device, instance, &p->buffer[index]);
+    if (bad.index < 0)
+        return (struct place){ .t = -1 };
+    const struct buffer *b = &p->buffer[index];
+    int64_t row = bad.index / b->size[2];
+    return (struct place){ .t = row / b->size[1], .row = row % b->size[1], .unit = bad.index % b->size[2],
+                           .kind = bad.kind };
+}
+
+/* What enters the activation of a dense layer, or what a linear one gives; of the last, whose results the loss has
+ * made its gradient of, that: of one bad result a whole row may be bad there. */
+static bool locate_in_dense(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
+                            size_t size)
+{
+    const bool last = layer + 1 == p->model->layers;
+    char sum[32], output[32];
+    snprintf(sum, sizeof sum, "a.l%d", layer);
+    snprintf(output, sizeof output, "y.l%d", layer);
+    struct place bad = bad_in_rows(device, instance, p, sum);
+    if (bad.t < 0)
+        bad = bad_in_rows(device, instance, p, last ? "z" : output);
+    if (bad.t < 0)
+        return false;
+    int used = snprintf(room, size, "layer %d, '%s', t = %lld, row %lld", layer, p->model->layer[layer].name,
+                        (long long)bad.t, (long long)bad.row);
+    if (used > 0 && (size_t)used < size && !last)
+        snprintf(room + used, size - (size_t)used, ", output %lld is %s", (long long)bad.unit, bad.kind);
+    return true;
+}
+
 void locate_in_forward(const struct device *device, void *instance, const struct plan *p, char *room, size_t size)
 {
     *room = 0;
@@ -110,8 +146,8 @@ void locate_in_forward(const struct device *device, void *instance, const struct
         return;
     }
     for (int layer = 0; layer < p->model->layers; layer++)
-        if (p->model->layer[layer].kind == LAYER_RECURRENT &&
-            locate_in_layer(device, instance, p, layer, room, size))
+        if ((p->model->layer[layer].kind == LAYER_DENSE ? locate_in_dense : locate_in_layer)
+                (device, instance, p, layer, room, size))
             return;
 }
 

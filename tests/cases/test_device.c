@@ -138,7 +138,7 @@ static unroll_model *network_new(void)
     unroll_layer layer[DENSE + 3];
     unroll_network network = unroll_network_default();
     unroll_model *model = NULL;
-    char name[DENSE + 3][8];
+    char name[DENSE + 3][16];
     for (int i = 0; i < DENSE + 3; i++) {
         layer[i] = unroll_layer_default();
         snprintf(name[i], sizeof name[i], "part%d", i);

@@ -365,6 +365,13 @@ refuses "export in int8" 2 export run --to torch --weights int8 -o exported
 refuses "export to no folder" 5 export run --to torch -o gone/exported
 refuses "run of no arrays" 3 run run text.txt -o y.npy
 refuses "run without a target" 2 run run text.txt
+unroll export run --to stablehlo -o program.mlir --program 3,2 > output 2>&1
+holds "a program is exported" grep -q '^saved program.mlir$' output
+holds "the program has its loop" test "$(grep -c stablehlo.while program.mlir)" -ge 1
+holds "the program names its arguments" grep -q '^// argument 0: ' program.mlir
+refuses "a program of no steps" 2 export run --to stablehlo -o gone.mlir --program 0,2
+refuses "a program of words" 2 export run --to stablehlo -o gone.mlir --program few
+holds "a refused program leaves no file" test ! -e gone.mlir
 unroll export run --to torch -o exported --prefix net. > output 2>&1
 holds "an export says what it saved" grep -q '^saved exported$' output
 unroll import exported --prefix net -o imported > output 2>&1

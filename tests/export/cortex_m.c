@@ -1,5 +1,6 @@
-/* An exported model over all frames of run.h: prints the bits of the outputs, and the ticks of all steps. For a bare
- * Cortex-M (examples/cortex_m/board.c), or with HOSTED for a computer; test_cortex.sh compares what they print. */
+/* An exported model over all frames of run.h: prints the bits of the outputs, and the ticks of all steps.
+ * For a bare Cortex-M (examples/cortex_m/board.c), or with HOSTED for a computer; test_cortex.sh compares
+ * what they print. */
 #include "run.h"
 #ifdef HOSTED
 #include <stdio.h>

@@ -1,90 +1,10 @@
-/* Exported C against the library: random models of every cell and every option are exported in floats and integers,
- * compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a stream and
- * unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
-#include "check.h"
+/* Exported C against the library: random models of every cell and every option are exported in floats and
+ * integers, compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a
+ * stream and unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
+#include "export/loaded.h"
 #include "export/integers.h"
-#include "unroll.h"
-#include <dlfcn.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define WARNINGS "-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Wdouble-promotion -Werror -ffp-contract=off "
-
-static char folder[64];
-static uint64_t seed = 7;
-
-static double uniform(void)         /* in [-1, 1) */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(int64_t)(seed & ~0x3ffull) * 0x1p-63;
-}
-
-__attribute__((format(printf, 1, 2)))
-static int run(const char *format, ...)
-{
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    return system(line);
-}
-
-/* ---- a compiled export ----------------------------------------------------------------- */
-
-struct exported {
-    void *library;
-    void (*init)(void *), (*reset)(void *), (*step)(void *, const float *, float *);
-    void (*step_token)(void *, int32_t, float *);
-    void *state;
-};
-
-static bool compiles(const char *name, const char *compiler, const char *flags)
-{
-    if (run("command -v %s >%s/log", compiler, folder))
-        return true;
-    return CHECK(!run("%s " WARNINGS "%s -c %s/%s.c -o %s/other.o", compiler, flags, folder, name, folder),
-                 "%s does not take %s.c", compiler, name);
-}
-
-/* A function beside it says how large the struct is. */
-static bool load(const char *name, struct exported *e)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/size.c", folder);
-    FILE *file = fopen(path, "w");
-    fprintf(file, "#include \"%s.h\"\nunsigned size_of_state(void);\n"
-            "unsigned size_of_state(void) { return sizeof(struct %s); }\n", name, name);
-    fclose(file);
-    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so", folder, name, folder, folder,
-                    name), "gcc does not take %s.c", name))
-        return false;
-    snprintf(path, sizeof path, "%s/%s.so", folder, name);
-    *e = (struct exported){ .library = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
-    if (!CHECK(e->library != NULL, "%s", dlerror()))
-        return false;
-    unsigned (*size)(void);
-    *(void **)&size = dlsym(e->library, "size_of_state");
-    snprintf(path, sizeof path, "%s_init", name);
-    *(void **)&e->init = dlsym(e->library, path);
-    snprintf(path, sizeof path, "%s_reset", name);
-    *(void **)&e->reset = dlsym(e->library, path);
-    snprintf(path, sizeof path, "%s_step", name);
-    *(void **)&e->step = *(void **)&e->step_token = dlsym(e->library, path);
-    e->state = malloc(size());
-    memset(e->state, 0xff, size());
-    e->init(e->state);
-    return true;
-}
-
-static void unload(struct exported *e)
-{
-    free(e->state);
-    dlclose(e->library);
-}
 
 /* ---- the comparison -------------------------------------------------------------------- */
 
@@ -110,14 +30,6 @@ static void step(const struct exported *e, const unroll_spec *spec, const struct
         e->step(e->state, f->x, y);
 }
 
-static bool same(const float *a, const float *b, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
-}
-
 /* Names of what the host reads of a session. */
 static int outputs_of(const unroll_session *session, const unroll_model *model, char name[32])
 {
@@ -137,13 +49,15 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
     float expected[WIDEST], y[WIDEST];
     unroll_model_spec(model, &spec);
     config.carry = 1;
-    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what,
+               unroll_last_error()))
         return;
     if (load(name, &e)) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
+                                  .tokens = spec.tokens ? &f.token : NULL };
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
@@ -178,7 +92,8 @@ static void compare_integers(unroll_model *model, const char *name, const char *
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x, .tokens = spec.tokens ? &f.token : NULL };
+            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
+                                  .tokens = spec.tokens ? &f.token : NULL };
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
             unroll_status status = spec.tokens ? unroll_integer_step_token(integer, f.token, expected)
@@ -325,7 +240,8 @@ static void check_network(const char *activation, int tokens, double far)
 
 static void check_networks(void)
 {
-    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu",
+    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu",
+                                              "thresholded_relu",
         "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus", "softmax" };
     check_network(NULL, 0, 0.05);
     check_network("relu", 1, 0.05);
@@ -355,9 +271,11 @@ static void check_exp_and_log(void)
         double e = exp(ldexp(x, -12));
         int out = fraction_for(e);
         if (out < MOST_FRACTION)
-            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out), 32767)));
+            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out),
+                                                                                         32767)));
         if (x > 0)
-            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)), 11)));
+            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)),
+                                                                                         11)));
         if (x > 0)
             worst_root = fmax(worst_root, fabs(fixed_function(NODE_SQRT, x, 0, 15) - sqrt(ldexp(x, 15))));
     }
@@ -379,7 +297,8 @@ static void check_functions(void)
 
 /* ---- what is refused ------------------------------------------------------------------- */
 
-static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory, unroll_status status,
+static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory,
+                    unroll_status status,
                     const char *word)
 {
     unroll_model *model;
@@ -388,7 +307,8 @@ static void refused(const unroll_spec *spec, unroll_export_config config, const 
         return;
     config.format = "c99";
     unroll_status given = unroll_export(model, directory, &config);
-    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given, status,
+    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given,
+          status,
           unroll_last_error(), word);
     snprintf(path, sizeof path, "%s/unroll_model.c", directory);
     CHECK(access(path, F_OK) != 0, "a refused export left %s", path);
@@ -467,9 +387,11 @@ static void check_not_finite(void)
     }
     calibration.inputs = x;
     calibration.steps = 1;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA, "a calibration with a NaN was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA,
+          "a calibration with a NaN was taken");
     calibration.steps = 0;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE, "a calibration of no step was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE,
+          "a calibration of no step was taken");
     unroll_model_parameter(model, 1, &q);
     q.data[2] = NAN;
     CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_DATA && strstr(unroll_last_error(), q.name),
@@ -479,8 +401,7 @@ static void check_not_finite(void)
 
 int main(void)
 {
-    strcpy(folder, "/tmp/test_c99_XXXXXX");
-    if (!CHECK(mkdtemp(folder) != NULL, "no folder for temporary files"))
+    if (!make_folder())
         return check_finish("test_c99");
     if (run("command -v gcc >%s/log", folder)) {
         check_skip("exported C is compiled with gcc, which is not here");

@@ -28,10 +28,14 @@ struct onnx_run {
 
 static inline double onnx_number(const struct tensor_view *t, size_t i)
 {
+    const char *at = (const char *)t->data + i * dtype_size(t->dtype);         /* an archive aligns nothing */
+    float f;
+    int32_t n;
+    int64_t wide;
     switch (t->dtype) {
-    case DTYPE_F32: return ((const float *)t->data)[i];
-    case DTYPE_I32: return ((const int32_t *)t->data)[i];
-    case DTYPE_I64: return (double)((const int64_t *)t->data)[i];
+    case DTYPE_F32: memcpy(&f, at, sizeof f); return f;
+    case DTYPE_I32: memcpy(&n, at, sizeof n); return n;
+    case DTYPE_I64: memcpy(&wide, at, sizeof wide); return (double)wide;
     default: return NAN;
     }
 }
@@ -49,7 +53,8 @@ static inline int onnx_position(const struct onnx_import *im, int id)
 }
 
 /* Number (t, b, k) of the sequence. */
-static inline size_t onnx_index(const struct onnx_import *im, const struct tensor_view *x, int t, int b, int k)
+static inline size_t onnx_index(const struct onnx_import *im, const struct tensor_view *x, int t, int b,
+                                int k)
 {
     size_t index = 0;
     for (int axis = 0; axis < x->rank; axis++) {
@@ -63,7 +68,8 @@ static inline unroll_status onnx_open_session(struct onnx_run *r)
 {
     const struct onnx_import *im = r->im;
     unroll_session_config config = unroll_session_default();
-    const struct tensor_view *x = onnx_array(r, im->sequence), *lengths = im->lengths < 0 ? NULL : onnx_array(r, im->lengths);
+    const struct tensor_view *x = onnx_array(r, im->sequence), *lengths = im->lengths < 0 ? NULL
+        : onnx_array(r, im->lengths);
     int t = onnx_position(im, im->time), b = onnx_position(im, im->batch);
     if (!x || (im->lengths >= 0 && !lengths))
         return fail(UNROLL_DATA, "an array of the graph's inputs is missing");
@@ -86,10 +92,12 @@ static inline unroll_status onnx_write_states(struct onnx_run *r)
     for (int i = 0; i < r->im->states && !r->mutation.no_states; i++) {
         const struct state_use *s = &r->im->state[i];
         const struct tensor_view *a = onnx_array(r, s->input);
-        size_t hidden = (size_t)r->im->layer[s->layer].layer.width, rows = a ? (size_t)a->shape[s->batch_first ? 1 : 0] : 0;
+        size_t hidden = (size_t)r->im->layer[s->layer].layer.width, rows = a
+            ? (size_t)a->shape[s->batch_first ? 1 : 0] : 0;
         float *h = calloc((size_t)r->B * hidden, sizeof *h);
         char name[64];
-        snprintf(name, sizeof name, "%s0.l%d%s", s->is_cell ? "s" : "h", s->layer, s->direction ? ".reverse" : "");
+        snprintf(name, sizeof name, "%s0.l%d%s", s->is_cell ? "s" : "h", s->layer, s->direction ? ".reverse"
+                 : "");
         for (size_t b = 0; a && b < (size_t)r->B; b++)
             for (size_t u = 0; u < hidden; u++)
                 h[b * hidden + u] = (float)onnx_number(a, (s->batch_first ? b * rows + (size_t)s->row
@@ -117,7 +125,8 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
                 tokens[at] = im->tokens ? (int32_t)value : 0;
                 inputs[at * width + k] = (float)value;
             }
-    unroll_batch batch = { .tokens = im->tokens ? tokens : NULL, .inputs = im->tokens ? NULL : inputs, .lengths = r->lengths };
+    unroll_batch batch = { .tokens = im->tokens ? tokens : NULL, .inputs = im->tokens ? NULL : inputs,
+                           .lengths = r->lengths };
     unroll_status status = unroll_forward(r->session, &batch);
     free(inputs);
     free(tokens);
@@ -133,7 +142,8 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
     if (q->kind == PIECE_Y)
         snprintf(name, sizeof name, last ? "z" : "y.l%d", q->index);
     else
-        snprintf(name, sizeof name, "%sn.l%d%s", q->kind == PIECE_H ? "h" : "s", q->index, q->direction ? ".reverse" : "");
+        snprintf(name, sizeof name, "%sn.l%d%s", q->kind == PIECE_H ? "h" : "s", q->index, q->direction
+                 ? ".reverse" : "");
     if (!r->read[slot][kind]) {
         size_t count = unroll_count(r->session, name);
         float *numbers = calloc(count + 1, sizeof *numbers);
@@ -162,7 +172,8 @@ static inline double onnx_expect(struct onnx_run *r, const struct flow *f, int t
 }
 
 /* Adds the place along one axis of an output to t, b, stack and feature. */
-static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, int *t, int *b, int *s, int64_t *k)
+static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, int *t, int *b, int *s,
+                             int64_t *k)
 {
     if (id == AXIS_FEATURE)
         *k = at;

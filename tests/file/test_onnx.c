@@ -58,7 +58,9 @@ static bool drop(struct onnx_file *o, const char *name)
 
 static bool ignore_clip(struct onnx_file *o)         { return drop(o, "clip"); }
 static bool ignore_forget(struct onnx_file *o)       { return drop(o, "input_forget"); }
-static bool ignore_activations(struct onnx_file *o)  { drop(o, "activation_alpha"), drop(o, "activation_beta"); return drop(o, "activations"); }
+static bool ignore_activations(struct onnx_file *o)  { drop(o, "activation_alpha"),
+                                                       drop(o,
+                                                            "activation_beta"); return drop(o, "activations"); }
 static bool ignore_alpha(struct onnx_file *o)        { return drop(o, "activation_alpha"); }
 static bool ignore_beta(struct onnx_file *o)         { return drop(o, "activation_beta"); }
 
@@ -114,10 +116,13 @@ static bool swap_peepholes(struct onnx_file *o)
 
 static const struct { const char *name; change_graph *change; struct onnx_mutation run; int seen; } mutants[] = {
     { "swap gates", swap_gates, { 0, 0 }, 1 }, { "ignore clip", ignore_clip, { 0, 0 }, 1 },
-    { "ignore input_forget", ignore_forget, { 0, 0 }, 1 }, { "ignore activations", ignore_activations, { 0, 0 }, 1 },
+    { "ignore input_forget", ignore_forget, { 0, 0 }, 1 }, { "ignore activations", ignore_activations,
+                                                             { 0, 0 }, 1 },
     { "ignore alpha", ignore_alpha, { 0, 0 }, 1 }, { "ignore beta", ignore_beta, { 0, 0 }, 1 },
-    { "ignore direction", ignore_direction, { 0, 0 }, 1 }, { "swap directions", swap_directions, { 0, 0 }, 1 },
-    { "turn linear_before_reset", turn_reset, { 0, 0 }, 1 }, { "ignore peepholes", ignore_peepholes, { 0, 0 }, 1 },
+    { "ignore direction", ignore_direction, { 0, 0 }, 1 }, { "swap directions", swap_directions, { 0, 0 },
+                                                             1 },
+    { "turn linear_before_reset", turn_reset, { 0, 0 }, 1 }, { "ignore peepholes", ignore_peepholes, { 0, 0 },
+                                                               1 },
     { "swap peepholes", swap_peepholes, { 0, 0 }, 1 }, { "ignore lengths", NULL, { .no_lengths = true }, 1 },
     { "ignore states", NULL, { .no_states = true }, 1 },
 };
@@ -138,7 +143,8 @@ static double difference_of(const char *path, struct npz *arrays, int mutant, in
         struct onnx_run run = { .im = im, .find = find_in_npz, .arg = arrays };
         if (mutant >= 0) {
             run.mutation = mutants[mutant].run;
-            applies = !(run.mutation.no_lengths && im->lengths < 0) && !(run.mutation.no_states && !im->states);
+            applies = !(run.mutation.no_lengths && im->lengths < 0) && !(run.mutation.no_states &&
+                                                                         !im->states);
         }
         difference = applies ? onnx_run_and_compare(&run, compared) : -2;
         onnx_import_free(im);
@@ -155,7 +161,8 @@ static void check_mutants(const char *path, struct npz *arrays)
         if (difference == -2)
             continue;
         mutants_tried[m]++;
-        CHECK(difference > 100 * TOLERANCE, "%s: the mutant '%s' differs by %g only: %s", path, mutants[m].name, difference,
+        CHECK(difference > 100 * TOLERANCE, "%s: the mutant '%s' differs by %g only: %s", path,
+              mutants[m].name, difference,
               unroll_last_error());
     }
 }
@@ -170,7 +177,8 @@ static void check_vector(const char *folder, const char *name)
     if (!CHECK(npz_open(data, &arrays) == UNROLL_OK, "%s: %s", data, unroll_last_error()))
         return;
     double difference = difference_of(path, arrays, -1, &compared);
-    CHECK(difference >= 0 && difference <= TOLERANCE && compared > 0, "%s: %d outputs, difference %g: %s", name, compared,
+    CHECK(difference >= 0 && difference <= TOLERANCE && compared > 0, "%s: %d outputs, difference %g: %s",
+          name, compared,
           difference, difference < 0 ? unroll_last_error() : "");
     if (!strncmp(name, "lstm", 4) || !strncmp(name, "gru", 3) || !strncmp(name, "rnn", 3))
         check_mutants(path, arrays);
@@ -335,7 +343,8 @@ static void check_export(const char *what, unroll_model *m)
     close(file);
     to.format = from.format = "onnx";
     bool good = CHECK(unroll_export(m, path, &to) == UNROLL_OK, "%s: %s", what, unroll_last_error()) &&
-                CHECK(unroll_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what, unroll_last_error());
+                CHECK(unroll_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what,
+                      unroll_last_error());
     if (good) {
         double difference = compare_models(m, back);
         CHECK(difference == 0, "%s: export and import change it by %g: %s", what, difference,
@@ -411,7 +420,8 @@ static void check_refused_export(unroll_spec s, const char *words)
     to.format = "onnx";
     if (!CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(unroll_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words), "refused with '%s'",
+    CHECK(unroll_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED &&
+          strstr(unroll_last_error(), words), "refused with '%s'",
           unroll_last_error());
     unroll_model_free(m);
 }
@@ -439,7 +449,8 @@ static void check_refused_graph(const char *path, change_graph *change, const ch
         return;
     change(file);
     unroll_status status = onnx_import_graph(file, &config, &im);
-    CHECK(status != UNROLL_OK && strstr(unroll_last_error(), words), "'%s' is not refused with '%s' but '%s'", path, words,
+    CHECK(status != UNROLL_OK && strstr(unroll_last_error(), words), "'%s' is not refused with '%s' but '%s'",
+          path, words,
           status == UNROLL_OK ? "taken" : unroll_last_error());
     if (status == UNROLL_OK)
         onnx_import_free(im);

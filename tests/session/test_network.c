@@ -241,6 +241,43 @@ static void test_refusals(void)
     REFUSED(UNROLL_USAGE, "unroll_layer_default", unroll_network_new(&network, 1, &m));
 }
 
+/* ---- not finite ------------------------------------------------------------------------ */
+
+static void fill_parameter(unroll_model *m, const char *name, float value)
+{
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_parameter p;
+        MUST(unroll_model_parameter(m, i, &p));
+        for (int k = 0; !strcmp(p.name, name) && k < p.shape[0] * (p.rank > 1 ? p.shape[1] : 1); k++)
+            p.data[k] = value;
+    }
+}
+
+/* Finite weights whose sums overflow: the layer is named, and where. */
+static void check_located(const char *activation, const char *before, const char *weight, const char *words)
+{
+    unroll_model *m = activated(activation, before);
+    struct arrays a = draw(5);
+    unroll_batch batch = regression(&a);
+    for (int i = 0; i < STEPS * ROWS * INPUT; i++)
+        a.inputs[i] = i >= 2 * ROWS * INPUT + INPUT;    /* zero up to row 1 of step 2 */
+    fill_parameter(m, "one.weight", 1);
+    fill_parameter(m, "one.bias", 0);
+    fill_parameter(m, weight, 3e38f);
+    unroll_session *s = open_with(m, config_of(UNROLL_TRAIN, STEPS, ROWS));
+    REFUSED(UNROLL_DIVERGED, words, unroll_forward(s, &batch));
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+static void test_located(void)
+{
+    check_located("affine", "relu", "one.weight", "first bad value: layer 0, 'one', t = 2, row 1, output 0 is infinite");
+    check_located("affine", NULL, "one.weight", "first bad value: layer 0, 'one', t = 2, row 1, output 0 is infinite");
+    check_located("affine", "relu", "two.weight", "first bad value: layer 1, 'two', t = 2, row 1");
+    check_located(NULL, "relu", "two.weight", "first bad value: layer 1, 'two', t = 2, row 1");
+}
+
 int main(void)
 {
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
@@ -249,5 +286,6 @@ int main(void)
     test_file();
     test_outputs();
     test_refusals();
+    test_located();
     return check_finish("network");
 }
