@@ -3,7 +3,7 @@
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
-TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
+TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla comm/test_comm comm/test_sums \
@@ -66,7 +66,7 @@ FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
-MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural cells/check_nan cells/check_fused cells/check_simd \
+MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
           vectors/test_vectors \

@@ -21,7 +21,7 @@ enum { FORMAT_HEAD = 4096 };
 
 /* Asked in this order when a file is to be recognised. A new format is one more here. */
 #define FILE_FORMATS(FORMAT) \
-    FORMAT(torch) FORMAT(rtneural) FORMAT(c99) FORMAT(onnx) FORMAT(stablehlo)
+    FORMAT(torch) FORMAT(rtneural) FORMAT(rnnoise) FORMAT(c99) FORMAT(onnx) FORMAT(stablehlo)
 
 #define DECLARE_FORMAT(name) extern const struct file_format format_##name;
 FILE_FORMATS(DECLARE_FORMAT)

@@ -9,7 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct { char letter; const char *format, *ending; } importers[] = {
-    { 't', "torch", "safetensors" }, { 'i', "torch", "index.json" }, { 'r', "rtneural", "json" }, { 'o', "onnx", "onnx" },
+    { 't', "torch", "safetensors" }, { 'i', "torch", "index.json" }, { 'r', "rtneural", "json" },
+    { 'n', "rnnoise", "rnnn" }, { 'o', "onnx", "onnx" },
 };
 enum { IMPORTERS = sizeof importers / sizeof *importers };
 

@@ -1,0 +1,214 @@
+/* RNNoise's models as text ("rnnoise-nu model file version 1", xiph/rnnoise and GregorR/rnnoise-models): six layers
+ * of integers, weights times 256 in Keras' layout. Each: inputs, units, activation (0 tanh, 1 sigmoid, 2 relu);
+ * weights; of a GRU those of h, too; a bias. The GRU's reset acts before the product with h.
+ * Not the filter bank around it: the network reads 42 features of a frame and gives a gain for each of 22 bands,
+ * and the probability of voice. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "file/file_table.h"
+#include "file/keras.h"
+#include "model/model.h"
+
+#define MAGIC "rnnoise-nu model file version 1\n"
+
+enum { LARGEST_FILE = 1 << 24, WIDEST = 128, LAYERS = 6 };
+
+/* ---- the text -------------------------------------------------------------------------- */
+
+struct scanner { const char *at; };
+
+static unroll_status read_integer(struct scanner *s, const char *where, long least, long most, int *number)
+{
+    char *end;
+
+    errno = 0;
+    long value = strtol(s->at, &end, 10);
+    if (end == s->at)
+        return fail(UNROLL_DATA, "%s: a number is missing", where);
+    if (errno || value < least || value > most)
+        return fail(UNROLL_DATA, "%s: %.*s is outside %ld .. %ld", where, (int)(end - s->at < 24 ? end - s->at : 24),
+                    s->at, least, most);
+    s->at = end;
+    *number = (int)value;
+    return UNROLL_OK;
+}
+
+/* Integers of 8 bits, 1/256 each. */
+static unroll_status read_weights(struct scanner *s, const char *where, size_t count, float *to)
+{
+    int number;
+
+    for (size_t i = 0; i < count; i++) {
+        TRY(read_integer(s, where, INT8_MIN, INT8_MAX, &number));
+        to[i] = (float)number / 256;
+    }
+    return UNROLL_OK;
+}
+
+/* ---- layers ---------------------------------------------------------------------------- */
+
+enum place { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };
+
+/* In the order of the file. */
+static const struct { const char *name; bool gru; } places[LAYERS] = {
+    [INPUT_DENSE] = { "input_dense", false },       [VAD_GRU] = { "vad_gru", true },
+    [NOISE_GRU] = { "noise_gru", true },            [DENOISE_GRU] = { "denoise_gru", true },
+    [DENOISE_OUTPUT] = { "denoise_output", false }, [VAD_OUTPUT] = { "vad_output", false },
+};
+
+/* In the order of the model, whose last layer gives the gains; by their places there, -1: the input. */
+static const struct { enum place place; int sources, source[3]; } wiring[LAYERS] = {
+    { INPUT_DENSE,    1, { -1 } },
+    { VAD_GRU,        1, { 0 } },
+    { VAD_OUTPUT,     1, { 1 } },
+    { NOISE_GRU,      3, { 0, 1, -1 } },
+    { DENOISE_GRU,    3, { 1, 3, -1 } },
+    { DENOISE_OUTPUT, 1, { 4 } },
+};
+
+struct read_layer { int inputs, units, activation; float *kernel, *recurrent, *bias; };
+
+static unroll_status read_layer(struct scanner *s, enum place place, struct read_layer *l)
+{
+    const char *where = places[place].name;
+
+    TRY(read_integer(s, where, 1, 3 * WIDEST, &l->inputs));
+    TRY(read_integer(s, where, 1, WIDEST, &l->units));
+    TRY(read_integer(s, where, 0, 2, &l->activation));
+    size_t columns = (size_t)l->units * (places[place].gru ? 3 : 1), inputs = (size_t)l->inputs;
+    size_t states = places[place].gru ? (size_t)l->units : 0;
+    l->kernel = allocate_zeroed(inputs * columns, sizeof(float));
+    l->recurrent = allocate_zeroed(states * columns, sizeof(float));
+    l->bias = allocate_zeroed(columns, sizeof(float));
+    if (!l->kernel || !l->recurrent || !l->bias)
+        return fail(UNROLL_RESOURCE, "no memory for %s", where);
+    TRY(read_weights(s, where, inputs * columns, l->kernel));
+    TRY(read_weights(s, where, states * columns, l->recurrent));
+    return read_weights(s, where, columns, l->bias);
+}
+
+static unroll_status read_layers(struct scanner *s, struct read_layer layers[LAYERS])
+{
+    for (int place = 0; place < LAYERS; place++)
+        TRY(read_layer(s, (enum place)place, &layers[place]));
+    s->at += strspn(s->at, " \t\r\n");
+    return *s->at ? fail(UNROLL_DATA, "there is more behind the last layer: '%.20s'", s->at) : UNROLL_OK;
+}
+
+/* ---- the model ------------------------------------------------------------------------- */
+
+static const char *const of_dense[] = { "tanh", "sigmoid", "relu" };
+static const char *const of_gru[] = { NULL, "sigmoid sigmoid", "sigmoid relu" };      /* NULL: the cell's own */
+
+static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS])
+{
+    for (int i = 0; i < LAYERS; i++) {
+        enum place place = wiring[i].place;
+        unroll_layer *l = &layer[i];
+        *l = unroll_layer_default();
+        l->name = places[place].name;
+        l->width = layers[place].units;
+        l->sources = wiring[i].sources;
+        memcpy(l->source, wiring[i].source, sizeof wiring[i].source);
+        if (places[place].gru) {
+            l->kind = "gru-before";
+            l->functions = of_gru[layers[place].activation];
+        } else {
+            l->activation = of_dense[layers[place].activation];
+        }
+        l->output = place == VAD_OUTPUT;
+    }
+}
+
+static void fill_layer(struct unroll_model *m, int index, const struct read_layer *l)
+{
+    const struct keras_gates *gates = l->units && places[wiring[index].place].gru ? &keras_gru : &keras_dense;
+    bool gru = gates == &keras_gru;
+    size_t inputs = (size_t)l->inputs, units = (size_t)l->units;
+    unroll_parameter p;
+
+    unroll_model_parameter(m, model_find(m, gru ? PARAM_W_IH : PARAM_W_DENSE, index, 0), &p);
+    keras_kernel(gates, l->kernel, inputs, units, p.data);
+    unroll_model_parameter(m, model_find(m, gru ? PARAM_B_IH : PARAM_B_DENSE, index, 0), &p);
+    keras_bias(gates, l->bias, units, p.data);
+    if (!gru)
+        return;
+    unroll_model_parameter(m, model_find(m, PARAM_W_HH, index, 0), &p);
+    keras_kernel(gates, l->recurrent, units, units, p.data);
+    unroll_model_parameter(m, model_find(m, PARAM_B_HH, index, 0), &p);
+    memset(p.data, 0, 3 * units * sizeof *p.data);
+}
+
+static unroll_status build(const struct read_layer *layers, const unroll_import_config *config, unroll_model **model)
+{
+    unroll_layer layer[LAYERS];
+    unroll_network network = unroll_network_default();
+    struct unroll_model *m;
+
+    describe(layers, layer);
+    network.input = layers[INPUT_DENSE].inputs;
+    network.layer = layer;
+    network.layers = LAYERS;
+    TRY(unroll_network_new(&network, 0, &m));
+    for (int i = 0; i < LAYERS; i++) {
+        const struct read_layer *l = &layers[wiring[i].place];
+        if (m->layer[i].input != (uint32_t)l->inputs) {
+            unsigned given = m->layer[i].input;
+            unroll_model_free(m);
+            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name, l->inputs,
+                        given);
+        }
+        report_import(config, "%s: %s %d -> %d, %s", layer[i].name, layer[i].kind, l->inputs, l->units,
+                      of_dense[l->activation]);
+        fill_layer(m, i, l);
+    }
+    *model = m;
+    return UNROLL_OK;
+}
+
+static unroll_status import_text(const char *text, const unroll_import_config *config, unroll_model **model)
+{
+    struct read_layer layers[LAYERS] = { { 0 } };
+    struct scanner s = { text + strlen(MAGIC) };
+
+    if (strncmp(text, MAGIC, strlen(MAGIC)))
+        return fail(UNROLL_DATA, "it does not begin with '%.*s'", (int)strlen(MAGIC) - 1, MAGIC);
+    unroll_status status = read_layers(&s, layers);
+    if (status == UNROLL_OK)
+        status = build(layers, config, model);
+    for (int i = 0; i < LAYERS; i++) {
+        release(layers[i].kernel);
+        release(layers[i].recurrent);
+        release(layers[i].bias);
+    }
+    return status;
+}
+
+static unroll_status import_rnnoise(const char *path, const unroll_import_config *config, unroll_model **model)
+{
+    void *text;
+    size_t size;
+
+    TRY(read_whole_file(path, LARGEST_FILE, &text, &size));         /* a zero byte follows */
+    unroll_status status = import_text(text, config, model);
+    if (status != UNROLL_OK)
+        status = fail(status, "'%s': %s", path, unroll_last_error());
+    release(text);
+    return status;
+}
+
+static bool is_rnnoise(const char *path, const char *head, size_t bytes)
+{
+    (void)path;
+    return bytes >= strlen(MAGIC) && !memcmp(head, MAGIC, strlen(MAGIC));
+}
+
+const struct file_format format_rnnoise = {
+    .name = "rnnoise", .about = "RNNoise's models as text",
+    .recognises = is_rnnoise, .import = import_rnnoise,
+};
