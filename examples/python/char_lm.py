@@ -7,6 +7,7 @@ with carried states, Adam, clipping. The line that chooses the LSTM is all that 
 
 import argparse
 import importlib
+import statistics
 import time
 
 import torch
@@ -44,7 +45,7 @@ def windows(tokens, batch, bptt):
 
 def train(model, args, tokens):
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
-    data, states, seconds = windows(tokens, args.batch, args.bptt), None, 0.0
+    data, states, seconds = windows(tokens, args.batch, args.bptt), None, []
     for step in range(1, args.steps + 1):
         begin = time.perf_counter()
         is_first, x, y = next(data)
@@ -55,10 +56,10 @@ def train(model, args, tokens):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        seconds += time.perf_counter() - begin if step > args.warmup else 0
+        seconds.append(time.perf_counter() - begin)
         if step % args.report == 0 or step == 1:
             print(f"step {step}  loss {loss.item():.5f}", flush=True)
-    return args.batch * args.bptt * (args.steps - args.warmup) / seconds
+    return args.batch * args.bptt / statistics.median(seconds[args.warmup :])
 
 
 def main():
@@ -73,7 +74,7 @@ def main():
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--report", type=int, default=4)
-    parser.add_argument("--warmup", type=int, default=5, help="steps that are not timed")
+    parser.add_argument("--warmup", type=int, default=5, help="steps that are not counted in the median")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)

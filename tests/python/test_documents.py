@@ -43,7 +43,7 @@ class Documents(unittest.TestCase):
             for module in ("torch.nn", "unroll.torch"):
                 done = subprocess.run(
                     [sys.executable, script, text, "--lstm", module, "--hidden", "24", "--steps", "12", "--batch", "4",
-                     "--bptt", "16"], capture_output=True, text=True, check=False, timeout=120)
+                     "--bptt", "16", "--threads", "1"], capture_output=True, text=True, check=False, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 curves.append([float(x) for x in re.findall(r"loss ([0-9.]+)", done.stdout)])
         self.assertTrue(len(curves[0]) > 2 and len(curves[0]) == len(curves[1]), curves)

@@ -5,6 +5,7 @@
 build=$1 part=${2:-quick}
 here=$(dirname "$0")
 root=$(cd "$here/../.." && pwd)
+objects=$build                  # as make knows it: its dependencies have that name
 mkdir -p "$build/python" && build=$(cd "$build" && pwd)
 venv=$build/python/venv
 
@@ -18,7 +19,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || giv
 
 # The wheel, without the network: what it needs is here.
 rm -rf "$build/python/wheel"
-"$venv/bin/pip" wheel -q --no-index --no-deps --config-settings "build=$build" -w "$build/python/wheel" \
+"$venv/bin/pip" wheel -q --no-index --no-deps --config-settings "build=$objects" -w "$build/python/wheel" \
     "$root/bindings/python" >"$build/python/log" 2>&1 || fail "pip wheel bindings/python"
 "$venv/bin/pip" install -q --no-index --no-deps --force-reinstall "$build"/python/wheel/*.whl \
     >"$build/python/log" 2>&1 || fail "pip install of the wheel"

@@ -131,7 +131,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 # ---- the source distribution ----
 
-OF_LIBRARY = ("Makefile", "LICENSE", "include", "src", "tests/tests.mk", "tools/package.mk", "bench/peers.mk")
+OF_LIBRARY = ("Makefile", "LICENSE", "include", "src", *re.findall(r"^include (\S+)", read("Makefile", root=ROOT), re.M))
 OF_BINDING = ("pyproject.toml", "README.md", "backend", "src", "unroll")
 
 

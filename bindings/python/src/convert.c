@@ -38,6 +38,7 @@ static const struct field import_fields[] = {
 static const struct field export_fields[] = {
     FIELD(unroll_export_config, format, FIELD_TEXT), FIELD(unroll_export_config, prefix, FIELD_TEXT),
     FIELD(unroll_export_config, dtype, FIELD_TEXT), FIELD(unroll_export_config, opset, FIELD_INT),
+    FIELD(unroll_export_config, calibration, FIELD_TEXT), FIELD(unroll_export_config, json, FIELD_INT),
     { NULL, 0, 0, NULL },
 };
 

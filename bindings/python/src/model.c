@@ -313,8 +313,8 @@ static PyMethodDef methods[] = {
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
     { "parameters", model_parameters, METH_NOARGS,
-      "Arrays in the model's own memory by name. Changes reach sessions by Session.push; what sessions learnt\n"
-      "comes here by Session.pull, or when the last one ends." },
+      "Arrays in the model's own memory by name. While there are sessions the weights are theirs: Session.push takes\n"
+      "these there, Session.pull brings them here, and so does the end of the last session." },
     { "set_symbols", model_set_symbols, METH_O, "set_symbols(text): the symbols that the tokens stand for." },
     { NULL, NULL, 0, NULL },
 };

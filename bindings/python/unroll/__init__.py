@@ -14,6 +14,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
@@ -81,12 +82,13 @@ class Model(_core.Model):
         if len(shape) != (2 if tokens else 3):
             axes = "[steps, rows]" if tokens else "[steps, rows, input]"
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
-        session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
-        names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
-        _give_states(session, names, states or {})
-        session.forward(**{name: inputs, "lengths": lengths})
-        outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
-        return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
+        with self.__dict__.setdefault("_lock", threading.RLock()):      # states, forward and results are one
+            session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+            names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
+            _give_states(session, names, states or {})
+            session.forward(**{name: inputs, "lengths": lengths})
+            outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
+            return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
 
     def _session(self, key: tuple[int, int, bool, int], weights: str) -> Session:
         """The session that `run` keeps for this shape. All sessions of a model keep their weights alike."""
@@ -103,15 +105,17 @@ class Model(_core.Model):
         return self._kept[key]
 
     def close(self) -> None:
-        """Frees the sessions that `run` keeps: what was written into `parameters()` then counts in the next run."""
-        self._kept = None
+        """Frees the sessions that `run` keeps. Write into `parameters()` afterwards: while there are sessions, the
+        weights are theirs."""
+        with self.__dict__.setdefault("_lock", threading.RLock()):
+            self._kept = None
 
     def session(self, mode: str = "infer", **config: Any) -> Session:
         """A session: the members of unroll_session_config are its keywords (steps, rows, lengths, ...)."""
         return Session(self, mode=mode, **config)
 
     def stream(self, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Stream:
-        """A stream: the model step by step, with its weights as they are now."""
+        """A stream: the model step by step, with its weights as they are now; after training, `session.pull()` first."""
         return Stream(self, rows=rows, dtype=dtype, isa=isa)
 
     def plan(self, mode: str = "train", **config: Any) -> dict[str, Any]:
