@@ -133,6 +133,7 @@ refused() {     # refused STATUS WORDS RANKS OPTIONS...
 refused 2 'nothing says how' 2
 refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
 refused 4 'exact' 2 --split hidden=2 --exact 4
+refused 4 'whole model' 2 --split batch=2 --sample-every 3
 [ "$scope" = all ] && refused 4 'more stages' 4 --split layer=4
 [ "$scope" = all ] && refused 4 'projects' 2 --split hidden=2 --projection 4
 cat >differ <<END
