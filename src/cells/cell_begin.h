@@ -13,6 +13,8 @@
  *   VECTORS         VECTOR(name): weights that multiply unit by unit (peepholes)
  *   OPTIONS         OPTION(name): numbers of struct cell_options, the same for all units
  *
+ * A cell that few networks have defines CELL_IS_RARE: its fused steps are made smaller, and slower.
+ *
  * A cell with a second matrix phase in a step declares also
  *
  *   LINKS           LINK(name): made by the first phase for the product that FROM_LINK asks for

@@ -2,6 +2,7 @@
 #include CELL_USER
 
 #undef CELL
+#undef CELL_IS_RARE
 #undef CELL_PHASES
 #undef GATE_INPUTS
 #undef GATE_INPUTS_2

@@ -20,6 +20,9 @@ enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
 #define FUSED_HEIGHTS(H)
 #endif
 _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a strip too narrow for a lone row");
+#ifndef FUSED_INT8_ALONE
+#define FUSED_INT8_ALONE 0      /* 1: a table for steps whose weights are all int8 */
+#endif
 enum {
     FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
                                    what fits L1 is so few k that sums would go to memory and back too often */
@@ -158,6 +161,17 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
     else if (CELL_(state_##name) > 0 && s->others.at)                                                   \
         v_store_tiles(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit),              \
                       s->others.tile, v.next.name, n);
+#endif
+
+/* The tiles of a rare cell are low: it is slower with many rows, and a third of the code. */
+#undef TILE_ROWS
+#undef TILE_HEIGHTS
+#if defined(CELL_IS_RARE) && V_WIDTH > 1
+#define TILE_ROWS 3
+#define TILE_HEIGHTS(H) H(2) H(3)
+#else
+#define TILE_ROWS FUSED_ROWS
+#define TILE_HEIGHTS FUSED_HEIGHTS
 #endif
 
 /* By input: where its sum comes from; which of the recurrent weights is its own. */

@@ -174,12 +174,12 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
                                 const size_t rows, const size_t vectors)
 {
 #ifdef V_NARROW
-    if (walk.cell == FUSED_BF16) {
-        PHASE_(multiply_bf16)(sum, &walk, from, rows, vectors);
+    if (FUSED_INT8_ALONE || walk.cell == FUSED_INT8) {
+        PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
         return;
     }
-    if (walk.cell == FUSED_INT8) {
-        PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
+    if (walk.cell == FUSED_BF16) {
+        PHASE_(multiply_bf16)(sum, &walk, from, rows, vectors);
         return;
     }
 #endif
@@ -293,7 +293,7 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     }
     if (PHASE_(from) & FROM_H) {
         struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors);
-        if (rows > 1 && walk.cell == FUSED_REAL)
+        if (!FUSED_INT8_ALONE && rows > 1 && walk.cell == FUSED_REAL)
             PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
         else
             PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
@@ -323,7 +323,7 @@ static void PHASE_(lone_all)(const struct fused_step *s, const struct fused_tile
     {                                                                                                   \
         PHASE_(tile)(s, t, rows, 1);                                                                    \
     }
-FUSED_HEIGHTS(PHASE_HEIGHT)
+TILE_HEIGHTS(PHASE_HEIGHT)
 
 #define PHASE_ROWS(rows) PHASE_(rows_##rows),
 #define PHASE_SOME(rows) PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
@@ -331,10 +331,10 @@ static void (*const PHASE_(lone_tile)[])(const struct fused_step *, const struct
     NULL, PHASE_(lone_1), PHASE_(lone_2),
 };
 static void (*const PHASE_(whole_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    NULL, NULL, FUSED_HEIGHTS(PHASE_ROWS)
+    NULL, NULL, TILE_HEIGHTS(PHASE_ROWS)
 };
 static void (*const PHASE_(some_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    NULL, NULL, FUSED_HEIGHTS(PHASE_SOME)
+    NULL, NULL, TILE_HEIGHTS(PHASE_SOME)
 };
 
 static void PHASE_(run_tile)(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors)
@@ -365,7 +365,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
         return;
     }
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
-    size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
+    size_t tiles = (s->rows + TILE_ROWS - 1) / TILE_ROWS, width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at && s->of_h.cell != FUSED_INT8;
     size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
     struct fused_tile t = { .unit = unit };

@@ -1,11 +1,12 @@
-/* A CELL_USER: kernels that loop over the rows and units of a step on a CPU, and fused steps unless the file
- * defines CELL_POINTWISE. */
+/* A CELL_USER: kernels that loop over the rows and units of a step on a CPU, unless the file defines
+ * CELL_FUSED_ALONE, and fused steps, unless it defines CELL_POINTWISE. */
 #include "cells/cell_at.h"
 #include "cells/cell_declare.h"
 #ifndef CELL_POINTWISE
 #include "cells/cell_fused.h"
 #endif
 
+#ifndef CELL_FUSED_ALONE
 #ifndef DEFINE_LOOP
 /* The step is copied so that the compiler knows that no store changes it. */
 #define DEFINE_LOOP(kernel, at)                                         \
@@ -28,10 +29,12 @@ DEFINE_LOOP(CELL_(backward_loop), CELL_(backward_at))
 DEFINE_LOOP(CELL_(forward_2_loop),  CELL_(forward_2_at))
 DEFINE_LOOP(CELL_(backward_2_loop), CELL_(backward_2_at))
 #endif
+#endif
 
 static const struct cell_kernels CELL_(kernels) = {
     .declaration = &CELL_(declaration),
-#if CELL_PHASES == 1
+#ifdef CELL_FUSED_ALONE
+#elif CELL_PHASES == 1
     .forward  = { CELL_(forward_loop),  NULL },
     .backward = { CELL_(backward_loop), NULL },
 #else

@@ -1,7 +1,10 @@
-/* All cells for AVX-512 with VNNI, for int8 weights. The build gives the flags. */
+/* The fused steps of all cells for AVX-512 with VNNI, of int8 weights alone: all else is cells_avx512.c's. The build
+ * gives the flags. */
 #include "cells/cell.h"
 #include "cells/v/v_avx512.h"
 #include "cells/v/v_narrow.h"
+#define FUSED_INT8_ALONE 1
+#define CELL_FUSED_ALONE
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 

@@ -10,6 +10,7 @@
 #include "cells/any.h"
 
 #define CELL                gru_any
+#define CELL_IS_RARE
 #define GATE_INPUTS(INPUT)  INPUT(r, FROM_X | FROM_H) INPUT(z, FROM_X | FROM_H) \
                             INPUT(n_x, FROM_X) INPUT(n_h, FROM_H)
 #define STATES(STATE)       STATE(h)
@@ -46,6 +47,7 @@ BACKWARD(v, d)
 #include "cells/cell_end.h"
 
 #define CELL                  gru_before_any
+#define CELL_IS_RARE
 #define STATES(STATE)         STATE(h)
 #define GATE_INPUTS(INPUT)    INPUT(r, FROM_X | FROM_H)
 #define SAVED(VALUE)          VALUE(r)

@@ -14,6 +14,7 @@
 #include "cells/any.h"
 #ifndef CELL
 #define CELL                lstm_any
+#define CELL_IS_RARE
 #endif
 #ifdef LSTM_PEEPHOLE
 #define VECTORS(VECTOR)     VECTOR(p_i) VECTOR(p_f) VECTOR(p_o)
@@ -79,6 +80,7 @@ BACKWARD(v, d)
 #ifndef LSTM_PEEPHOLE
 #define LSTM_PEEPHOLE
 #define CELL lstm_peephole_any
+#define CELL_IS_RARE
 #include "cells/lstm_any.h"
 #undef LSTM_PEEPHOLE
 #endif

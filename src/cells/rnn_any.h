@@ -5,6 +5,7 @@
 #include "cells/any.h"
 
 #define CELL                rnn_any
+#define CELL_IS_RARE
 #define GATE_INPUTS(INPUT)  INPUT(a, FROM_X | FROM_H)
 #define STATES(STATE)       STATE(h)
 #define SAVED(VALUE)        /* nothing: the slope needs only h' */

@@ -43,7 +43,7 @@ static void check_range(void)
 int main(void)
 {
     struct layer_shape shape = { .T = 500, .B = 2, .I = 16, .H = 32 };
-    for (int i = 0; cells_scalar[i]; i++) {
+    for (int i = 0; cells_fixed[i]; i++) {
         struct layer *fixed = run(cells_fixed[i], shape), *exact = run(cells_scalar[i], shape);
         check_worst("fixed", exact->cell->declaration->name, worst_output(fixed, exact), 4e-3);
         layer_free(fixed);

@@ -263,8 +263,9 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
                     count == 0 ? NULL : is_toy ? isa[count - 1].toys : isa[count - 1].cells;
                 const struct cell_kernels *cell = table ? table[place] : scalar;
                 got = random_numbers;
-                if (!cell->fused[phase])
-                    continue;               /* a table that is pointwise only */
+                bool int8_alone = count > 0 && !is_toy && isa[count - 1].int8_alone;
+                if (!cell->fused[phase] || (int8_alone && a.cell != FUSED_INT8))
+                    continue;               /* a table that is pointwise only, or of other weights */
                 run_fused(cell, &a, phase, &got);
                 differ[count] += !same(&got, &expected);
             }

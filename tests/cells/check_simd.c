@@ -86,7 +86,7 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
     int differ[4] = { 0 }, others = 0;
     for (int phase = 0; phase < scalar->declaration->phases; phase++) {
         cell_kernel *forward[4], *backward[4];
-        for (others = 0; isa[others].name; others++) {
+        for (others = 0; isa[others].name && !isa[others].int8_alone; others++) {
             const struct cell_kernels *const *table = is_toy ? isa[others].toys : isa[others].cells;
             forward[others]  = table[place]->forward[phase];
             backward[others] = table[place]->backward[phase];
@@ -135,7 +135,7 @@ static void check_ends(const struct isa_table *isa)
     for (int i = 0; i < 12; i++)
         if (!CHECK((end[i] = last_readable()) != NULL, "no memory"))
             return;
-    for (; isa->name; isa++)
+    for (; isa->name && !isa->int8_alone; isa++)
         for (int i = 0; isa->cells[i]; i++)
             for (size_t width = 1; width <= WIDEST; width++)
                 run_at_the_end(isa->cells[i], end, width);

@@ -6,6 +6,7 @@
 struct isa_table {
     const char *name;
     const struct cell_kernels *const *cells, *const *toys;
+    bool int8_alone;            /* the cells have fused steps of int8 weights and nothing else; comes last */
 };
 
 /* Ended by a NULL name. */
@@ -14,16 +15,16 @@ static inline void find_isas(struct isa_table isa[5])
     int count = 0;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        isa[count++] = (struct isa_table){ "avx2", cells_avx2, toys_avx2 };
+        isa[count++] = (struct isa_table){ "avx2", cells_avx2, toys_avx2, false };
     if (__builtin_cpu_supports("avx512f")) {
-        isa[count++] = (struct isa_table){ "avx512", cells_avx512, toys_avx512 };
-        isa[count++] = (struct isa_table){ "avx512, two", cells_two_registers, toys_two_registers };
+        isa[count++] = (struct isa_table){ "avx512", cells_avx512, toys_avx512, false };
+        isa[count++] = (struct isa_table){ "avx512, two", cells_two_registers, toys_two_registers, false };
     }
     if (__builtin_cpu_supports("avx512vnni"))
-        isa[count++] = (struct isa_table){ "avx512_vnni", cells_avx512_vnni, toys_avx512 };
+        isa[count++] = (struct isa_table){ "avx512_vnni", cells_avx512_vnni, toys_avx512, true };
 #endif
 #ifdef __aarch64__
-    isa[count++] = (struct isa_table){ "neon", cells_neon, toys_neon };
+    isa[count++] = (struct isa_table){ "neon", cells_neon, toys_neon, false };
 #endif
     isa[count].name = NULL;
 }

@@ -166,7 +166,7 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op,
     if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
         return UNROLL_OK;
     const char *name = in->plan->model->layer[op->depth - 1].cell->name;
-    *cell = cell_find(in->isa->cells, name);
+    *cell = cpu_isa_cell(in->isa, name, in->plan->config.weights);
     if (!*cell || !(*cell)->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;

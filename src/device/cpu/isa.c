@@ -28,6 +28,11 @@ const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real)
     return NULL;
 }
 
+const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *isa, const char *name, enum dtype weights)
+{
+    return cell_find(weights == DTYPE_I8 && isa->int8_cells ? isa->int8_cells : isa->cells, name);
+}
+
 #ifdef UNROLL_DEBUG
 static uint64_t draw_seed;
 

@@ -106,6 +106,7 @@ struct cpu_isa {
     enum isa    isa;
     enum dtype  real;
     const struct cell_kernels *const *cells;
+    const struct cell_kernels *const *int8_cells;   /* for steps with int8 weights; NULL: the same */
     product_kernel *product, *product_bf16, *product_int8;      /* the last two: of floats only */
     void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
     /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
@@ -123,6 +124,9 @@ static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype
 
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
+
+/* The cell of that name for steps with weights of this type; NULL: there is none. */
+const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights);
 
 /* By its name, which users give; NULL: the best there is. */
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);

@@ -14,7 +14,7 @@ typedef float real;
 
 const struct cpu_isa cpu_avx512_vnni = {
     .name = "avx512_vnni", .isa = ISA_AVX512_VNNI, .real = DTYPE_F32,
-    .cells = cells_avx512_vnni, .product = product,
+    .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product,
     .peak = peak, .activate = activate,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
