@@ -6,11 +6,12 @@ const char *const core_names[CORES] = {
     [CORE_M4F] = "Cortex-M4F", [CORE_M7] = "Cortex-M7", [CORE_M0] = "Cortex-M0+",
 };
 
-/* Instructions of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float that
- * becomes an integer or was one: tools/fit_cortex.py, from the counts of twelve models in QEMU (gcc 12 -O2). The fit
- * has no number below zero; what it could not tell from the others is 0. On models that were not fitted the sums are
- * 0.93 to 1.10 of the counts, on one of softmax, softplus and elu, whose divisions and logarithms cost more than
- * the kinds here say, 0.68 to 1.13. Floats on an M0+ are functions of the compiler's library. */
+/* Instructions of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float
+ * that becomes an integer or was one: tools/fit_cortex.py, from the counts of twelve models in QEMU (gcc 12
+ * -O2). The fit has no number below zero; what it could not tell from the others is 0. On models that were
+ * not fitted the sums are 0.92 to 1.12 of the counts, on one of softmax, softplus and elu, whose divisions
+ * and logarithms cost more than the kinds here say, 0.68 to 1.13. Floats on an M0+ are functions of the
+ * compiler's library. */
 struct price { double product, row, operation, function, conversion; };
 
 enum set { ARMV7EM, ARMV6M, SETS };
@@ -20,8 +21,8 @@ static const struct price prices[2][SETS] = {
     { [ARMV7EM] = { 2.37, 42.4, 4.88, 23.6, 47.7 }, [ARMV6M] = { 5.32, 108, 0, 23.2, 287 } },
 };
 
-/* Cycles of an instruction, in floats and in integers: assumed, no board was measured. On an M4F a VFMA takes 3 and
- * a VLDR 2; an M7 begins two instructions at a time. Wait states of flash come on top. */
+/* Cycles of an instruction, in floats and in integers: assumed, no board was measured. On an M4F a VFMA takes
+ * 3 and a VLDR 2; an M7 begins two instructions at a time. Wait states of flash come on top. */
 static const struct { enum set set; double cycles[2]; } cores[CORES] = {
     [CORE_M4F] = { ARMV7EM, { 2.1, 1.5 } },
     [CORE_M7]  = { ARMV7EM, { 1.05, 0.75 } },

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Exported C on emulated Cortex-M boards against the same C here, bit by bit: models of every cell in floats and in
-# integers, and one that was trained. M4F and M7 with their FPU, M0 without one. Not a test of speed; but the
-# instructions of a step are counted, and the exporter's estimate has to be near them.
-#     tests/export/test_cortex.sh BINARY LIBRARY     COUNTS=FILE in the environment: the table of tools/fit_cortex.py
+# Exported C on emulated Cortex-M boards against the same C here, bit by bit: models of every cell in floats
+# and in integers, and one that was trained. M4F and M7 with their FPU, M0 without one. Not a test of speed; but
+# the instructions of a step are counted, and the exporter's estimate has to be near them.
+#     tests/export/test_cortex.sh BINARY LIBRARY
+# COUNTS=FILE in the environment: the counts are added there, the table of tools/fit_cortex.py.
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2
@@ -20,17 +21,19 @@ passed=0 failed=0
 cd "$place" || exit 2
 
 for _ in $(seq 60); do echo "the quick brown fox jumps over the lazy dog"; done >text.txt
-"$binary" train text.txt --hidden 24 --layers 1 --embed 8 --steps 60 --batch 4 --bptt 16 --out run >log 2>&1 ||
+"$binary" train text.txt --hidden 24 --layers 1 --embed 8 --steps 60 --batch 4 --bptt 16 --out run \
+    >log 2>&1 ||
     { tail -n 5 log; exit 1; }
-gcc -O1 -I"$root/include" "$root/tests/export/cortex_models.c" "$library" -ljansson -lm -pthread -o models || exit 1
+gcc -O1 -I"$root/include" "$root/tests/export/cortex_models.c" "$library" -ljansson -lm -pthread -o models ||
+    exit 1
 models=$(./models "$place" "$(find run -name model.safetensors | head -n 1)") || exit 1
 
-# board CORE FLAGS MACHINE NANOSECONDS_OF_A_TICK MODEL: runs it there, and compares with what was printed here.
+# board CORE FLAGS MACHINE NANOSECONDS_OF_A_TICK MODEL: runs it there, and compares with what is printed here.
 board() {
     local here=$5/here there=$5/there
     arm-none-eabi-gcc -std=gnu99 -O2 -ffp-contract=off -mthumb $2 -I"$5" -I"$examples" \
-        "$root/tests/export/cortex_m.c" "$5/model.c" "$examples/board.c" -T "$examples/board.ld" -nostartfiles \
-        -lm -lc -lnosys -o "$5/model.elf" 2>log || { failed=$((failed + 1)); tail -n 5 log; return; }
+        "$root/tests/export/cortex_m.c" "$5/model.c" "$examples/board.c" -T "$examples/board.ld" \
+        -nostartfiles -lm -lc -lnosys -o "$5/model.elf" 2>log || { failed=$((failed + 1)); tail -n 5 log; return; }
     timeout 60 qemu-system-arm -M $3 -nographic -semihosting-config enable=on,target=native -icount shift=0 \
         -kernel "$5/model.elf" </dev/null >"$there" 2>&1
     if diff <(grep -v ticks "$here") <(grep -v ticks "$there") >log && grep -q ticks "$there"; then
@@ -46,8 +49,8 @@ board() {
 number() { sed 's/.*"'"$1"'":\([0-9]*\).*/\1/' "$2/cost.json"; }
 
 # estimate CORE MODEL INSTRUCTIONS: the cycles that were printed, by the assumed cycles of an instruction
-# (src/export/estimate.c), against the count. Divisions of floats are the dearest of operations and have the price
-# of all: the network of softmax and softplus has wider bounds.
+# (src/export/estimate.c), against the count. One price is for all operations and one for all functions: the
+# network of softmax and softplus, whose divisions and logarithms cost more, has wider bounds.
 estimate() {
     local counts="" bounds="0.85 1.15" cycles=1.4 key
     case $1-$2 in
@@ -74,8 +77,8 @@ estimate() {
 }
 
 for model in $models; do
-    gcc -std=gnu99 -O2 -ffp-contract=off -DHOSTED -I"$model" "$root/tests/export/cortex_m.c" "$model/model.c" -lm \
-        -o here || exit 1
+    gcc -std=gnu99 -O2 -ffp-contract=off -DHOSTED -I"$model" "$root/tests/export/cortex_m.c" \
+        "$model/model.c" -lm -o here || exit 1
     ./here >"$model/here"
     board Cortex-M4F "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" mps2-an386 40 "$model"
     board Cortex-M7 "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16" mps2-an500 40 "$model"
