@@ -7,7 +7,8 @@
 void record_activation(const struct activation *activation, struct record *record)
 {
     record_begin(record, activation_name(activation->kind));
-    V x = record_input("x"), alpha = record_constant(activation->alpha), beta = record_constant(activation->beta);
+    V x = record_input("x"), alpha = record_constant(activation->alpha),
+      beta = record_constant(activation->beta);
     V y = NULL;
     switch (activation->kind) {
 #define VALUE_OF(ID, name) case ACTIVATION_##ID: y = v_##name##_of(x, alpha, beta); break;

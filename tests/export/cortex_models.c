@@ -1,6 +1,6 @@
 /* Makes the models that test_cortex.sh runs on emulated boards: for each, in floats and in integers, a
- * folder with the exported C, run.h, which tells cortex_m.c what it is and gives it frames, and cost.json, the
- * exporter's report with its estimate.
+ * folder with the exported C, run.h, which tells cortex_m.c what it is and gives it frames, and cost.json,
+ * the exporter's report with its estimate.
  *     cortex_models FOLDER [TRAINED_MODEL]           prints the folders */
 #include "unroll.h"
 #include <stdio.h>
@@ -139,8 +139,8 @@ static void network(const char *folder)
     unroll_network network = unroll_network_default();
     unroll_model *model;
     unroll_layer layer[4];
-    static const char *const names[4] = { "a", "b", "c", "d" }, *const activations[4] = { "elu", NULL,
-                                                                                         "softplus", "softmax" };
+    static const char *const names[4] = { "a", "b", "c", "d" };
+    static const char *const activations[4] = { "elu", NULL, "softplus", "softmax" };
     for (int i = 0; i < 4; i++) {
         layer[i] = unroll_layer_default();
         layer[i].name = names[i];

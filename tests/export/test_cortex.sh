@@ -1,7 +1,7 @@
 #!/bin/bash
 # Exported C on emulated Cortex-M boards against the same C here, bit by bit: models of every cell in floats
-# and in integers, and one that was trained. M4F and M7 with their FPU, M0 without one. Not a test of speed; but
-# the instructions of a step are counted, and the exporter's estimate has to be near them.
+# and in integers, and one that was trained. M4F and M7 with their FPU, M0 without one. Not a test of speed;
+# but the instructions of a step are counted, and the exporter's estimate has to be near them.
 #     tests/export/test_cortex.sh BINARY LIBRARY
 # COUNTS=FILE in the environment: the counts are added there, the table of tools/fit_cortex.py.
 set -u
@@ -33,7 +33,8 @@ board() {
     local here=$5/here there=$5/there
     arm-none-eabi-gcc -std=gnu99 -O2 -ffp-contract=off -mthumb $2 -I"$5" -I"$examples" \
         "$root/tests/export/cortex_m.c" "$5/model.c" "$examples/board.c" -T "$examples/board.ld" \
-        -nostartfiles -lm -lc -lnosys -o "$5/model.elf" 2>log || { failed=$((failed + 1)); tail -n 5 log; return; }
+        -nostartfiles -lm -lc -lnosys -o "$5/model.elf" 2>log ||
+        { failed=$((failed + 1)); tail -n 5 log; return; }
     timeout 60 qemu-system-arm -M $3 -nographic -semihosting-config enable=on,target=native -icount shift=0 \
         -kernel "$5/model.elf" </dev/null >"$there" 2>&1
     if diff <(grep -v ticks "$here") <(grep -v ticks "$there") >log && grep -q ticks "$there"; then
