@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_profile.h"
 #include "bench_stream.h"
 #include "console.h"
 #include "network.h"
@@ -148,6 +149,7 @@ static unroll_status open_session(struct bench *bench)
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);
     config.weights = text_of(s, OPTION_DTYPE);
+    config.profile = is_on(s, OPTION_PROFILE);
     unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
     return status == UNROLL_OK ? status : complain_library(status);
 }
@@ -254,11 +256,13 @@ static unroll_status print(const struct bench *bench)
     double gflops = operations(bench) / best / 1e6;
 
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss sb sb ss ss ss si si sf sf sf sf sf}", "cell", cell, "shape", shape,
+        return print_json(json_pack("{ss ss sb sb ss ss ss si si sf sf sf sf sf so*}", "cell", cell, "shape", shape,
                                     "bidirectional", both_ways, "ragged", ragged, "pass", pass,
                                     "dtype", dtype, "isa", isa, "threads", threads, "runs", bench->runs,
                                     "ms", best, "ms_median", median, "gflops", gflops,
-                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
+                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak,
+                                    "operations", profile_to_json(bench->session, bench->peak)));
+    profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s, "
            "%.1f%% of the peak of %.4g\n", cell, shape, both_ways ? " bidirectional" : "",
            ragged ? " ragged" : "", pass, dtype, isa, threads, threads == 1 ? "" : "s", best, median,

@@ -258,6 +258,8 @@ OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "infer: outputs alone; forward: and what backward needs; train: forward and backward; stream: "
               "one step at a time, on one thread")
+OPTION(PROFILE, "profile", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
+       .doc = "also what each operation of the plan takes, and how near to the peak it comes")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
        .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "how long to measure, at least one run")

@@ -307,6 +307,7 @@ typedef struct unroll_session_config {
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
     uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    int         profile;            /* 1: the time of each operation is taken, for unroll_session_operation */
     unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
                                        unroll_write are the whole ones on every rank. */
     unroll_mesh mesh;
@@ -398,6 +399,17 @@ UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
 UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
 UNROLL_API const char *unroll_session_isa(const unroll_session *session);
 UNROLL_API int unroll_session_threads(const unroll_session *session);
+
+/* What the session's time went into: one operation of its plan. */
+typedef struct unroll_operation {
+    char   name[80];                /* as unroll_plan_print has it: "rnn g.l0" */
+    double least, seconds;          /* of its fastest run and of all, to the end of the last thread of its lane */
+    double flops;                   /* of a run, as planned: all steps of all rows */
+    long   runs;
+} unroll_operation;
+
+/* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
+UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
 
 /* ---- whole sequences in files ----------------------------------------------------------- */
 

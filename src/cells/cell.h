@@ -67,6 +67,7 @@ struct cell_options {
 struct cell_step {
     size_t rows, width;                             /* width >= 1 */
     struct cell_arrays value, gradient;
+    struct fields copy;                             /* backward: gradient.in once more, dense; or absent */
     struct cell_options options;
     bool sets_state;                                /* backward: gradient.state is set, not added to */
     const struct cell_step *ahead;                  /* backward: asked for from memory on the way, or NULL */

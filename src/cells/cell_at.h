@@ -85,7 +85,10 @@ CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t uni
 #define LOAD_D_STATE(name)                                                                              \
     d.state.name = s->sets_state ? v_const(0) : v_load_tiles(AT(gradient.state, state_##name), n);
 #define STORE_D_STATE(name)     STORE(gradient.state, state_##name, d.state.name)
-#define STORE_D_IN(name, from)  STORE(gradient.in, in_##name, d.in.name)
+#define STORE_D_IN(name, from)                                                                           \
+    STORE(gradient.in, in_##name, d.in.name)                                                             \
+    if (s->copy.at)                                                                                      \
+        STORE(copy, in_##name, d.in.name)
 #define STORE_D_VECTOR(name)    STORE(gradient.vector, vector_##name, d.vector.name)
 #endif
 

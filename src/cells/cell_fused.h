@@ -21,7 +21,8 @@ enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
 #endif
 _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a strip too narrow for a lone row");
 enum {
-    FUSED_BLOCK = 24 << 10,     /* bytes of weights that all tiles of rows use one after the other: in L1 */
+    FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
+                                   what fits L1 is so few k that sums would go to memory and back too often */
     RECURRENT = FROM_H | FROM_LINK
 };
 

@@ -11,7 +11,11 @@ struct device_options {
     const char  *isa;                   /* NULL: the best there is */
     int          threads;               /* at most so many; 0: one for each processor that may be used */
     struct unroll_comm *comm;           /* NULL: alone */
+    bool         profile;               /* the time of each operation is taken */
 };
+
+/* What the runs of an operation took. */
+struct op_time { double least, seconds; long runs; };
 
 /* A store holds PARAM, COPY, OPT and GRAD of one model and mesh coordinate, for all its instances. An instance
  * is a plan ready to run: after instance_new nothing allocates. Both are the device's own structs. */
@@ -40,6 +44,7 @@ struct device {
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);
+    const struct op_time *(*time)(const void *instance, int op);    /* NULL: not asked for; or the device takes none */
 };
 
 const struct device *device_at(int index);              /* NULL after the last */

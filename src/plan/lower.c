@@ -210,7 +210,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
-    uint32_t gathered = keeps && c->lengths ? 2 * (uint32_t)cell->inputs : 0;
+    uint32_t gathered = keeps ? 2 * ((uint32_t)cell->inputs + 1) : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g  = optional(p, true, NAMED("g"), SEG_STEP,

@@ -209,6 +209,19 @@ const char *unroll_session_isa(const unroll_session *s)
     return s->device->isa(s->instance);
 }
 
+int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
+{
+    bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;
+    const struct op_time *time = is_there ? s->device->time(s->instance, index) : NULL;
+    if (!time)
+        return 0;
+    const struct op *op = &s->plan->op[index];
+    *operation = (unroll_operation){ .least = time->least, .seconds = time->seconds, .flops = op->flops,
+                                     .runs = time->runs };
+    op_label(s->plan, op, operation->name, sizeof operation->name);
+    return 1;
+}
+
 int unroll_session_threads(const unroll_session *s)
 {
     return s->device->threads(s->instance);

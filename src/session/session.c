@@ -216,6 +216,8 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu and xla", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
+    if (s->config.profile && !s->device->time)
+        return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(make_config(&s->config, plan_config));
     plan_config->packed = s->device->packed;
     int threads = threads_for(s);
@@ -226,7 +228,8 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         TRY(mesh_check(s->model, plan_config));
     TRY(check_memory(s));
     TRY(open_instance(s, &(struct device_options){ .which = which, .isa = s->config.isa, .threads = threads,
-                                                   .comm = is_one_of_many(s) ? s->config.comm : NULL }));
+                                                    .comm = is_one_of_many(s) ? s->config.comm : NULL,
+                                                    .profile = s->config.profile != 0 }));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }

@@ -46,8 +46,8 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     is_filled = true;
     *n = random_numbers;
 
-    struct cell_step step = { ROWS, width, arrays_of(n->array, layout, width),
-                              arrays_of(n->array + 6, layout, width), SOME_OPTIONS, false, NULL };
+    struct cell_step step = { .rows = ROWS, .width = width, .value = arrays_of(n->array, layout, width),
+                              .gradient = arrays_of(n->array + 6, layout, width), .options = SOME_OPTIONS };
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;

@@ -29,10 +29,11 @@ static inline struct cell_arrays unit_arrays(struct unit_numbers *n)
 
 static inline struct cell_step unit_step(struct unit *unit, size_t width)
 {
-    return (struct cell_step){ 1, width, unit_arrays(&unit->value), unit_arrays(&unit->gradient),
-                               { .clip = unit->option_clip,
-                                 .function = { { ACTIVATION_SIGMOID, 0, 0 }, { ACTIVATION_TANH, 0, 0 },
-                                               { ACTIVATION_TANH, 0, 0 } } }, false, NULL };
+    return (struct cell_step){ .rows = 1, .width = width, .value = unit_arrays(&unit->value),
+                               .gradient = unit_arrays(&unit->gradient),
+                               .options = { .clip = unit->option_clip,
+                                            .function = { { ACTIVATION_SIGMOID, 0, 0 }, { ACTIVATION_TANH, 0, 0 },
+                                                          { ACTIVATION_TANH, 0, 0 } } } };
 }
 
 /* The numbers called "state_c" or "d_in_r", one for each unit (one for an option), or NULL. */

@@ -90,7 +90,7 @@ static void add_slots(struct rnn_case *c)
     SLOT(RNN_DY, true, true, NONE, READ, T, B, K);
     SLOT(RNN_DHN, false, false, NONE, READ, B, own);
     SLOT(RNN_DH0, false, false, NONE, WRITE, B, own);
-    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2 + (c->shape.lengths ? 2 * G : 0), B, W);
+    SLOT(RNN_SCRATCH, false, false, WRITE, WRITE, 4 * S + L + 2 + 2 * (G + 1), B, W);
     if (H) {
         SLOT(RNN_W, false, false, READ, READ, H, U, K);
         c->w_dense = c->slot[RNN_W];

@@ -27,7 +27,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
                                       void **instance)
 {
     struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
-                                      .comm = options->comm };
+                                      .comm = options->comm, .profile = options->profile };
     struct instance *made;
     TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
@@ -72,6 +72,7 @@ static void *cpu_host(void *instance, const char *buffer)     { return instance_
 static uint64_t cpu_forecast(const struct plan *plan)         { return instance_forecast(plan); }
 static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
 static const char *cpu_isa_of(const void *instance)           { return instance_isa(instance)->name; }
+static const struct op_time *cpu_time(const void *instance, int op)  { return instance_time(instance, op); }
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
 
 const struct device device_cpu = {
@@ -83,4 +84,5 @@ const struct device device_cpu = {
     .read = cpu_read,                       .write = cpu_write,
     .forecast = cpu_forecast,               .bytes = cpu_bytes,
     .isa = cpu_isa_of,                      .threads = cpu_threads,
+    .time = cpu_time,
 };

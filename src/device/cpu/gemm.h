@@ -89,10 +89,11 @@ static void gemm_int8(const struct call *call, const struct gemm *g, const struc
 /* So few rows at a time that they are still in the cache when the bias is in. */
 static void gemm_part(const struct call *call, const struct gemm *g, struct range row, struct range panel)
 {
-    enum { ROWS = 96 };
+    enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
+    const size_t most = g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
-        rows = rows < ROWS ? rows : ROWS;
+        rows = rows < most ? rows : most;
         struct gemm_rows x = { steps_at(&g->x, r), g->x.b, r, rows };
         if (g->type == DTYPE_I8)
             gemm_int8(call, g, &x, panel);

@@ -91,7 +91,7 @@ uint64_t instance_forecast(const struct plan *plan)
     return bytes;
 }
 
-static unroll_status get_memory(struct instance *in, struct store *store)
+static unroll_status get_memory(struct instance *in, struct store *store, bool profile)
 {
     for (int i = 0; i < SEG_N; i++) {
         uint64_t bytes = in->plan->segment_bytes[i];
@@ -108,10 +108,12 @@ static unroll_status get_memory(struct instance *in, struct store *store)
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
-    if (!in->call || !in->team || !in->work)
+    in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
+    if (!in->call || !in->team || !in->work || (profile && !in->time))
         return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
     in->bytes = instance_forecast(in->plan) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
-                (uint64_t)in->threads * sizeof *in->work;
+                (uint64_t)in->threads * sizeof *in->work +
+                (profile ? (uint64_t)in->plan->ops * sizeof *in->time : 0);
     return UNROLL_OK;
 }
 
@@ -258,7 +260,7 @@ unroll_status instance_new(const struct plan *plan, struct store *store, const s
     for (int part = 0; part < PART_N; part++)
         pace_init(&in->pace[part], plan, (enum part)part);
     in->teams = plan->config.lanes < config->threads ? plan->config.lanes : config->threads;
-    unroll_status status = get_memory(in, store);
+    unroll_status status = get_memory(in, store, config->profile);
     if (status == UNROLL_OK)
         status = get_threads(in);
     if (status == UNROLL_OK)
@@ -283,6 +285,7 @@ void instance_free(struct instance *in)
     for (int i = 0; i < SEG_N; i++)
         if (!is_stored(i))
             release(in->base[i]);
+    release(in->time);
     release(in->work);
     release(in->team);
     release(in->call);
@@ -320,6 +323,11 @@ const struct plan *instance_plan(const struct instance *in)
 const struct cpu_isa *instance_isa(const struct instance *in)
 {
     return in->isa;
+}
+
+const struct op_time *instance_time(const struct instance *in, int op)
+{
+    return in->time ? &in->time[op] : NULL;
 }
 
 int instance_threads(const struct instance *in)

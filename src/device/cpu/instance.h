@@ -4,6 +4,7 @@
 #ifndef DEVICE_CPU_INSTANCE_H
 #define DEVICE_CPU_INSTANCE_H
 #include "device/cpu/kernel.h"
+#include "device/device.h"
 
 /* The segments PARAM, COPY, OPT and GRAD. Each is made, as zeros, when the first instance needs it, and
  * stays. It outlives its instances and is used by one of them at a time. */
@@ -16,6 +17,7 @@ struct instance_config {
     int threads;
     bool chooses;               /* threads is the most: each part runs on all or on the caller's, as is faster */
     struct unroll_comm *comm;          /* NULL: alone */
+    bool profile;               /* the time of each operation is taken */
 };
 
 struct instance;
@@ -41,5 +43,6 @@ uint64_t instance_bytes(const struct instance *instance);       /* memory of its
 const struct plan    *instance_plan(const struct instance *instance);
 const struct cpu_isa *instance_isa(const struct instance *instance);
 int                   instance_threads(const struct instance *instance);
+const struct op_time *instance_time(const struct instance *instance, int op);   /* NULL: not taken */
 
 #endif

@@ -14,7 +14,8 @@ enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
 enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
-    BLOCK_K = 256,                          /* .. and BLOCK_K rows of a panel of b, 32 KB, in L1 */
+    BLOCK_K = 512,                          /* .. with BLOCK_K rows of a panel of b, 64 KB: c is read as seldom */
+    SPARE = 16,                             /* numbers between rows of a copy of a */
     WIDE_VECTORS = 8                        /* few rows: more columns, to have enough chains */
 };
 
@@ -35,7 +36,6 @@ struct tile {
     real       *c;  size_t c_row;
     const real *bias;
     enum start start;
-    bool asks;                              /* c may be far away */
     struct ahead ahead;
 };
 
@@ -162,8 +162,7 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
         tile_load_all(sum, t.c, t.c_row, rows, vectors, last);
     else
         tile_clear(sum, rows, vectors);
-    if (t.asks)
-        tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
+    tile_ask(t.start == AS_IS ? t.c + rows * t.c_row : t.c, t.c_row, rows, vectors);
     if (t.bias)
         tile_add_all(sum, t.bias, 0, rows, vectors, last);
     const real *a[(TILE_ROWS + 3) / 4], *b = t.b;
@@ -332,10 +331,34 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
     }
 }
 
+/* Rows of a at a distance of 4 KB share their places in the L1 cache, more of them than it has: they are put
+ * side by side where many columns pay for it. */
+static bool copies_rows(const struct product *p)
+{
+    enum { DISTANCE = 2048, COLUMNS = 4 * PANEL };
+    return !p->a_strip && p->a_col == 1 && p->a_row * sizeof(real) % DISTANCE == 0 && p->n >= COLUMNS &&
+           p->m > TILE_ROWS;
+}
+
+/* Not inlined: only who copies has the copy on its stack. */
+__attribute__((noinline))
+static void product_block_of_copy(const struct product *p, struct tile t, size_t rows, const struct ahead *wanted)
+{
+    real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
+    const real *from = t.a;
+    for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t.a_row)
+        for (size_t k = 0; k < t.k; k += V_WIDTH)
+            v_store(to + k, t.k - k < V_WIDTH ? v_load_some(from + k, t.k - k) : v_load(from + k));
+    t.a = copy;
+    t.a_row = BLOCK_K + SPARE;
+    product_block(p, t, rows, wanted);
+}
+
 static void product(const struct product *p)
 {
     size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
     const char *wanted = p->wanted;
+    const bool copies = copies_rows(p);
     do {                                            /* once at least: k may be 0, and c must be set then */
         size_t depth = p->k - k < most ? p->k - k : most;
         struct ahead ahead = wanted_by_caller(p, depth);
@@ -348,11 +371,11 @@ static void product(const struct product *p)
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
                 .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
-                .asks = k == 0 && p->start != ZERO, .ahead.at = p->b,
+                .ahead.at = p->b,
             };
             if (ahead.at)
                 ahead.at = wanted;
-            product_block(p, t, rows, &ahead);
+            (copies && depth <= BLOCK_K ? product_block_of_copy : product_block)(p, t, rows, &ahead);
             wanted += ahead.at ? tiles_over(rows, TILE_ROWS) * columns * ahead.tile : 0;
         }
         k += depth;

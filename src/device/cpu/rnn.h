@@ -1,8 +1,8 @@
 /* The recurrence: kernels of OP_RNN and OP_RNN_BACK, for floats and for doubles. They know products, time,
  * rows that end or start anew and ranks that share the units; a cell's arithmetic is in its table.
  *
- * RNN_SCRATCH is [planes, B, max(K, U)]: 2 states + links + 2 planes for rnn, 4 states + links + 2 for
- * rnn_back, which with lengths also wants two planes for each input. With a group, RNN_LINK is whole,
+ * RNN_SCRATCH is [planes, B, max(K, U)]: 2 states + links + 2 planes for rnn, 4 states + links + 2 and
+ * 2 (inputs + 1) for rnn_back. With a group, RNN_LINK is whole,
  * [T, B, L, K], because the product with it needs all units. */
 #ifndef DEVICE_CPU_RNN_H
 #define DEVICE_CPU_RNN_H

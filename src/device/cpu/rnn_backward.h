@@ -4,8 +4,9 @@
  *
  * Planes: values of the states entering and leaving a step, where views do not have them in one place;
  * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
- * projected output or a sum over ranks; a spare one; then with lengths `inputs` planes of gathered gradients
- * of the sums, and as many for the next step. */
+ * projected output or a sum over ranks; a spare one; then inputs + 1 planes where products find the gradients of
+ * the sums, and as many for the next step. There those rows lie side by side that take part, at distances that
+ * do not share their places in a cache, as rows of 4 KB would. */
 
 /* The rows that take part in a step; the plane where their gradients are gathered. */
 struct rows { size_t t, first, end, count, gathered; };
@@ -40,7 +41,7 @@ static void find_rows(struct back *k, size_t t)
     const struct rnn *r = &k->r;
     size_t gathered = k->spare + 1, inputs = (size_t)r->cell->inputs;
     struct rows rows = { .t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered };
-    rows.gathered += k->before.gathered == gathered ? inputs : 0;
+    rows.gathered += k->before.gathered == gathered ? inputs + 1 : 0;
     for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
         rows.first = rows.count ? rows.first : b;
         rows.end = b + n;
@@ -55,25 +56,18 @@ static bool scattered(const struct rows *rows)
     return rows->count != rows->end - rows->first;
 }
 
+/* Numbers from one gathered row to the next. */
+static size_t gathered_row(const struct rnn *r)
+{
+    enum { SHARED = 256, APART = 16 };      /* numbers: at multiples of 1 KB rows are moved apart */
+    size_t row = (size_t)r->cell->inputs * r->units;
+    return row % SHARED ? row : row + APART;
+}
+
 /* Gathered gradients of the sums: row by row [inputs][U], in the order of the rows that take part. */
 static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t place)
 {
-    return at_plane(r, rows->gathered, 0) + (r->row + place) * (size_t)r->cell->inputs * r->units;
-}
-
-/* After a phase of the cell: what products will read of its inputs of these units. Those of the other phase may
- * be read by other threads. */
-static void gather(const struct back *k, size_t unit, size_t units, int phase)
-{
-    const struct rnn *r = &k->r;
-    const struct tensor *g = &r->view[RNN_G];
-    size_t place = 0;
-    for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n)
-        for (size_t i = 0; i < n; i++, place++)
-            for (size_t input = 0; input < (size_t)r->cell->inputs; input++)
-                if (r->cell->input[input].phase == phase)
-                    put(at_gathered(r, &k->rows, place) + input * r->units + unit,
-                        at_step(r, RNN_G, k->rows.t, b + i) + input * g->stride[2] + unit, units);
+    return at_plane(r, rows->gathered, 0) + (r->row + place) * gathered_row(r);
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
@@ -187,14 +181,14 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
                           const struct cell_step *ahead)
 {
     const struct rnn *r = &k->r;
-    for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n) {
+    size_t place = 0;
+    for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n, place += n) {
         struct cell_step step = cell_step_of(k, k->rows.t, b, n, unit, units);
+        step.copy = (struct fields){ at_gathered(r, &k->rows, place) + unit, r->units, gathered_row(r), CELL_TILE };
         step.sets_state = phase == r->cell->phases - 1;
         step.ahead = ahead;
         r->call->cell->backward[phase](&step);
     }
-    if (scattered(&k->rows))
-        gather(k, unit, units, phase);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
@@ -214,19 +208,16 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
                                  size_t column, size_t columns, enum start start)
 {
     const struct rnn *r = &k->r;
-    const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
-    bool gathers = scattered(rows);
-    size_t gate = gathers ? r->units : g->stride[2];
-    size_t dg_row = gathers ? (size_t)r->cell->inputs * r->units : g->stride[1];
+    const struct tensor *w = &r->view[RNN_W];
+    bool moves = scattered(rows);
     size_t panel = w->count[0] * w->stride[0];
-    if (gathers && start == AS_IS)
+    if (moves && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
-        const real *dg = gathers ? at_gathered(r, rows, 0) : at_step(r, RNN_G, rows->t, rows->first);
-        real *sum = gathers ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
+        real *sum = moves ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = {
             .m = rows->count, .n = columns, .k = of.count * r->units,
-            .a = dg + of.input * gate, .a_row = dg_row, .a_col = 1,
+            .a = at_gathered(r, rows, 0) + of.input * r->units, .a_row = gathered_row(r), .a_col = 1,
             .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
             .b_row = PANEL, .b_panel = panel,
             .c = sum + column, .c_row = r->scratch_row,
@@ -235,7 +226,7 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
         };
         r->call->isa->product(&p);
     }
-    if (gathers)
+    if (moves)
         move_columns(k, rows, plane, column, columns, true);
 }
 
@@ -442,8 +433,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     k.d_link = 3 * states;
     k.d_whole = k.d_link + k.r.links;
     k.spare = k.d_whole + 1;
-    size_t gathered = call->view[RNN_LENGTHS].at ? 2 * (size_t)k.r.cell->inputs : 0;
-    if (call->view[RNN_SCRATCH].count[0] <= k.spare + gathered)
+    if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
     divide_back(&k, me, team);
     begin_gradients(&k);

@@ -40,6 +40,31 @@ static void remember_error(struct instance *in, const struct op *op, unroll_stat
     wake_sleepers(in);
 }
 
+/* ---- time ----------------------------------------------------------------------------- */
+
+static double nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+/* 0 where no times are taken. */
+static double begin_time(const struct instance *in)
+{
+    return in->time ? nanoseconds() : 0;
+}
+
+static void end_time(struct instance *in, int op, double begin)
+{
+    if (!in->time)
+        return;
+    struct op_time *time = &in->time[op];
+    double seconds = 1e-9 * (nanoseconds() - begin);
+    time->least = time->runs++ && time->least < seconds ? time->least : seconds;
+    time->seconds += seconds;
+}
+
 /* ---- waits ----------------------------------------------------------------------------- */
 
 static bool may_begin(struct instance *in, const struct op *op)
@@ -85,9 +110,11 @@ static bool begin_op(struct instance *in, struct lane_team *team, int me, const 
     return team->goes_on;
 }
 
-static void end_op(struct instance *in, struct lane_team *team, int me, int i)
+static void end_op(struct instance *in, struct lane_team *team, int me, int i, double begin)
 {
     meet(team);
+    if (me == 0)
+        end_time(in, i, begin);
     if (me == 0 && in->teams > 1 && !failed(in)) {
         atomic_store(&in->ended[in->plan->op[i].lane], i);
         wake_sleepers(in);
@@ -104,10 +131,11 @@ static void run_lanes(struct instance *in, int number, int me)
             continue;
         if (!begin_op(in, team, me, op))
             return;
+        double begin = begin_time(in);
         unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
         if (status != UNROLL_OK)
             remember_error(in, op, status);
-        end_op(in, team, me, i);
+        end_op(in, team, me, i, begin);
     }
 }
 
@@ -125,9 +153,11 @@ static void run_alone(struct instance *in)
 {
     uint64_t mode = cpu_flush_denormals();
     for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
+        double begin = begin_time(in);
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
             remember_error(in, &in->plan->op[i], status);
+        end_time(in, i, begin);
     }
     cpu_restore_float_mode(mode);
 }
@@ -137,13 +167,6 @@ static void run_together(struct instance *in)
     for (int i = 0; i < LANES_MAX; i++)
         atomic_store(&in->ended[i], in->plan->part[in->part].first - 1);    /* all parts before have ended */
     team_run(in->all, run_thread, in);
-}
-
-static double nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
 static void run_as_is_faster(struct instance *in)

@@ -1,0 +1,47 @@
+/* What each operation of a measured session took: the fastest of its runs, as a table or as JSON. Not the
+ * measuring itself. */
+#include "bench_profile.h"
+
+#include <stdio.h>
+
+static double sum_of_least(const unroll_session *session)
+{
+    double sum = 0;
+    unroll_operation o;
+
+    for (int i = 0; unroll_session_operation(session, i, &o); i++)
+        sum += o.least;
+    return sum;
+}
+
+void profile_print(const unroll_session *session, double peak)
+{
+    double sum = sum_of_least(session);
+    unroll_operation o;
+
+    for (int i = 0; unroll_session_operation(session, i, &o); i++) {
+        if (o.runs == 0)
+            continue;
+        printf("%-40s %10.4g ms %5.1f%%", o.name, 1e3 * o.least, 100 * o.least / sum);
+        if (o.flops > 0)
+            printf("  %7.4g GFLOP/s, %5.1f%% of the peak", o.flops / o.least / 1e9, o.flops / o.least / peak / 1e7);
+        putchar('\n');
+    }
+}
+
+json_t *profile_to_json(const unroll_session *session, double peak)
+{
+    unroll_operation o;
+    json_t *all = NULL;
+
+    for (int i = 0; unroll_session_operation(session, i, &o); i++) {
+        all = all ? all : json_array();
+        if (o.runs == 0)
+            continue;
+        double gflops = o.flops / o.least / 1e9;
+        json_array_append_new(all, json_pack("{ss sf sf sI sf sf}", "name", o.name, "ms", 1e3 * o.least, "ms_mean",
+                                             1e3 * o.seconds / (double)o.runs, "runs", (json_int_t)o.runs, "gflops",
+                                             gflops, "peak_fraction", gflops / peak));
+    }
+    return all;
+}
