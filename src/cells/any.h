@@ -1,7 +1,7 @@
 /* What the cells with functions of the user's choice share: function k of the cell's options, its input kept
- * within the clip, and the slope from the value. These cells are the reference for all combinations; those
- * whose functions are part of their file (lstm.h, gru.h, ..) are the fast ones for the common choices, with
- * the same bits. Not inlined: a cell has up to ten of them, each a switch of a dozen formulas. */
+ * within the clip, and the slope from the value. These cells are the reference for all combinations; those whose
+ * functions are part of their file (lstm.h, gru.h, ..) are the fast ones for the common choices, with the same
+ * bits. Not inlined: a cell has up to ten of them, each a switch of a dozen formulas. */
 #ifndef CELLS_ANY_H
 #define CELLS_ANY_H
 #include "cells/cell.h"
@@ -25,15 +25,14 @@ CELL_CODE V any_gate(const struct cell_options *o, int k, V sum)
     return any_value(&o->function[k], o->clip > 0 ? v_clip(sum, v_const(o->clip)) : sum);
 }
 
-/* 0 where the sum was clipped, which shows in a value that is exactly the function's at a limit. All
- * functions rise, or all fall where alpha < 0. */
+/* 0 where the sum was clipped, which shows in a value that is exactly the function's at a limit. All functions
+ * rise, or all fall where alpha < 0. */
 CELL_CODE V any_gate_slope(const struct cell_options *o, int k, V y)
 {
     V slope = any_slope(&o->function[k], y);
     if (!(o->clip > 0))
         return slope;
-    V one = any_value(&o->function[k], v_const(-o->clip)),
-      other = any_value(&o->function[k], v_const(o->clip));
+    V one = any_value(&o->function[k], v_const(-o->clip)), other = any_value(&o->function[k], v_const(o->clip));
     return v_mul(slope, v_inside(y, v_min(one, other), v_max(one, other)));
 }
 

@@ -1,5 +1,5 @@
-/* The GRUs of gru.h and gru_before.h with functions f (gates) and g (candidate) of the user's choice and a
- * clip, which bounds what enters them.
+/* The GRUs of gru.h and gru_before.h with functions f (gates) and g (candidate) of the user's choice and a clip,
+ * which bounds what enters them.
  *
  *     r  = f(W_r x + U_r h + b_r)
  *     z  = f(W_z x + U_z h + b_z)

@@ -1,6 +1,5 @@
-/* The LSTM of lstm.h with functions f (gates), g (candidate) and h (output) of the user's
- * choice, a clip, and on request coupled gates: f = 1 - i (ONNX's input_forget; Greff et al.
- * 2017). With LSTM_PEEPHOLE its variant.
+/* The LSTM of lstm.h with functions f (gates), g (candidate) and h (output) of the user's choice, a clip, and on
+ * request coupled gates: f = 1 - i (ONNX's input_forget; Greff et al. 2017). With LSTM_PEEPHOLE its variant.
  *
  *     i  = f(W_i x + U_i h + b_i [+ p_i c ])
  *     f  = f(W_f x + U_f h + b_f [+ p_f c ])    coupled: 1 - i
@@ -9,8 +8,8 @@
  *     c' = f c + i g
  *     h' = o h(c')
  *
- * The clip bounds what enters the functions of the four gates. Weights of a gate that is coupled have no
- * effect and a gradient of zero.
+ * The clip bounds what enters the functions of the four gates. Weights of a gate that is coupled have no effect
+ * and a gradient of zero.
  */
 #include "cells/any.h"
 #ifndef CELL

@@ -1,5 +1,5 @@
-/* Records the activations of dense layers and their slopes, which no cell's file holds. Softmax is of a
- * whole row and has none. */
+/* Records the activations of dense layers and their slopes, which no cell's file holds. Softmax is of a whole row
+ * and has none. */
 #include "cells/record.h"
 #include "cells/v/v_record.h"
 #include "cells/v/v_chosen.h"
