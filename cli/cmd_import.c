@@ -1,4 +1,5 @@
-/* unroll import: a model from the format of another tool, compared with what that tool computed, and saved. */
+/* unroll import: a model from the format of another tool, compared with what that tool computed,
+ * and saved. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +23,8 @@ static unroll_status take_words(struct importing *i)
     const struct settings *s = i->settings;
 
     if (s->words > 2)
-        return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE", s->word[2]);
+        return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE",
+                        s->word[2]);
     i->file = s->word[s->words - 1];
     if (s->words == 2 && strcmp(s->word[0], "auto"))
         i->format = s->word[0];
@@ -83,17 +85,18 @@ static unroll_status verify(struct importing *i)
         return complain_library(status);
     if (i->difference.relative <= tolerance)
         return UNROLL_OK;
-    return complain(UNROLL_FAILURE, "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not "
-                    "compute what the reference says, or the arrays are batch-first", i->difference.array, reference,
-                    i->difference.relative, tolerance);
+    return complain(UNROLL_FAILURE,
+                    "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not "
+                    "compute what the reference says, or the arrays are batch-first",
+                    i->difference.array, reference, i->difference.relative, tolerance);
 }
 
 static json_t *differences(const struct importing *i)
 {
     if (!is_given(i->settings, OPTION_VERIFY))
         return json_null();
-    return json_pack("{sf sf ss}", "absolute", i->difference.absolute, "relative", i->difference.relative, "array",
-                     i->difference.array);
+    return json_pack("{sf sf ss}", "absolute", i->difference.absolute, "relative", i->difference.relative,
+                     "array", i->difference.array);
 }
 
 static unroll_status save(struct importing *i)

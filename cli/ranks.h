@@ -13,8 +13,8 @@ unroll_status read_split(const char *split, unroll_mesh *mesh);
 /* --chunks, or how many --chunk makes of --bptt. */
 int chunks_of(const struct settings *settings);
 
-/* Of a command that can run on many ranks: finds the others if we were started as one of them, and refuses what
- * does not fit --split. Ranks other than 0 print nothing from here on. */
+/* Of a command that can run on many ranks: finds the others if we were started as one of them, and refuses
+ * what does not fit --split. Ranks other than 0 print nothing from here on. */
 unroll_status ranks_open(struct ranks *ranks, const struct settings *settings);
 /* After what each rank did alone: all go on, or none does. Who fared differently from rank 0 says so now. */
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine);

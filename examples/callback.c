@@ -1,7 +1,8 @@
-/* A network as a sound effect: what a host prepares, what its audio thread calls, and how another network takes
- * over while the sound goes on. The audio thread allocates nothing, locks nothing and waits for nobody.
- *     callback [MODEL]    MODEL: one number in, one out, such as train_tiny saves; without it: an untrained one
- * The host here is a thread that asks for a block of samples at a time; a real one is JACK, ALSA or a plug-in. */
+/* A network as a sound effect: what a host prepares, what its audio thread calls, and how another network
+ * takes over while the sound goes on. The audio thread allocates nothing, locks nothing and waits for nobody.
+ *     callback [MODEL]    MODEL: one number in, one out, as train_tiny saves; without it: an untrained one
+ * The host here is a thread that asks for a block of samples at a time; a real one is JACK,
+ * ALSA or a plug-in. */
 #define _POSIX_C_SOURCE 200809L         /* nanosleep */
 #include <math.h>
 #include <pthread.h>
@@ -14,7 +15,8 @@
 
 enum { BLOCK = 64, BLOCKS = 150, RATE = 48000, DAMAGED = 70 };
 
-/* `next` goes from the main thread to the audio thread, `retired` comes back; `playing` is the audio thread's. */
+/* `next` goes from the main thread to the audio thread, `retired` comes back;
+ * `playing` is the audio thread's. */
 struct effect {
     unroll_stream *playing;
     _Atomic(unroll_stream *) next, retired;
@@ -117,13 +119,13 @@ int main(int count, char *words[])
         return UNROLL_RESOURCE;
     while (atomic_load(&e.blocks) < BLOCKS / 3)
         nanosleep(&moment, NULL);
-    atomic_store(&e.next, prepare(open_model(NULL, 24)));       /* another network, while the first one plays */
+    atomic_store(&e.next, prepare(open_model(NULL, 24)));     /* another network, while the first one plays */
     while (!(retired = atomic_exchange(&e.retired, NULL)))
         nanosleep(&moment, NULL);
     free(retired);
     pthread_join(thread, NULL);
     free(e.playing);
-    printf("%d blocks played, %d refused, %d change of network\n", atomic_load(&e.blocks), atomic_load(&e.refused),
-           atomic_load(&e.changes));
+    printf("%d blocks played, %d refused, %d change of network\n", atomic_load(&e.blocks),
+           atomic_load(&e.refused), atomic_load(&e.changes));
     return 0;
 }

@@ -1,6 +1,6 @@
-/* What stands between the reset of a bare Cortex-M and main(): vectors, memory, the FPU. With board.ld it runs on
- * the boards of QEMU, where the debugger on the other side takes text and ends the run (semihosting). On a board of
- * your own the maker's start-up code takes its place. */
+/* What stands between the reset of a bare Cortex-M and main(): vectors, memory, the FPU. With board.ld it
+ * runs on the boards of QEMU, where the debugger on the other side takes text and ends the run (semihosting).
+ * On a board of your own the maker's start-up code takes its place. */
 #include "board.h"
 
 extern uint32_t data_begin, data_end, data_image, bss_begin, bss_end, stack_end;

@@ -1,4 +1,5 @@
-/* A bare Cortex-M board as QEMU emulates it: text out by semihosting, and a clock. main() is called by board.c. */
+/* A bare Cortex-M board as QEMU emulates it: text out by semihosting, and a clock.
+ * main() is called by board.c. */
 #ifndef BOARD_H
 #define BOARD_H
 #include <stdint.h>

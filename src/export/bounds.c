@@ -43,7 +43,8 @@ static bool is_mix(const struct pointwise *f, const struct node *node, const str
 {
     const struct node *difference = node->operand[1];
     (void)f;
-    return z->low >= 0 && z->high <= 1 && difference->kind == NODE_SUB && difference->operand[1] == node->operand[2];
+    return z->low >= 0 && z->high <= 1 && difference->kind == NODE_SUB &&
+           difference->operand[1] == node->operand[2];
 }
 
 static struct range bound_of(const struct pointwise *f, const struct node *node)

@@ -39,8 +39,8 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
         return fail(UNROLL_USAGE, "a calibration is for integers; fix: --weights int8");
     if (model->count > MOST_WEIGHTS)
         return fail(UNROLL_UNSUPPORTED,
-                    "the model has %zu weights; C for small processors is written for at most %d", model->count,
-                    MOST_WEIGHTS);
+                    "the model has %zu weights; C for small processors is written for at most %d",
+                    model->count, MOST_WEIGHTS);
     return UNROLL_OK;
 }
 
@@ -134,9 +134,10 @@ static void print_init(const struct printer *p)
 static void print_source(const struct printer *p)
 {
     fprintf(p->file,
-            "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global that changes. */\n"
-            "#include \"%s.h\"\n%s#include <stddef.h>\n#include <string.h>\n\n", p->prefix, p->prefix, p->prefix,
-            p->program->is_integer ? "" : "#include <math.h>\n");
+            "/* %s.c: see %s.h. Weights are constants, in flash; nothing is allocated, nothing is global "
+            "that changes. */\n"
+            "#include \"%s.h\"\n%s#include <stddef.h>\n#include <string.h>\n\n",
+            p->prefix, p->prefix, p->prefix, p->program->is_integer ? "" : "#include <math.h>\n");
     print_symbols(p);
     print_weights(p);
     if (p->program->is_integer)
@@ -194,13 +195,12 @@ static void report_json(const struct program *p, const unroll_export_config *con
 {
     const struct estimate e = program_estimate(p);
     json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix,
-                          "dtype",
-                          p->is_integer ? "int8"
-                                  : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
-                          (json_int_t)e.tables, "code_bytes", (json_int_t)e.code, "state_bytes", (json_int_t)e.state,
-                          "work_bytes", (json_int_t)e.work, "multiply_accumulates", (json_int_t)e.products,
-                          "pointwise", (json_int_t)e.operations, "functions", (json_int_t)e.functions,
-                          "sums", (json_int_t)e.rows, "conversions", (json_int_t)e.conversions);
+                          "dtype", p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights,
+                          "table_bytes", (json_int_t)e.tables, "code_bytes", (json_int_t)e.code,
+                          "state_bytes", (json_int_t)e.state, "work_bytes", (json_int_t)e.work,
+                          "multiply_accumulates", (json_int_t)e.products, "pointwise",
+                          (json_int_t)e.operations, "functions", (json_int_t)e.functions, "sums",
+                          (json_int_t)e.rows, "conversions", (json_int_t)e.conversions);
     json_t *cycles = json_object();
     for (int core = 0; core < CORES; core++)
         json_object_set_new(cycles, core_names[core], json_integer((json_int_t)e.cycles[core]));
@@ -226,12 +226,13 @@ static void report(const struct program *p, const unroll_export_config *config, 
                   (unsigned long long)e.work);
     report_export(config,
                   "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
-                  (unsigned long long)e.products, (unsigned long long)e.operations, (unsigned long long)e.functions);
+                  (unsigned long long)e.products, (unsigned long long)e.operations,
+                  (unsigned long long)e.functions);
     for (int core = 0; core < CORES; core++)
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
     if (p->is_integer && !config->calibration)
-        report_export(config,
-                      "formats were chosen from noise; inputs like those to come are better: --calibrate x.npy");
+        report_export(config, "formats were chosen from noise; inputs like those to come are better: "
+                              "--calibrate x.npy");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

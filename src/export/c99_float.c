@@ -8,9 +8,11 @@
 /* "$0" stands for the first operand, and so on. */
 static const char *const form[NODE_KINDS] = {
     [NODE_ADD] = "$0 + $1",    [NODE_SUB] = "$0 - $1",    [NODE_MUL] = "$0 * $1",   [NODE_DIV] = "$0 / $1",
-    [NODE_MIN] = "$0 < $1 ? $0 : $1",  [NODE_MAX] = "$0 > $1 ? $0 : $1",  [NODE_LESS] = "$0 < $1 ? 1.0f : 0.0f",
+    [NODE_MIN] = "$0 < $1 ? $0 : $1",  [NODE_MAX] = "$0 > $1 ? $0 : $1",
+    [NODE_LESS] = "$0 < $1 ? 1.0f : 0.0f",
     [NODE_FMA] = "FMA($0, $1, $2)",    [NODE_FNMA] = "FMA(-($0), $1, $2)",
-    [NODE_ABS] = "fabsf($0)",  [NODE_SQRT] = "sqrtf($0)", [NODE_EXP] = "exp_of($0)", [NODE_LOG] = "log_of($0)",
+    [NODE_ABS] = "fabsf($0)",  [NODE_SQRT] = "sqrtf($0)",
+    [NODE_EXP] = "exp_of($0)", [NODE_LOG] = "log_of($0)",
     [NODE_SIGMOID] = "sigmoid_of($0)", [NODE_TANH] = "tanh_of($0)",
     [NODE_SELECT_LESS] = "$0 < $1 ? $2 : $3",
     [NODE_EXPONENT_OF_LOW_BITS] = "of_bits(bits_of($0) << 23)",
@@ -109,9 +111,11 @@ static const char product_text[] =
     "    const float begin = adds ? y[i] : 0.0f;\n"
     "    return bias ? begin + bias[i] : begin;\n"
     "}\n\n"
-    "/* y (+)= bias + w x, w [rows * width]: for each row one chain of fused multiply-adds, columns rising. Four rows\n"
+    "/* y (+)= bias + w x, w [rows * width]: for each row one chain of fused multiply-adds, columns rising. "
+    "Four rows\n"
     " * at a time, so that a multiply-add need not wait for the one before it. */\n"
-    "static void product(float *y, const float *w, const float *x, const float *bias, int rows, int width, int adds)\n"
+    "static void product(float *y, const float *w, const float *x, const float *bias, int rows, "
+    "int width, int adds)\n"
     "{\n"
     "    const int whole = rows - rows % 4;\n"
     "    for (int i = 0; i < whole; i += 4, w += 4 * width) {\n"
@@ -219,9 +223,12 @@ static void print_embedding(const struct printer *p)
 void print_float_functions(const struct printer *p)
 {
     fprintf(p->file,
-            "/* A fused multiply-add, rounded once: an instruction of a Cortex-M4F, M7 or M33 with FPU. Without one (M0, M3)\n"
-            " * fmaf is a long function; with %s_PLAIN_FMA defined it becomes two operations and two roundings. */\n"
-            "#ifdef %s_PLAIN_FMA\n#define FMA(a, b, c) ((a) * (b) + (c))\n#else\n#define FMA(a, b, c) fmaf(a, b, c)\n"
+            "/* A fused multiply-add, rounded once: an instruction of a Cortex-M4F, M7 or M33 with FPU. "
+            "Without one (M0, M3)\n"
+            " * fmaf is a long function; with %s_PLAIN_FMA defined it becomes two operations and two "
+            "roundings. */\n"
+            "#ifdef %s_PLAIN_FMA\n#define FMA(a, b, c) ((a) * (b) + (c))\n"
+            "#else\n#define FMA(a, b, c) fmaf(a, b, c)\n"
             "#endif\n\n", p->upper, p->upper);
     print_called_functions(p);
     fputs(program_has(p->program, ACT_PRODUCT) ? product_text : "", p->file);

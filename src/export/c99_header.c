@@ -26,16 +26,20 @@ static void print_arithmetic(const struct printer *p)
 {
     if (p->program->is_integer) {
         const struct vector *x = p->program->has_tokens ? NULL : &p->program->vector[p->program->act[0].to];
-        fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; floats only where\n"
-              " * inputs enter and outputs leave. All saturates. It has the bits of unroll_integer_step.", p->file);
+        fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; "
+              "floats only where\n"
+              " * inputs enter and outputs leave. All saturates. It has the bits of "
+              "unroll_integer_step.", p->file);
         if (x)
             fprintf(p->file,
-                    " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as 0.", -x->fraction,
-                    15 - x->fraction);
+                    " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as "
+                    "0.", -x->fraction, 15 - x->fraction);
         fputs("\n", p->file);
     } else {
-        fputs(" * Arithmetic: fp32, the bits of unroll_stream_step where no number is denormal: fused multiply-adds, and no\n"
-              " * contraction of others (-ffp-contract=off, or -std=c99 with gcc). Inputs are not checked: a NaN stays in the\n"
+        fputs(" * Arithmetic: fp32, the bits of unroll_stream_step where no number is denormal: fused "
+              "multiply-adds, and no\n"
+              " * contraction of others (-ffp-contract=off, or -std=c99 with gcc). Inputs are not "
+              "checked: a NaN stays in the\n"
               " * states until they are reset.\n", p->file);
     }
 }
@@ -44,8 +48,10 @@ static void print_cost(const struct printer *p)
 {
     const struct estimate e = program_estimate(p->program);
     fprintf(p->file,
-            " *\n * Flash: %llu bytes of weights, %llu of tables, about %llu of code. RAM: %llu bytes of states, %llu of work.\n"
-            " * A step: %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like; about\n *    ",
+            " *\n * Flash: %llu bytes of weights, %llu of tables, about %llu of code. "
+            "RAM: %llu bytes of states, %llu of work.\n"
+            " * A step: %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like; "
+            "about\n *    ",
             (unsigned long long)e.weights, (unsigned long long)e.tables, (unsigned long long)e.code,
             (unsigned long long)e.state, (unsigned long long)e.work, (unsigned long long)e.products,
             (unsigned long long)e.operations, (unsigned long long)e.functions);
@@ -58,7 +64,8 @@ static void print_struct(const struct printer *p)
 {
     const struct program *program = p->program;
     fprintf(p->file,
-            "/* All that a step changes: yours to place. Copies go on by themselves. */\nstruct %s {\n", p->prefix);
+            "/* All that a step changes: yours to place. Copies go on by themselves. */\n"
+            "struct %s {\n", p->prefix);
     for (int i = 0; i < program->vectors; i++)
         if (program->vector[i].place == PLACE_STATE)
             fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float",
@@ -92,7 +99,8 @@ static void print_symbol_table(const struct printer *p)
 {
     if (p->program->model->symbol)
         fprintf(p->file,
-                "/* What each token stands for, in UTF-8. */\nextern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
+                "/* What each token stands for, in UTF-8. */\n"
+                "extern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
                 p->upper);
 }
 
@@ -101,13 +109,15 @@ void print_header(const struct printer *p)
     const struct program *program = p->program;
     const uint32_t outputs = program->vector[program->output].size;
     fprintf(p->file,
-            "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export --to c99`,\n"
+            "/* %s.h: a recurrent network, a step at a time, without a library. "
+            "Made by `unroll export --to c99`,\n"
             " * Unroll %s; docs/microcontrollers.md explains it.\n *\n", p->prefix, unroll_version());
     print_network(p);
     print_arithmetic(p);
     print_cost(p);
     fprintf(p->file,
-            "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+            "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n"
+            "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
             p->upper, p->upper);
     fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
             program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->spec.input, p->upper, outputs);

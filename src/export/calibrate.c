@@ -106,12 +106,9 @@ static void run_softmax(const double *x, double *y, uint32_t n)
 static void run_embed(const struct run *r, const struct act *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
-        r->value[a->to][i] = a->matrix < 0 ? i == (uint32_t)r->token
-
-
-
-
-                                                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
+        r->value[a->to][i] =
+            a->matrix < 0 ? i == (uint32_t)r->token
+                          : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
 }
 
 static void run_act(const struct run *r, const struct act *a)

@@ -1,7 +1,8 @@
 /* ==== about ====
- * The arithmetic of integer programs, once: fixed.c compiles this file as the reference, and c99_fixed.c prints those
- * sections that a program needs, between lines like the one above, word for word. So it is C99 and uses int, which
- * has 32 bits here, and arithmetic right shifts of negative numbers, as all compilers for our targets have them. */
+ * The arithmetic of integer programs, once: fixed.c compiles this file as the reference, and c99_fixed.c
+ * prints those sections that a program needs, between lines like the one above, word for word. So it is C99
+ * and uses int, which has 32 bits here, and arithmetic right shifts of negative numbers, as all compilers for
+ * our targets have them. */
 /* ==== narrow ==== */
 /* v 2^-shift within 16 bits, rounded half up; shift is -15 .. 31. */
 static int32_t narrow(int32_t v, int shift)
@@ -36,8 +37,9 @@ static void sum_end(int32_t *y, int32_t sum, int32_t multiplier, const int32_t *
     *y = adds ? *y + v : v;
 }
 
-/* y (+)= bias + w x, w [rows * width] of int8, x of int16: sums are exact, and the exporter has made sure that they
- * fit; then a multiplication for each row puts them in the format of y. Four rows at a time share the loads of x. */
+/* y (+)= bias + w x, w [rows * width] of int8, x of int16: sums are exact, and the exporter has made
+ * sure that they fit; then a multiplication for each row puts them in the format of y. Four rows at
+ * a time share the loads of x. */
 static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t *multiplier,
                     const int32_t *bias,
                     int rows, int width, int adds, int shift)
@@ -143,7 +145,8 @@ static int32_t half_sigmoid(uint32_t x)
 static int32_t sigmoid_of(int32_t x, int fraction)
 {
     const int32_t magnitude = x < 0 ? -x : x;
-    const int32_t half = (half_sigmoid((uint32_t)(magnitude > 32767 ? 32767 : magnitude) << (17 - fraction)) + 2) >> 2;
+    const uint32_t bounded = (uint32_t)(magnitude > 32767 ? 32767 : magnitude);
+    const int32_t half = (half_sigmoid(bounded << (17 - fraction)) + 2) >> 2;
     return x < 0 ? 16384 - half : half == 16384 ? 32767 : 16384 + half;
 }
 

@@ -194,8 +194,7 @@ static unroll_status lower_copy(struct lowering *l, const struct op *op)
     TRY(vector_of(l, op->view[COPY_TO].buffer, PLACE_WORK, &act.to));
     act.to_first = view_first(l, &op->view[COPY_TO]);
     act.count = l->p->vector[act.from].size;
-    return act.from == act.to ? UNROLL_OK : program_push(l->p,
-                                                         &act);       /* a state that is carried is in place */
+    return act.from == act.to ? UNROLL_OK : program_push(l->p, &act);   /* a carried state is in place */
 }
 
 static unroll_status lower_op(struct lowering *l, const struct op *op)
@@ -389,9 +388,8 @@ static void drop_unread(struct program *p)
 
 static bool together(const struct program *p, const struct vector *a, const struct vector *b)
 {
-    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p,
-                                                                                       b) && a->first <= b->last &&
-           b->first <= a->last;
+    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p, b) &&
+           a->first <= b->last && b->first <= a->last;
 }
 
 /* The lowest place where no vector lies that is needed at the same time; those before it are placed. */

@@ -76,7 +76,7 @@ struct pointwise {
 enum act_kind {
     ACT_ENTER,          /* the caller's floats become integers */
     ACT_LEAVE,          /* and back */
-    ACT_EMBED,          /* to = row `token` of a matrix, or one-hot; zeros for a token that there is none of */
+    ACT_EMBED,          /* to = row `token` of a matrix, or one-hot; zeros for a token that is none */
     ACT_PRODUCT,        /* to (+)= bias + W from */
     ACT_COLUMN,         /* to (+)= bias + column `token` of W */
     ACT_POINTWISE,

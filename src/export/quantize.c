@@ -291,8 +291,8 @@ static void lower_binary(struct pointwise *f, const struct node *node, struct fi
 /* The product has 30 bits at a + b, and gives some up where c needs the room. */
 static void lower_fma(struct pointwise *f, const struct node *node, struct fixed_node *n)
 {
-    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1), c = operand_fraction(f,
-                                                                                                       node, 2);
+    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1),
+              c = operand_fraction(f, node, 2);
     const int common = a + b < c + 14 ? a + b : c + 14;
     n->shift[0] = limited(common - a - b, -31, 0);
     n->shift[2] = limited(common - c, -31, 14);

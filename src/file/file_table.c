@@ -52,7 +52,8 @@ bool path_ends_in(const char *path, const char *ending)
 
 /* ---- finding the format ---------------------------------------------------------------- */
 
-static unroll_status find_by_name(const char *name, enum direction direction, const struct file_format **found)
+static unroll_status find_by_name(const char *name, enum direction direction,
+                                  const struct file_format **found)
 {
     char known[256] = "";
 

@@ -1,5 +1,5 @@
-/* Weights as Keras lays them out, which RTNeural and RNNoise follow: kernels [inputs, gates x units], LSTM i f c o,
- * GRU z r h; ours are PyTorch's: [gates x units, inputs], i f g o, r z n. Not a file format. */
+/* Weights as Keras lays them out, which RTNeural and RNNoise follow: kernels [inputs, gates x units], LSTM
+ * i f c o, GRU z r h; ours are PyTorch's: [gates x units, inputs], i f g o, r z n. Not a file format. */
 #ifndef FILE_KERAS_H
 #define FILE_KERAS_H
 #include <stddef.h>

@@ -188,10 +188,9 @@ unroll_status onnx_arithmetic(struct onnx_import *im)
     const char *op = im->node->op;
     const struct value *a = onnx_input(im, 0), *b = onnx_input(im, 1);
     if (a && b && (a->kind == VALUE_FLOW || b->kind == VALUE_FLOW))
-        return refuse_node(im,
-                           "what flows through a network can't be %s: layers know products with weights and sums "
-                           "with biases", op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided"
-                               : "combined so");
+        return refuse_node(im, "what flows through a network can't be %s: layers know products with weights "
+                               "and sums with biases",
+                           op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided" : "combined so");
     return combine(im, op[0] == 'A' ? '+' : op[0] == 'S' ? '-' : op[0] == 'M' ? '*' : '/');
 }
 
@@ -226,7 +225,8 @@ unroll_status onnx_where(struct onnx_import *im)
 static unroll_status constant_of_attribute(struct onnx_import *im, const struct onnx_attribute *a)
 {
     struct onnx_tensor *m;
-    bool list = a->type == ONNX_A_FLOATS || a->type == ONNX_A_INTS, is_float = a->type == ONNX_A_FLOAT || a->type == ONNX_A_FLOATS;
+    bool list = a->type == ONNX_A_FLOATS || a->type == ONNX_A_INTS,
+         is_float = a->type == ONNX_A_FLOAT || a->type == ONNX_A_FLOATS;
     TRY(onnx_new_tensor(im, list, &(int64_t){ a->count }, is_float, &m));
     for (size_t i = 0; i < m->count; i++)
         if (is_float)
@@ -286,8 +286,8 @@ unroll_status onnx_expand(struct onnx_import *im)
         const struct onnx_tensor *t = from->constant;
         for (size_t i = 1; i < t->count; i++)
             if (t->f[i] != t->f[0])
-                return refuse_node(im,
-                                   "numbers that differ are spread over a batch: initial states must be zero or inputs");
+                return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
+                                       "zero or inputs");
         v->kind = VALUE_FILL;
         v->fill = t->f[0];
         return UNROLL_OK;

@@ -1,6 +1,6 @@
-/* Models as ONNX files: opset 14, IR version 8, one node for each recurrent layer with layout 0, weights as raw
- * bytes, time and batch as symbols, first and last states as inputs and outputs. A recurrent layer that ONNX has no
- * operator for is refused. Which value is called what: docs/from-onnx.md. */
+/* Models as ONNX files: opset 14, IR version 8, one node for each recurrent layer with layout 0, weights as
+ * raw bytes, time and batch as symbols, first and last states as inputs and outputs. A recurrent layer that
+ * ONNX has no operator for is refused. Which value is called what: docs/from-onnx.md. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -193,7 +193,8 @@ static void export_input(struct exporter *e)
 
 /* ---- recurrent layers ------------------------------------------------------------------ */
 
-/* Weights of all directions, [D, gates blocks], in ONNX's order. parts: roles one after the other in a row. */
+/* Weights of all directions, [D, gates blocks], in ONNX's order. parts:
+ * roles one after the other in a row. */
 static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role,
                            int roles,
                            const int *order, int blocks, size_t rows, size_t columns)
@@ -295,8 +296,8 @@ static void export_recurrent_node(struct exporter *e, int layer, const char *x)
 
 static void export_recurrent(struct exporter *e, int layer, const char *x)
 {
-    static const enum parameter_role w[] = { PARAM_W_IH }, r[] = { PARAM_W_HH }, b[] = { PARAM_B_IH, PARAM_B_HH },
-                                     p[] = { PARAM_VECTOR };
+    static const enum parameter_role w[] = { PARAM_W_IH }, r[] = { PARAM_W_HH },
+                                     b[] = { PARAM_B_IH, PARAM_B_HH }, p[] = { PARAM_VECTOR };
     const struct layer *l = &e->m->layer[layer];
     int gates;
     const int *order = onnx_gates(l->cell->name, &gates);

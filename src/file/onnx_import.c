@@ -1,5 +1,5 @@
-/* ONNX graphs as networks: which operator is read by which function, in the order of the graph; then the layers
- * that were found become a model. See onnx_import.h; what is read is listed in docs/from-onnx.md. */
+/* ONNX graphs as networks: which operator is read by which function, in the order of the graph; then the
+ * layers that were found become a model. See onnx_import.h; what is read is listed in docs/from-onnx.md. */
 #include "file/onnx_import.h"
 
 #include <stdarg.h>
@@ -68,9 +68,8 @@ static unroll_status read_node(struct onnx_import *im)
     if (*n->domain && strcmp(n->domain, "ai.onnx"))
         return refuse_node(im, "operators of the domain '%.60s' are not read", n->domain);
     if (!row)
-        return refuse_node(im,
-                           "this operator is not read: the layers of a network are LSTM, GRU, RNN, Gemm and MatMul with "
-                           "activations (docs/from-onnx.md has the list)");
+        return refuse_node(im, "this operator is not read: the layers of a network are LSTM, GRU, RNN, Gemm "
+                               "and MatMul with activations (docs/from-onnx.md has the list)");
     for (int i = 0; i < n->attributes; i++)
         if (!is_listed(row->attributes, n->attribute[i].name))
             return refuse_node(im, "the attribute '%.60s' is not known", n->attribute[i].name);
@@ -316,7 +315,9 @@ unroll_status onnx_new_tensor(struct onnx_import *im, int rank, const int64_t *d
     struct onnx_tensor *t = onnx_allocate(im->file, 1, sizeof *t);
     if (!t)
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
-    *t = (struct onnx_tensor){ .name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1 };
+    *t = (struct onnx_tensor){
+        .name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1
+    };
     if (rank)
         memcpy(t->dim, dim, (size_t)rank * sizeof *dim);
     if (!onnx_count(rank, dim, &t->count) || t->count > (size_t)1 << 31)

@@ -1,7 +1,7 @@
-/* What an ONNX graph means as a network: each value of the graph is a constant, or a flow, numbers of which is
- * known what they are: which axis is time or batch, which layer's outputs lie side by side. Operators map such
- * values to such values; layers fall out on the way. Not a general runtime of ONNX: what can't be said as layers
- * of a network is refused, with the node's name. */
+/* What an ONNX graph means as a network: each value of the graph is a constant, or a flow, numbers of which
+ * is known what they are: which axis is time or batch, which layer's outputs lie side by side. Operators map
+ * such values to such values; layers fall out on the way. Not a general runtime of ONNX: what can't be said
+ * as layers of a network is refused, with the node's name. */
 #ifndef FILE_ONNX_IMPORT_H
 #define FILE_ONNX_IMPORT_H
 #include "file/onnx_file.h"
@@ -40,7 +40,7 @@ enum reading { ALL_STEPS, LAST_STEP, LAST_VALID };
 struct flow {
     int           rank;
     struct axis   axis[ONNX_RANK];
-    int           stacks, pieces;       /* entries along AXIS_STACK (1: there may be no such axis), pieces of each */
+    int           stacks, pieces;       /* entries along AXIS_STACK (1: may be none), pieces of each */
     struct part *piece;                /* [stacks][pieces] */
     enum reading  reading;
     bool          is_integer;
@@ -51,14 +51,15 @@ enum value_kind { VALUE_UNKNOWN, VALUE_CONSTANT, VALUE_FILL, VALUE_FLOW };
 struct value {
     const char     *name;
     enum value_kind kind;
-    int             uses, readers;      /* by needed nodes and as outputs of the graph; readers look at numbers, not
-                                           at the shape alone */
+    int             uses, readers;      /* by needed nodes and as outputs of the graph; readers look at
+                                           numbers, not at the shape alone */
     const struct onnx_tensor *constant; /* int64 among its numbers may be symbols, see below */
     float           fill;               /* all numbers of a constant whose shape does not matter */
     struct flow     flow;
 };
 
-/* Sizes that are known when the network runs, in integer constants: of an axis, and what is computed of them. */
+/* Sizes that are known when the network runs, in integer constants: of an axis,
+ * and what is computed of them. */
 #define SYMBOL(id)     (INT64_MIN + (id))
 #define SYMBOL_UNKNOWN (INT64_MIN + (1 << 24))
 static inline bool is_symbol(int64_t n) { return n <= SYMBOL_UNKNOWN; }
@@ -105,7 +106,8 @@ struct onnx_import {
     unroll_model *model;
 };
 
-/* Reads the file's graph; the caller frees the result, then the file; the model is the caller's from then on. */
+/* Reads the file's graph; the caller frees the result, then the file;
+ * the model is the caller's from then on. */
 unroll_status onnx_import_graph(struct onnx_file *, const unroll_import_config *, struct onnx_import **);
 void onnx_import_free(struct onnx_import *);
 const struct value *onnx_value(const struct onnx_import *, const char *name);
@@ -116,7 +118,8 @@ typedef unroll_status onnx_operator(struct onnx_import *);
 
 /* A sentence with the node that is looked at. */
 #define refuse_node(im, ...) (onnx_keep_error(im, __VA_ARGS__), UNROLL_UNSUPPORTED)
-void onnx_keep_error(const struct onnx_import *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void onnx_keep_error(const struct onnx_import *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Input k of the node: NULL where it is left out. Output k: a value to be set, at least in a corner. */
 struct value *onnx_input(struct onnx_import *, int k);
@@ -128,7 +131,8 @@ float onnx_float(const struct onnx_import *, const char *attribute, float otherw
 /* Integers from input k, or from the attribute of older opsets; *count -1: neither is there. */
 unroll_status onnx_ints(struct onnx_import *, int k, const char *attribute, const int64_t **list, int *count);
 
-unroll_status onnx_new_tensor(struct onnx_import *, int rank, const int64_t *dim, bool is_float, struct onnx_tensor **);
+unroll_status onnx_new_tensor(struct onnx_import *, int rank, const int64_t *dim, bool is_float,
+                              struct onnx_tensor **);
 unroll_status onnx_set_constant(struct onnx_import *, int output, const struct onnx_tensor *);
 unroll_status onnx_new_pieces(struct onnx_import *, struct flow *, int stacks, int pieces);
 int onnx_axis(int64_t axis, int rank);                      /* negative ones from the end; -1: out of range */
@@ -137,23 +141,24 @@ int64_t onnx_axis_size(const struct axis *);                /* or its symbol */
 /* The axis of features must be the last one: of an input it becomes that. */
 unroll_status onnx_take_features(struct onnx_import *, struct flow *);
 unroll_status onnx_sources(struct onnx_import *, struct flow *, int64_t width, unroll_layer *);
-unroll_status onnx_add_layer(struct onnx_import *, const char *kind, const char *name, struct imported_layer **);
+unroll_status onnx_add_layer(struct onnx_import *, const char *kind, const char *name,
+                             struct imported_layer **);
 
 /* One function of an operator's name each; see onnx_import.c. */
-onnx_operator onnx_recurrent, onnx_matmul, onnx_gemm, onnx_add, onnx_arithmetic, onnx_activation, onnx_embedding_or_gather,
-              onnx_one_hot, onnx_transpose, onnx_squeeze, onnx_unsqueeze, onnx_reshape, onnx_flatten, onnx_concat, onnx_slice,
-              onnx_split, onnx_shape, onnx_constant, onnx_constant_of_shape, onnx_expand, onnx_cast, onnx_pass,
-              onnx_equal, onnx_where;
+onnx_operator onnx_recurrent, onnx_matmul, onnx_gemm, onnx_add, onnx_arithmetic, onnx_activation,
+    onnx_embedding_or_gather, onnx_one_hot, onnx_transpose, onnx_squeeze, onnx_unsqueeze, onnx_reshape,
+    onnx_flatten, onnx_concat, onnx_slice, onnx_split, onnx_shape, onnx_constant, onnx_constant_of_shape,
+    onnx_expand, onnx_cast, onnx_pass, onnx_equal, onnx_where;
 
 /* Constants taken apart and put together (onnx_constants.c). */
 unroll_status onnx_strided(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim,
                            const int64_t *stride, int64_t first, struct onnx_tensor **);
-unroll_status onnx_constant_slice(struct onnx_import *, const struct onnx_tensor *, int axis, int64_t first, int64_t step,
-                                  int64_t count, struct onnx_tensor **);
+unroll_status onnx_constant_slice(struct onnx_import *, const struct onnx_tensor *, int axis, int64_t first,
+                                  int64_t step, int64_t count, struct onnx_tensor **);
 unroll_status onnx_constant_gather(struct onnx_import *, const struct onnx_tensor *, int axis,
                                    const struct onnx_tensor *index, struct onnx_tensor **);
 unroll_status onnx_constant_concat(struct onnx_import *, int axis, struct onnx_tensor **);
-unroll_status onnx_constant_reshape(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim,
-                                    struct onnx_tensor **);
+unroll_status onnx_constant_reshape(struct onnx_import *, const struct onnx_tensor *, int rank,
+                                    const int64_t *dim, struct onnx_tensor **);
 
 #endif

@@ -1,5 +1,5 @@
-/* ONNX's operators that become layers or parts of them: products with weights, biases, activations. The recurrent
- * ones are in onnx_recurrent.c. */
+/* ONNX's operators that become layers or parts of them: products with weights, biases, activations. The
+ * recurrent ones are in onnx_recurrent.c. */
 #include "file/onnx_network.h"
 
 #include <ctype.h>
@@ -46,9 +46,9 @@ static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
         if (q->kind != PIECE_H)
             continue;
         if (q->direction)
-            return refuse_node(im,
-                               "it reads the last state of the backward direction, which is its output at the first "
-                               "step; layers read one step at a time. fix: take the outputs of all steps, or of the last");
+            return refuse_node(im, "it reads the last state of the backward direction, which is its output "
+                                   "at the first step; layers read one step at a time. fix: take the "
+                                   "outputs of all steps, or of the last");
         q->kind = PIECE_Y;
     }
     return UNROLL_OK;
@@ -242,8 +242,8 @@ unroll_status onnx_add(struct onnx_import *im)
         return onnx_arithmetic(im);
     struct value *x = a->kind == VALUE_FLOW ? a : b, *bias = x == a ? b : a;
     if (bias->kind != VALUE_CONSTANT)
-        return refuse_node(im,
-                           "it adds what two layers give; layers put them side by side (Concat), or add biases");
+        return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add "
+                               "biases");
     struct imported_layer *l = open_layer(im, x);
     if (!l || l->bias || !l->weight || !is_bias(bias->constant, l->layer.width))
         return refuse_node(im, "it adds constants that are no bias of a product with weights");

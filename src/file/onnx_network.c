@@ -1,5 +1,5 @@
-/* The layers that were found in an ONNX graph become a model: a stack where they are one, else a network, with
- * ONNX's weights in our order. Then what was found is said. */
+/* The layers that were found in an ONNX graph become a model: a stack where they are one, else a network,
+ * with ONNX's weights in our order. Then what was found is said. */
 #include "file/onnx_network.h"
 
 #include <math.h>
@@ -53,10 +53,10 @@ static bool continues_stack(const struct onnx_import *im, int i)
 {
     const struct imported_layer *l = &im->layer[i], *first = &im->layer[0];
     const unroll_layer *a = &l->layer, *b = &first->layer;
-    return is_recurrent(l) && !strcmp(l->kind,
-                                      first->kind) && a->width == b->width && a->bidirectional == b->bidirectional &&
-           !a->reverse && !a->coupled && !*l->functions && a->clip == b->clip && a->peephole == b->peephole &&
-           a->bias == b->bias && a->sources == 1 && a->source[0] == i - 1;
+    return is_recurrent(l) && !strcmp(l->kind, first->kind) && a->width == b->width &&
+           a->bidirectional == b->bidirectional && !a->reverse && !a->coupled && !*l->functions &&
+           a->clip == b->clip && a->peephole == b->peephole && a->bias == b->bias && a->sources == 1 &&
+           a->source[0] == i - 1;
 }
 
 /* Layers of one cell and at most a linear head: what a specification can say. */
@@ -67,8 +67,8 @@ static bool as_stack(const struct onnx_import *im, unroll_spec *s)
     while (n < im->layers && continues_stack(im, n))
         n++;
     const struct imported_layer *head = n + 1 == im->layers ? &im->layer[n] : NULL;
-    bool headed = head && !is_recurrent(head) && !*head->activation && head->bias && head->weight && last->sources == 1 &&
-                  last->source[0] == n - 1;
+    bool headed = head && !is_recurrent(head) && !*head->activation && head->bias && head->weight &&
+                  last->sources == 1 && last->source[0] == n - 1;
     if (!n || (n != im->layers && !headed))
         return false;
     for (int i = 0; i + 1 < im->layers; i++)
@@ -210,9 +210,9 @@ static void report_layer(const struct onnx_import *im, int index)
                   made->input, from, l->layer.bidirectional ? ", bidirectional" : l->layer.reverse
                       ? ", reverse" : "",
                   l->layer.peephole ? ", peepholes" : "", l->layer.clip > 0 ? ", clip" : "",
-                  l->layer.coupled ? ", coupled gates" : "", *l->functions ? ", " : *l->activation ? ", "
-                      : "",
-                  *l->functions ? l->functions : l->activation, is_recurrent(l) || l->weight ? "" : ", weights: identity",
+                  l->layer.coupled ? ", coupled gates" : "", *l->functions || *l->activation ? ", " : "",
+                  *l->functions ? l->functions : l->activation,
+                  is_recurrent(l) || l->weight ? "" : ", weights: identity",
                   is_recurrent(l) ? l->B ? "" : ", no bias" : !l->weight || l->bias ? "" : ", no bias");
 }
 

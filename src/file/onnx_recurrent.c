@@ -77,16 +77,19 @@ static unroll_status take_direction(struct onnx_import *im, struct recurrent *r)
 
 static bool has_alpha(const struct activation *f)
 {
-    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_THRESHOLDED_RELU ||
-           f->kind == ACTIVATION_SCALED_TANH || f->kind == ACTIVATION_HARD_SIGMOID || f->kind == ACTIVATION_ELU;
+    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_LEAKY_RELU ||
+           f->kind == ACTIVATION_THRESHOLDED_RELU || f->kind == ACTIVATION_SCALED_TANH ||
+           f->kind == ACTIVATION_HARD_SIGMOID || f->kind == ACTIVATION_ELU;
 }
 
 static bool has_beta(const struct activation *f)
 {
-    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_SCALED_TANH || f->kind == ACTIVATION_HARD_SIGMOID;
+    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_SCALED_TANH ||
+           f->kind == ACTIVATION_HARD_SIGMOID;
 }
 
-/* The lists of alpha and beta have a number for each function that takes one, in the order of the functions. */
+/* The lists of alpha and beta have a number for each function that takes one,
+ * in the order of the functions. */
 static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 {
     static const enum activation_kind own[] = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH };
@@ -175,7 +178,8 @@ static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r
         im->time = time;
         im->batch = batch;
     }
-    bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK && batch != AXIS_STACK;
+    bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK &&
+                batch != AXIS_STACK;
     return good ? UNROLL_OK
         : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
                                           "are the same in all layers");
@@ -215,9 +219,8 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
     if (!v || is_zero(v))
         return UNROLL_OK;
     if (v->kind != VALUE_FLOW)
-        return refuse_node(im,
-                           "its first state '%.60s' is a constant that is not zero; models start from zero states, or "
-                           "from those they are given", v->name);
+        return refuse_node(im, "its first state '%.60s' is a constant that is not zero; models start from "
+                               "zero states, or from those they are given", v->name);
     const struct flow *f = &v->flow;
     int axis = r->batch_first ? 1 : 0;
     bool opened = f->rank == 3 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
@@ -233,7 +236,8 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
         im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
                                                       : d,
-            .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C, .batch_first = r->batch_first };
+            .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C,
+            .batch_first = r->batch_first };
     }
     return UNROLL_OK;
 }
@@ -271,7 +275,8 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
     return UNROLL_OK;
 }
 
-/* Layers alike are levels of one stack, "rnn", so that their states lie in one array; others have names of their own. */
+/* Layers alike are levels of one stack, "rnn", so that their states lie in one array;
+ * others have names of their own. */
 static void name_layer(struct onnx_import *im, struct imported_layer *l)
 {
     int levels = 0, index = (int)(l - im->layer);
@@ -282,7 +287,8 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
             continue;
         levels++;
         alike = alike && !strcmp(other->kind, l->kind) && other->layer.width == l->layer.width &&
-                other->layer.bidirectional == l->layer.bidirectional && other->layer.reverse == l->layer.reverse;
+                other->layer.bidirectional == l->layer.bidirectional &&
+                other->layer.reverse == l->layer.reverse;
     }
     snprintf(l->name, sizeof l->name, "rnn");
     if (!alike)

@@ -1,6 +1,6 @@
-/* Reshape and Flatten of what flows through a network: which axes a new shape merges, splits, drops or adds is found
- * by matching sizes, known ones and symbols, in their order. Numbers never move, so an assignment of axes that
- * fits is right. */
+/* Reshape and Flatten of what flows through a network: which axes a new shape merges, splits, drops or adds
+ * is found by matching sizes, known ones and symbols, in their order. Numbers never move, so an assignment of
+ * axes that fits is right. */
 #include "file/onnx_import.h"
 
 #include <string.h>
@@ -44,7 +44,8 @@ static bool match_merged(struct matching *m, int from, int to)
     if (from + 1 >= m->axes || to >= m->targets)
         return false;
     const struct axis *a = &m->axis[from], *b = &m->axis[from + 1];
-    bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE, rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
+    bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE,
+         rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
     if ((!stacks && !rows) || a->second || b->second)
         return false;
     struct axis both = { .id = a->id, .size = a->size, .second = b->id, .second_size = b->size };

@@ -1,5 +1,5 @@
-/* ONNX's operators that move numbers without changing them, on what flows through a network: axes change places,
- * come and go, parts are taken and joined. On constants they are computed (onnx_constants.c). */
+/* ONNX's operators that move numbers without changing them, on what flows through a network: axes change
+ * places, come and go, parts are taken and joined. On constants they are computed (onnx_constants.c). */
 #include "file/onnx_import.h"
 
 #include <string.h>
@@ -228,9 +228,8 @@ static unroll_status open_rows(struct onnx_import *im, struct flow *f)
         f->is_integer ||
         f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT || (im->bound &&
                                                                f->axis[0].id == im->time) || size < 1)
-        return refuse_node(im,
-                           "parts along time, batch or an axis of unknown size can't be taken; layers run over all of "
-                           "them");
+        return refuse_node(im, "parts along time, batch or an axis of unknown size can't be taken; layers "
+                               "run over all of them");
     TRY(onnx_new_pieces(im, f, (int)(size > 4096 ? 0 : size), 1));
     for (int s = 0; s < f->stacks; s++) {
         f->piece[s] = whole;
@@ -268,9 +267,8 @@ static unroll_status take_columns(struct onnx_import *im, struct flow *f, int ax
         end = at == first + count ? p + 1 : end;
     }
     if (begin < 0 || end <= begin)
-        return refuse_node(im,
-                           "it takes numbers %lld to %lld of a layer's outputs; only whole directions or layers can be "
-                           "taken", (long long)first, (long long)(first + count));
+        return refuse_node(im, "it takes numbers %lld to %lld of a layer's outputs; only whole directions or "
+                               "layers can be taken", (long long)first, (long long)(first + count));
     TRY(onnx_new_pieces(im, &part, f->stacks, end - begin));
     for (int s = 0; s < f->stacks; s++)
         for (int p = begin; p < end; p++)

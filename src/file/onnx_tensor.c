@@ -1,5 +1,5 @@
-/* Reading ONNX's TensorProto: numbers as raw bytes, as typed fields, or in a file beside the model. They become
- * floats or int64. Strings, complex numbers and the 4- and 8-bit floats are refused by name. */
+/* Reading ONNX's TensorProto: numbers as raw bytes, as typed fields, or in a file beside the model. They
+ * become floats or int64. Strings, complex numbers and the 4- and 8-bit floats are refused by name. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,8 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
     return UNROLL_OK;
 }
 
-/* The file lies in the model's folder: a path that leads out of it is refused. All tensors are mostly in one. */
+/* The file lies in the model's folder: a path that leads out of it is refused.
+ * All tensors are mostly in one. */
 static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r, struct reading *g)
 {
     char path[PATH_MAX];
@@ -203,8 +204,8 @@ static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r
     if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset ||
         (g->length && g->length != needed))
         return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu",
-                    r->where,
-                    g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name, o->outside_bytes);
+                    r->where, g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset,
+                    o->outside_name, o->outside_bytes);
     g->raw = (const uint8_t *)o->outside + g->offset;
     g->raw_bytes = needed;
     return UNROLL_OK;

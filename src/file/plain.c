@@ -1,4 +1,5 @@
-/* Stacks among networks: recurrent layers of one name and kind, one above the other, with or without a linear head. */
+/* Stacks among networks: recurrent layers of one name and kind, one above the other,
+ * with or without a linear head. */
 #include "file/plain.h"
 
 #include <string.h>
@@ -8,15 +9,16 @@
 /* No option that a specification can't say. */
 static bool is_same_cell(const unroll_layer *l, const unroll_layer *first, int level)
 {
-    return !strcmp(l->kind, first->kind) && !strcmp(l->name, first->name) && l->level == level && !l->sources &&
-           l->width == first->width && l->projection == first->projection &&
-           l->bidirectional == first->bidirectional && l->bias == first->bias && !l->peephole && !(l->clip > 0) &&
-           !(l->dropout > 0) && !l->activation && !l->output;
+    return !strcmp(l->kind, first->kind) && !strcmp(l->name, first->name) && l->level == level &&
+           !l->sources && l->width == first->width && l->projection == first->projection &&
+           l->bidirectional == first->bidirectional && l->bias == first->bias && !l->peephole &&
+           !(l->clip > 0) && !(l->dropout > 0) && !l->activation && !l->output;
 }
 
 static bool is_head(const unroll_layer *l)
 {
-    return !strcmp(l->kind, "dense") && l->bias && !l->sources && (!l->activation || !strcmp(l->activation, "linear"));
+    return !strcmp(l->kind, "dense") && l->bias && !l->sources &&
+           (!l->activation || !strcmp(l->activation, "linear"));
 }
 
 /* How many recurrent layers the stack has; 0: the network is none. */

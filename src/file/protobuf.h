@@ -1,6 +1,6 @@
 /* The wire format of protocol buffers, read and written: fields of varints, fixed numbers and bytes
- * (protobuf.dev/programming-guides/encoding). Not a message: which field means what is the caller's knowledge.
- * A reader never leaves the bytes it was given and allocates nothing. */
+ * (protobuf.dev/programming-guides/encoding). Not a message: which field means what is the caller's
+ * knowledge. A reader never leaves the bytes it was given and allocates nothing. */
 #ifndef FILE_PROTOBUF_H
 #define FILE_PROTOBUF_H
 #include <stdbool.h>

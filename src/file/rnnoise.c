@@ -1,8 +1,8 @@
-/* RNNoise's models as text ("rnnoise-nu model file version 1", xiph/rnnoise and GregorR/rnnoise-models): six layers
- * of integers, weights times 256 in Keras' layout. Each: inputs, units, activation (0 tanh, 1 sigmoid, 2 relu);
- * weights; of a GRU those of h, too; a bias. The GRU's reset acts before the product with h.
- * Not the filter bank around it: the network reads 42 features of a frame and gives a gain for each of 22 bands,
- * and the probability of voice. */
+/* RNNoise's models as text ("rnnoise-nu model file version 1", xiph/rnnoise and GregorR/rnnoise-models): six
+ * layers of integers, weights times 256 in Keras' layout. Each: inputs, units, activation (0 tanh, 1 sigmoid,
+ * 2 relu); weights; of a GRU those of h, too; a bias. The GRU's reset acts before the product with h. Not the
+ * filter bank around it: the network reads 42 features of a frame and gives a gain for each of 22 bands, and
+ * the probability of voice. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static unroll_status read_integer(struct scanner *s, const char *where, long lea
     if (end == s->at)
         return fail(UNROLL_DATA, "%s: a number is missing", where);
     if (errno || value < least || value > most)
-        return fail(UNROLL_DATA, "%s: %.*s is outside %ld .. %ld", where, (int)(end - s->at < 24 ? end - s->at : 24),
-                    s->at, least, most);
+        return fail(UNROLL_DATA, "%s: %.*s is outside %ld .. %ld", where,
+                    (int)(end - s->at < 24 ? end - s->at : 24), s->at, least, most);
     s->at = end;
     *number = (int)value;
     return UNROLL_OK;
@@ -103,7 +103,7 @@ static unroll_status read_layers(struct scanner *s, struct read_layer layers[LAY
 /* ---- the model ------------------------------------------------------------------------- */
 
 static const char *const of_dense[] = { "tanh", "sigmoid", "relu" };
-static const char *const of_gru[] = { NULL, "sigmoid sigmoid", "sigmoid relu" };      /* NULL: the cell's own */
+static const char *const of_gru[] = { NULL, "sigmoid sigmoid", "sigmoid relu" };   /* NULL: the cell's own */
 
 static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS])
 {
@@ -144,7 +144,8 @@ static void fill_layer(struct unroll_model *m, int index, const struct read_laye
     memset(p.data, 0, 3 * units * sizeof *p.data);
 }
 
-static unroll_status build(const struct read_layer *layers, const unroll_import_config *config, unroll_model **model)
+static unroll_status build(const struct read_layer *layers, const unroll_import_config *config,
+                           unroll_model **model)
 {
     unroll_layer layer[LAYERS];
     unroll_network network = unroll_network_default();
@@ -160,8 +161,8 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
         if (m->layer[i].input != (uint32_t)l->inputs) {
             unsigned given = m->layer[i].input;
             unroll_model_free(m);
-            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name, l->inputs,
-                        given);
+            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name,
+                        l->inputs, given);
         }
         report_import(config, "%s: %s %d -> %d, %s", layer[i].name, layer[i].kind, l->inputs, l->units,
                       of_dense[l->activation]);
@@ -189,7 +190,8 @@ static unroll_status import_text(const char *text, const unroll_import_config *c
     return status;
 }
 
-static unroll_status import_rnnoise(const char *path, const unroll_import_config *config, unroll_model **model)
+static unroll_status import_rnnoise(const char *path, const unroll_import_config *config,
+                                    unroll_model **model)
 {
     void *text;
     size_t size;

@@ -1,7 +1,7 @@
-/* RTNeural's model files (github.com/jatinchowdhury18/RTNeural): JSON with Keras' weights layer by layer, or a
- * state_dict of PyTorch as nested arrays. Keras: kernels are [inputs, gates x units]; LSTM i f c o, GRU z r h with
- * the biases [2, 3 units], which means that the reset acts after the product.
- * Not the convolutions and norms that RTNeural also has: these are refused by name. */
+/* RTNeural's model files (github.com/jatinchowdhury18/RTNeural): JSON with Keras' weights layer by layer, or
+ * a state_dict of PyTorch as nested arrays. Keras: kernels are [inputs, gates x units]; LSTM i f c o, GRU z r
+ * h with the biases [2, 3 units], which means that the reset acts after the product. Not the convolutions and
+ * norms that RTNeural also has: these are refused by name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +63,9 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
 /* Takes data over; the tensor has it until the end. */
 static void take_tensor(const char *name, const struct matrix *m, struct tensor_view *t)
 {
-    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = m->rank, .shape = { m->rows, m->columns },
-                               .data = m->data, .bytes = m->rows * m->columns * sizeof(float) };
+    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = m->rank,
+                               .shape = { m->rows, m->columns }, .data = m->data,
+                               .bytes = m->rows * m->columns * sizeof(float) };
     if (m->rank == 1)
         t->shape[1] = 0;
 }
@@ -121,8 +122,8 @@ static bool find_activation(const char *keras, const char **ours)
     return !*ours || activation_parse(*ours, &known);
 }
 
-static unroll_status add_layer(struct described *d, const char *where, const char *kind, const char *activation,
-                               int width, json_t *weights)
+static unroll_status add_layer(struct described *d, const char *where, const char *kind,
+                               const char *activation, int width, json_t *weights)
 {
     bool dense = !strcmp(kind, "dense");
     unroll_layer *l = &d->layer[d->count];
@@ -130,8 +131,8 @@ static unroll_status add_layer(struct described *d, const char *where, const cha
     if (d->count == MODEL_LAYERS_MAX)
         return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers", where, MODEL_LAYERS_MAX);
     if (!dense && *activation && strcmp(activation, "tanh"))
-        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where, kind,
-                    activation);
+        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where,
+                    kind, activation);
     *l = unroll_layer_default();
     l->kind = kind;
     l->width = width;
@@ -184,8 +185,8 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
         return add_layer(d, where, "dense", activation, width, weights);
     if (!strcmp(type, "lstm") || !strcmp(type, "gru"))
         return add_layer(d, where, !strcmp(type, "lstm") ? "lstm" : "gru", activation, width, weights);
-    return fail(UNROLL_UNSUPPORTED, "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported",
-                where, type);
+    return fail(UNROLL_UNSUPPORTED,
+                "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported", where, type);
 }
 
 static unroll_status describe_layers(json_t *json, struct described *d)
@@ -219,8 +220,9 @@ static unroll_status fill_kernel(const struct target *t, const json_t *json, con
     if (fits)
         keras_kernel(t->gates, m.data, inputs, t->units, p->data);
     release(m.data);
-    return fits ? UNROLL_OK : fail(UNROLL_DATA, "%s: '%s' must be %zu x %zu numbers, not %zu x %zu", t->where, p->name,
-                                   inputs, rows, m.rows, m.columns);
+    return fits ? UNROLL_OK
+                : fail(UNROLL_DATA, "%s: '%s' must be %zu x %zu numbers, not %zu x %zu", t->where, p->name,
+                       inputs, rows, m.rows, m.columns);
 }
 
 /* Of a bias [gates x units], or [2, gates x units]: row `which`. */
@@ -235,11 +237,13 @@ static unroll_status fill_bias(const struct target *t, const json_t *json, int r
     if (fits)
         keras_bias(t->gates, m.data + which * m.columns, t->units, p->data);
     release(m.data);
-    return fits ? UNROLL_OK : fail(UNROLL_DATA, "%s: '%s' must be %s%zu numbers, not %zu x %zu", t->where, p->name,
-                                   rank == 2 ? "2 x " : "", count, m.rows, m.columns);
+    return fits ? UNROLL_OK
+                : fail(UNROLL_DATA, "%s: '%s' must be %s%zu numbers, not %zu x %zu", t->where, p->name,
+                       rank == 2 ? "2 x " : "", count, m.rows, m.columns);
 }
 
-static unroll_status parameter_of(struct unroll_model *m, enum parameter_role role, int layer, unroll_parameter *p)
+static unroll_status parameter_of(struct unroll_model *m, enum parameter_role role, int layer,
+                                  unroll_parameter *p)
 {
     return unroll_model_parameter(m, model_find(m, role, layer, 0), p);
 }
@@ -258,7 +262,8 @@ static unroll_status fill_dense(struct unroll_model *m, int layer, const struct 
     return UNROLL_OK;
 }
 
-static unroll_status fill_recurrent(struct unroll_model *m, int layer, const struct target *t, json_t *weights)
+static unroll_status fill_recurrent(struct unroll_model *m, int layer, const struct target *t,
+                                    json_t *weights)
 {
     unroll_parameter p;
     bool two = t->gates == &keras_gru;      /* biases of the GRU: one for x, one for h */
@@ -327,7 +332,8 @@ static unroll_status import_layers(json_t *json, const unroll_import_config *con
     return status;
 }
 
-static unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
+static unroll_status import_rtneural(const char *path, const unroll_import_config *config,
+                                     unroll_model **model)
 {
     json_t *json;
 

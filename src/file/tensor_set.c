@@ -81,7 +81,8 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
     json_object_foreach(map, tensor, value) {
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index, tensor);
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index,
+                        tensor);
         if (find_name(names, set->files, name) < set->files)
             continue;
         if (set->files == SHARDS_MAX)
@@ -92,7 +93,8 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
     return UNROLL_OK;
 }
 
-static unroll_status check_map(const char *index, json_t *map, const char *const *names, const struct tensor_set *set)
+static unroll_status check_map(const char *index, json_t *map, const char *const *names,
+                               const struct tensor_set *set)
 {
     const char *tensor;
     json_t *value;
@@ -100,13 +102,14 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
     json_object_foreach(map, tensor, value) {
         int f = find_name(names, set->files, json_string_value(value));
         if (!safetensors_find(set->file[f], tensor))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index, tensor,
-                        names[f]);
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index,
+                        tensor, names[f]);
     }
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
             if (!json_object_get(map, safetensors_at(set->file[f], i)->name))
-                return fail(UNROLL_DATA, "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
+                return fail(UNROLL_DATA,
+                            "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
                             names[f], safetensors_at(set->file[f], i)->name);
     return UNROLL_OK;
 }
@@ -120,8 +123,9 @@ static unroll_status read_index(const char *index, json_t *json, struct tensor_s
     TRY(json_field_object(json, index, "weight_map", &map));
     const char **names = allocate_zeroed(SHARDS_MAX, sizeof *names);
     set->file = allocate_zeroed(SHARDS_MAX, sizeof(struct safetensors *));
-    unroll_status status = names && set->file ? open_shards(index, map, names, set)
-                                              : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
+    unroll_status status = names && set->file
+                               ? open_shards(index, map, names, set)
+                               : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
     if (status == UNROLL_OK)
         status = check_map(index, map, names, set);
     release(names);

@@ -10,8 +10,8 @@ struct tensor_set {
     int                        files, count;
 };
 
-/* An index ends in ".json". Its shards lie beside it; each tensor must be in the shard that the index names, and
- * the shards must hold no other. */
+/* An index ends in ".json". Its shards lie beside it; each tensor must be in the shard that the index names,
+ * and the shards must hold no other. */
 unroll_status tensor_set_open(const char *path, struct tensor_set *set);
 void tensor_set_close(struct tensor_set *set);
 

@@ -1,6 +1,6 @@
-/* PyTorch's state_dicts as safetensors files: the format's row, and export: the model's parameters are named and
- * ordered as PyTorch's already, so they are written as they are, for load_state_dict(strict=True). Import is in
- * torch_import.c. Not pickled .pt files: safetensors.torch.save_file makes what is read. */
+/* PyTorch's state_dicts as safetensors files: the format's row, and export: the model's parameters are named
+ * and ordered as PyTorch's already, so they are written as they are, for load_state_dict(strict=True). Import
+ * is in torch_import.c. Not pickled .pt files: safetensors.torch.save_file makes what is read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +17,13 @@ static unroll_status check_expressible(const struct unroll_model *m)
         unroll_layer l;
         TRY(unroll_model_layer(m, i, &l));
         bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
-        if (strcmp(l.kind, "dense") == 0 || (plain && (strcmp(l.kind, "rnn") == 0 || strcmp(l.kind, "rnn-relu") == 0 ||
-                                                       strcmp(l.kind, "gru") == 0 || strcmp(l.kind, "lstm") == 0)))
+        if (strcmp(l.kind, "dense") == 0 ||
+            (plain && (strcmp(l.kind, "rnn") == 0 || strcmp(l.kind, "rnn-relu") == 0 ||
+                       strcmp(l.kind, "gru") == 0 || strcmp(l.kind, "lstm") == 0)))
             continue;
-        return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i,
-                    l.name, l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i, l.name,
+                    l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",
                     l.functions ? " with other functions" : "", l.coupled ? " with coupled gates" : "",
                     l.reverse ? " that only goes backward" : "");
     }
@@ -65,8 +67,8 @@ static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_mo
     return UNROLL_OK;
 }
 
-static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, const char *prefix, const char *name,
-                       enum dtype dtype)
+static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, const char *prefix,
+                       const char *name, enum dtype dtype)
 {
     const struct parameter *q = &m->parameter[index];
     struct tensor_view *t = &d->tensor[d->count];
@@ -83,7 +85,8 @@ static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, 
 }
 
 /* PyTorch lists a tied weight under both its names. */
-static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const char *prefix, enum dtype dtype)
+static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const char *prefix,
+                            enum dtype dtype)
 {
     for (int i = 0; i < m->parameters; i++) {
         add_tensor(d, m, i, prefix, NULL, dtype);
@@ -102,13 +105,16 @@ static void report_what_is_lost(const struct unroll_model *m, const unroll_expor
         unroll_layer l;
         unroll_model_layer(m, i, &l);
         if (!strcmp(l.kind, "rnn-relu"))
-            report_export(config, "%s: nn.RNN with nonlinearity='relu', which a state_dict does not say", l.name);
+            report_export(config, "%s: nn.RNN with nonlinearity='relu', which a state_dict does not say",
+                          l.name);
         else if (l.activation && strcmp(l.activation, "linear"))
-            report_export(config, "%s: followed by %s, which a state_dict does not say", l.name, l.activation);
+            report_export(config, "%s: followed by %s, which a state_dict does not say", l.name,
+                          l.activation);
     }
 }
 
-static unroll_status export_torch(const unroll_model *model, const char *path, const unroll_export_config *config)
+static unroll_status export_torch(const unroll_model *model, const char *path,
+                                  const unroll_export_config *config)
 {
     struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
     static const struct metadata metadata = { "format", "pt" };     /* transformers and others ask for it */

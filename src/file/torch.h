@@ -27,10 +27,11 @@ struct torch_modules {
 };
 
 /* All modules of the tensors whose names begin with the prefix, checked tensor by tensor. */
-unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_config *, struct torch_modules *);
+unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_config *,
+                                 struct torch_modules *);
 
-/* Sorts them from the input on: as the user says, or in the only order that their shapes allow. Matrices become
- * embeddings or linear layers. */
+/* Sorts them from the input on: as the user says, or in the only order that their shapes allow. Matrices
+ * become embeddings or linear layers. */
 unroll_status torch_order_modules(const unroll_import_config *, struct torch_modules *);
 
 /* The model of a state_dict, whatever file it lay in. */

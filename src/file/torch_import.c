@@ -1,5 +1,5 @@
-/* A model from the modules of a state_dict. Names stay PyTorch's, so that an export gives them back. Not the finding
- * of modules (torch_modules.c), nor of their order (torch_order.c). */
+/* A model from the modules of a state_dict. Names stay PyTorch's, so that an export gives them back. Not the
+ * finding of modules (torch_modules.c), nor of their order (torch_order.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static void report_stack(const unroll_import_config *config, const struct torch_
     if (m->projection)
         snprintf(projection, sizeof projection, ", projection %u", (unsigned)m->projection);
     report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell, m->levels, (unsigned)m->hidden,
-                  (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "", projection,
-                  m->bias ? "" : ", no bias");
+                  (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "",
+                  projection, m->bias ? "" : ", no bias");
     if (!strcmp(m->cell, "rnn") && !config->nonlinearity && !config->order)
         report_import(config, "%s: tanh is assumed, the file does not say it (--nonlinearity relu)", m->name);
 }
@@ -32,8 +32,9 @@ static void report_modules(const unroll_import_config *config, const struct torc
             report_import(config, "%s: embedding of %u symbols, width %u", m->name, (unsigned)m->input,
                           (unsigned)m->output);
         else
-            report_import(config, "%s: linear %u -> %u%s%s%s", m->name, (unsigned)m->input, (unsigned)m->output,
-                          m->bias ? "" : ", no bias", m->activation.kind == ACTIVATION_LINEAR ? "" : ", ",
+            report_import(config, "%s: linear %u -> %u%s%s%s", m->name, (unsigned)m->input,
+                          (unsigned)m->output, m->bias ? "" : ", no bias",
+                          m->activation.kind == ACTIVATION_LINEAR ? "" : ", ",
                           m->activation.kind == ACTIVATION_LINEAR ? "" : activation_name(m->activation.kind));
     }
 }
@@ -110,7 +111,8 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
         (m->kind == TORCH_STACK ? add_stack : add_linear)(m, layer, &network.layers);
     }
     if (wanted > MODEL_LAYERS_MAX || wanted == 0)
-        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted, MODEL_LAYERS_MAX);
+        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted,
+                    MODEL_LAYERS_MAX);
     if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
         network.loss = UNROLL_LOSS_XENT;
     return model_of_network(&network, tied, model);
@@ -150,7 +152,8 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
     return UNROLL_OK;
 }
 
-static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
+static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all,
+                          struct unroll_model *m)
 {
     unroll_parameter p;
 
@@ -199,7 +202,8 @@ unroll_status import_state_dict(const struct tensor_set *set, const unroll_impor
 }
 
 /* A file that knows the order of its modules says it: tools/keras_to_unroll.py writes such ones. */
-static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given, unroll_model **model)
+static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given,
+                                 unroll_model **model)
 {
     unroll_import_config config = *given;
     const char *order = tensor_set_metadata(set, "order");

@@ -1,5 +1,6 @@
-/* The modules of a state_dict from the names and shapes of its tensors: nn.RNN, LSTM and GRU with any number of
- * levels, both directions and projection; Linear; Embedding. A tensor of none of these is refused by name. */
+/* The modules of a state_dict from the names and shapes of its tensors: nn.RNN, LSTM and GRU
+ * with any number of levels, both directions and projection; Linear; Embedding. A tensor of none
+ * of these is refused by name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static void name_tensor(const struct torch_module *m, enum role role, int level,
 /* What was seen of a module, beside what stays in it. */
 struct seen { unsigned roles; };
 
-static unroll_status find_module(struct torch_modules *all, const char *name, size_t base, size_t prefix, int *found)
+static unroll_status find_module(struct torch_modules *all, const char *name, size_t base, size_t prefix,
+                                 int *found)
 {
     struct torch_module *m = all->module;
 
@@ -62,13 +64,16 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
         if (strlen(m[*found].base) == base && !memcmp(m[*found].base, name, base))
             return UNROLL_OK;
     if (all->count == MODEL_LAYERS_MAX)
-        return fail(UNROLL_UNSUPPORTED, "the file has more than %d modules; fix: --prefix to take a part of them",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the file has more than %d modules; fix: --prefix to take a part of them",
                     MODEL_LAYERS_MAX);
     m += all->count++;
     *m = (struct torch_module){ .levels = 0 };
     if (base >= sizeof m->base || base > prefix + sizeof m->name)
-        return fail(UNROLL_UNSUPPORTED, "the name of the tensor '%.200s' is too long; fix: --prefix for what is before "
-                    "its last %zu bytes", name, sizeof m->name - 1);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the name of the tensor '%.200s' is too long; fix: --prefix for what is before "
+                    "its last %zu bytes",
+                    name, sizeof m->name - 1);
     memcpy(m->base, name, base);
     if (base > prefix)
         memcpy(m->name, name + prefix, base - prefix - 1);          /* without the dot */
@@ -79,11 +84,14 @@ static unroll_status refuse_tensor(const struct tensor_view *t)
 {
     char shape[SHAPE_TEXT];
 
-    return fail(UNROLL_UNSUPPORTED, "the tensor '%.160s' %s is of no module that can be imported: RNN, LSTM, GRU, "
-                "Linear, Embedding; fix: --prefix to take a part of the file", t->name, tensor_view_shape(t, shape));
+    return fail(UNROLL_UNSUPPORTED,
+                "the tensor '%.160s' %s is of no module that can be imported: RNN, LSTM, GRU, "
+                "Linear, Embedding; fix: --prefix to take a part of the file",
+                t->name, tensor_view_shape(t, shape));
 }
 
-static unroll_status collect(const struct tensor_view *t, size_t prefix, struct torch_modules *all, struct seen *seen)
+static unroll_status collect(const struct tensor_view *t, size_t prefix, struct torch_modules *all,
+                             struct seen *seen)
 {
     const char *dot = strrchr(t->name + prefix, '.'), *last = dot ? dot + 1 : t->name + prefix;
     struct leaf leaf;
@@ -104,8 +112,8 @@ static unroll_status collect(const struct tensor_view *t, size_t prefix, struct 
 enum { WIDEST = 1 << 23 };
 
 /* A tensor that must be there, of floats, with sizes that a model can have. */
-static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum role role, int level,
-                          int reverse, const struct tensor_view **found)
+static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum role role,
+                          int level, int reverse, const struct tensor_view **found)
 {
     char name[256], shape[SHAPE_TEXT];
 
@@ -120,14 +128,14 @@ static unroll_status need(const struct tensor_set *set, const struct torch_modul
         return refuse_tensor(t);
     for (int i = 0; i < t->rank; i++)
         if (t->shape[i] < 1 || t->shape[i] > WIDEST)
-            return fail(UNROLL_UNSUPPORTED, "the tensor '%s' has the shape %s; each size must be 1 to %d", name,
-                        tensor_view_shape(t, shape), WIDEST);
+            return fail(UNROLL_UNSUPPORTED, "the tensor '%s' has the shape %s; each size must be 1 to %d",
+                        name, tensor_view_shape(t, shape), WIDEST);
     *found = t;
     return UNROLL_OK;
 }
 
-static unroll_status need_shape(const struct tensor_set *set, const struct torch_module *m, const struct leaf *leaf,
-                                uint64_t rows, uint64_t columns)
+static unroll_status need_shape(const struct tensor_set *set, const struct torch_module *m,
+                                const struct leaf *leaf, uint64_t rows, uint64_t columns)
 {
     const struct tensor_view *t;
     char shape[SHAPE_TEXT], wanted[SHAPE_TEXT];
@@ -136,13 +144,13 @@ static unroll_status need_shape(const struct tensor_set *set, const struct torch
     struct tensor_view should = { .rank = t->rank, .shape = { rows, columns } };
     if (t->shape[0] == rows && (t->rank == 1 || t->shape[1] == columns))
         return UNROLL_OK;
-    return fail(UNROLL_DATA, "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s", t->name,
-                tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
+    return fail(UNROLL_DATA, "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s",
+                t->name, tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
 }
 
 /* All tensors of one level and direction: what is there at one level must be at all. */
-static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles, int level,
-                                 int reverse)
+static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles,
+                                 int level, int reverse)
 {
     uint64_t gates = !strcmp(m->cell, "lstm") ? 4 : !strncmp(m->cell, "gru", 3) ? 3 : 1;
     uint64_t rows = gates * m->hidden, width = m->projection ? m->projection : m->hidden;
@@ -174,15 +182,18 @@ static unroll_status find_cell_of(const unroll_import_config *config, struct tor
     else if (rows == m->hidden)
         m->cell = relu ? "rnn-relu" : "rnn";
     else
-        return fail(UNROLL_DATA, "'%sweight_hh_l0' has %llu rows for %u units: neither one gate (RNN) nor three (GRU) "
-                    "nor four (LSTM)", m->base, (unsigned long long)rows, (unsigned)m->hidden);
+        return fail(UNROLL_DATA,
+                    "'%sweight_hh_l0' has %llu rows for %u units: neither one gate (RNN) nor three (GRU) "
+                    "nor four (LSTM)",
+                    m->base, (unsigned long long)rows, (unsigned)m->hidden);
     if (m->projection && strcmp(m->cell, "lstm"))
-        return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base, m->name);
+        return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base,
+                    m->name);
     return UNROLL_OK;
 }
 
-static unroll_status measure_stack(const struct tensor_set *set, const unroll_import_config *config, unsigned roles,
-                                   struct torch_module *m)
+static unroll_status measure_stack(const struct tensor_set *set, const unroll_import_config *config,
+                                   unsigned roles, struct torch_module *m)
 {
     const struct tensor_view *ih, *hh, *hr;
 
@@ -242,8 +253,10 @@ static unroll_status check_names(const struct torch_modules *all)
     for (int i = 0; i < all->count; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(all->module[i].name, all->module[k].name))
-                return fail(UNROLL_UNSUPPORTED, "'%s' and '%s' would both be called '%s'; fix: --prefix to take one of "
-                            "them", all->module[k].base, all->module[i].base, all->module[i].name);
+                return fail(UNROLL_UNSUPPORTED,
+                            "'%s' and '%s' would both be called '%s'; fix: --prefix to take one of "
+                            "them",
+                            all->module[k].base, all->module[i].base, all->module[i].name);
     return UNROLL_OK;
 }
 
@@ -263,8 +276,8 @@ unroll_status torch_find_modules(const struct tensor_set *set, const unroll_impo
         TRY(collect(set->tensor[i], length + dot, all, seen));
     }
     if (all->count == 0)
-        return fail(UNROLL_DATA, "the file has no tensor%s%s%s", length ? " whose name begins with '" : "", prefix,
-                    length ? "'" : "");
+        return fail(UNROLL_DATA, "the file has no tensor%s%s%s", length ? " whose name begins with '" : "",
+                    prefix, length ? "'" : "");
     for (int i = 0; i < all->count; i++) {
         struct torch_module *m = &all->module[i];
         bool recurrent = seen[i].roles & ((1u << WEIGHT) - 1);

@@ -1,6 +1,6 @@
-/* The order of a state_dict's modules, which its file does not hold: the user's, or the only one in which each
- * module takes what the one before it gives and linear layers stand last, if they can. Two linear layers in a row are never guessed: what lies between
- * them is an activation that no state_dict names. */
+/* The order of a state_dict's modules, which its file does not hold: the user's, or the only one in which
+ * each module takes what the one before it gives and linear layers stand last, if they can. Two linear layers
+ * in a row are never guessed: what lies between them is an activation that no state_dict names. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,11 +56,14 @@ static unroll_status take_variant(struct torch_module *m, const char *variant)
             m->cell = cells[i].becomes;
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "--order: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
-                "after or before, an RNN tanh or relu", m->name, variant);
+    return fail(UNROLL_USAGE,
+                "--order: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
+                "after or before, an RNN tanh or relu",
+                m->name, variant);
 }
 
-static unroll_status take_word(struct torch_modules *all, const char *word, size_t length, struct torch_modules *order)
+static unroll_status take_word(struct torch_modules *all, const char *word, size_t length,
+                               struct torch_modules *order)
 {
     const char *colon = memchr(word, ':', length);
     size_t name = colon ? (size_t)(colon - word) : length;
@@ -89,8 +92,8 @@ static unroll_status check_chain(const struct torch_modules *order)
         if (m->kind == TORCH_EMBEDDING)
             return fail(UNROLL_USAGE, "--order: the embedding '%s' can only be the first", m->name);
         if (m->input != before->output)
-            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another --order", m->name,
-                        (unsigned)m->input, before->name, (unsigned)before->output);
+            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another --order",
+                        m->name, (unsigned)m->input, before->name, (unsigned)before->output);
     }
     return UNROLL_OK;
 }
@@ -171,7 +174,8 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
     search(&s);
     if (last.fits == 1 && last.trials < MOST_TRIALS) {
         if (s.fits > 1)
-            report_import(config, "other orders fit too; this is the one whose linear layer is last (--order)");
+            report_import(config,
+                          "other orders fit too; this is the one whose linear layer is last (--order)");
         *all = last.first;
         return UNROLL_OK;
     }
@@ -181,11 +185,14 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
     }
     list_modules(all, list, sizeof list);
     if (s.fits == 0 && s.trials < MOST_TRIALS)
-        return fail(UNROLL_DATA, "no order of these modules is certain: %s; linear layers in a row have activations "
-                    "between them that the file does not hold; fix: --order with names and activations, such as "
-                    "lstm,fc1:relu,fc2, or --prefix", list);
-    return fail(UNROLL_DATA, "the shapes of these modules allow several orders: %s; fix: --order with their names "
-                "from the input on, or --prefix", list);
+        return fail(UNROLL_DATA,
+                    "no order of these modules is certain: %s; linear layers in a row have activations "
+                    "between them that the file does not hold; fix: --order with names and activations, such "
+                    "as lstm,fc1:relu,fc2, or --prefix", list);
+    return fail(UNROLL_DATA,
+                "the shapes of these modules allow several orders: %s; fix: --order with their names "
+                "from the input on, or --prefix",
+                list);
 }
 
 unroll_status torch_order_modules(const unroll_import_config *config, struct torch_modules *all)

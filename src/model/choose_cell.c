@@ -1,12 +1,12 @@
-/* Cells by the name that users know and the options they choose: which declaration of the table computes that,
- * the fast one where a common choice has one. Not what a cell computes: that is in its own file. */
+/* Cells by the name that users know and the options they choose: which declaration of the table computes
+ * that, the fast one where a common choice has one. Not what a cell computes: that is in its own file. */
 #include "base/status.h"
 #include "model/model.h"
 #include <stdio.h>
 #include <string.h>
 
-/* "gru-before" is gru_before. The variants of a cell are options, not names: an lstm with peepholes and a clip is
- * lstm_peephole_clip, a gru whose functions are chosen is gru_any. */
+/* "gru-before" is gru_before. The variants of a cell are options, not names: an lstm with peepholes and a
+ * clip is lstm_peephole_clip, a gru whose functions are chosen is gru_any. */
 static const char *const variants[] = { "_peephole", "_clip", "_any" };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 

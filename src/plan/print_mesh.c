@@ -1,5 +1,5 @@
-/* A whole mesh for people and programs: for each rank its share of the model, its work, what it sends in a step, its
- * memory; and the bubble. Not the operations: plan_print shows those of one rank. */
+/* A whole mesh for people and programs: for each rank its share of the model, its work, what it sends in a
+ * step, its memory; and the bubble. Not the operations: plan_print shows those of one rank. */
 #include "plan/print.h"
 #include <string.h>
 
@@ -14,8 +14,10 @@ struct rank_summary {
 static void count_traffic(const struct plan *p, const struct op *op, struct rank_summary *s)
 {
     int group = op->group >= 0 ? p->group[op->group].size : 1;
-    double bytes = op->kind == OP_SEND || op->kind == OP_ALL_REDUCE ? (double)view_elements(p, &op->view[COMM_X]) *
-                   (double)dtype_size(p->buffer[op->view[COMM_X].buffer].dtype) : 0;
+    double bytes = op->kind == OP_SEND || op->kind == OP_ALL_REDUCE
+                       ? (double)view_elements(p, &op->view[COMM_X]) *
+                             (double)dtype_size(p->buffer[op->view[COMM_X].buffer].dtype)
+                       : 0;
     if (op->kind == OP_SEND) {
         s->messages++;
         s->message_bytes += bytes;
@@ -86,7 +88,8 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
     double bubble, all = total(plans, ranks);
     TRY(mesh_bubble(plans, ranks, &bubble));
     fprintf(file, "mesh: batch %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
-            "rank  at      rows       layers      units       work  messages        sums            steps met  memory\n",
+            "rank  at      rows       layers      units       work  messages        sums            "
+            "steps met  memory\n",
             c->mesh[M_BATCH], c->mesh[M_LAYER], c->mesh[M_HIDDEN], ranks);
     for (int i = 0; i < ranks; i++) {
         const struct plan *p = plans[i];
@@ -94,12 +97,15 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
         char share[64], units[32], rows[32], at[32];
         snprintf(rows, sizeof rows, "%u-%u", p->first_row, p->first_row + p->rows - 1);
         snprintf(at, sizeof at, "%d,%d,%d", s.at[M_BATCH], s.at[M_LAYER], s.at[M_HIDDEN]);
-        fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %9d  %.1f MB\n", i, at,
-                rows, name_share(p, &s, share), name_units(&s, units), all > 0 ? 100 * s.flops / all : 0, s.messages,
-                s.message_bytes / 1e3, s.sums, s.sum_bytes / 1e3, s.meetings, s.memory / 1e6);
+        fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %9d  %.1f MB\n",
+                i, at, rows, name_share(p, &s, share), name_units(&s, units),
+                all > 0 ? 100 * s.flops / all : 0, s.messages, s.message_bytes / 1e3, s.sums,
+                s.sum_bytes / 1e3, s.meetings, s.memory / 1e6);
     }
-    fprintf(file, "bubble: %.1f%% of the ranks' time is waiting for each other, if all compute equally fast and "
-            "messages take no time\n", 100 * bubble);
+    fprintf(file,
+            "bubble: %.1f%% of the ranks' time is waiting for each other, if all compute equally fast and "
+            "messages take no time\n",
+            100 * bubble);
     return UNROLL_OK;
 }
 
@@ -113,8 +119,8 @@ json_t *plan_mesh_to_json(struct plan *const *plans, int ranks)
     }
     for (int i = 0; i < ranks; i++) {
         struct rank_summary s = summarize(plans[i]);
-        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf}", "batch", s.at[M_BATCH],
-            "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row", (json_int_t)plans[i]->first_row,
+        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf}",
+            "batch", s.at[M_BATCH], "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row", (json_int_t)plans[i]->first_row,
             "rows", (json_int_t)plans[i]->rows, "first_depth", s.first_depth, "last_depth", s.last_depth,
             "flops", s.flops, "messages", s.messages, "message_bytes", s.message_bytes, "sums", s.sums,
             "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "bytes", s.memory));

@@ -39,7 +39,8 @@ static bool is_count(const struct buffer *b, size_t count)
     return count > 0 && count <= all && count % step == 0;
 }
 
-static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
+static unroll_status check_access(const unroll_session *s, const char *name, size_t count,
+                                  const struct buffer **b)
 {
     *b = find(s, name);
     if (!*b || (*b)->dtype == DTYPE_I64)
@@ -98,9 +99,10 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 
 /* ---- weights and gradients as a whole --------------------------------------------------- */
 
-/* Are they the bits that the session has? Looking is ten times cheaper than packing. Of many ranks none looks: each
- * has a share. */
-static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
+/* Are they the bits that the session has? Looking is ten times cheaper than packing. Of many ranks none
+ * looks: each has a share. */
+static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count,
+                             bool *equal)
 {
     float given[PIECE];
     double here[PIECE];                                 /* reals, whichever they are */
@@ -139,7 +141,8 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
 {
     const struct unroll_model *m = s->model;
     if (s->config.mode != UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
+        return fail(UNROLL_USAGE,
+                    "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         if (gradients[i])

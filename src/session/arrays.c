@@ -20,7 +20,8 @@ static struct stack *find_stack(struct arrays *a, const struct layer *l)
             return &a->stack[i];
     a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions,
                                           .first_direction = l->first_direction, .width = l->width,
-                                          .units = l->hidden, .has_cell = l->cell->states > 1, .is_even = true };
+                                          .units = l->hidden, .has_cell = l->cell->states > 1,
+                                          .is_even = true };
     return &a->stack[a->stacks++];
 }
 
@@ -31,8 +32,8 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
         if (l->kind != LAYER_RECURRENT)
             continue;
         struct stack *s = find_stack(a, l);
-        s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction && s->width == l->width && s->units == l->hidden &&
-                      s->has_cell == (l->cell->states > 1);
+        s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&
+                      s->width == l->width && s->units == l->hidden && s->has_cell == (l->cell->states > 1);
         s->layer[s->layers++] = i;
     }
 }
@@ -74,8 +75,10 @@ static unroll_status check_names(const struct arrays *a)
         name_state(a, &a->stack[0], "h0", first);
     for (int i = 0; i < npz_count(a->file); i++)
         if (*npz_at(a->file, i)->name && !is_known(a, npz_at(a->file, i)->name))
-            return fail(UNROLL_DATA, "'%s': the array '%.80s' is none that this model knows; it knows x or tokens, "
-                        "lengths, y and states such as '%s'", a->path, npz_at(a->file, i)->name, first);
+            return fail(UNROLL_DATA,
+                        "'%s': the array '%.80s' is none that this model knows; it knows x or tokens, "
+                        "lengths, y and states such as '%s'",
+                        a->path, npz_at(a->file, i)->name, first);
     return UNROLL_OK;
 }
 
@@ -101,11 +104,11 @@ static unroll_status read_extents(struct arrays *a, const struct tensor_view *v,
 
     a->single = scalars || v->rank == inner + 1;
     if (!a->single && v->rank != inner + 2)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
-                    a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path,
+                    tensor_view_shape(v, shape), a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
     if (inner && !scalars && v->shape[v->rank - 1] != width)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step", a->path,
-                    tensor_view_shape(v, shape), (unsigned)width);
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step",
+                    a->path, tensor_view_shape(v, shape), (unsigned)width);
     uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
     if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
         return fail(UNROLL_DATA, "'%s': the input has the shape %s: no steps, no rows, or too many", a->path,
@@ -129,7 +132,8 @@ static unroll_status read_elements(const struct tensor_view *v, bool integers, v
     void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
     if (!elements)
         return fail(UNROLL_RESOURCE, "no memory for the array '%s'", v->name);
-    unroll_status status = integers ? tensor_view_to_integers(v, elements) : tensor_view_to_floats(v, elements);
+    unroll_status status = integers ? tensor_view_to_integers(v, elements)
+                                    : tensor_view_to_floats(v, elements);
     if (status != UNROLL_OK) {
         release(elements);
         return status;
@@ -217,7 +221,8 @@ void arrays_close(struct arrays *a)
 /* Plane k of a stack's states: the session's buffer of that layer and direction. */
 static void name_plane(const struct stack *s, int k, const char *state, char name[48])
 {
-    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions], s->first_direction + k % s->directions ? ".reverse" : "");
+    snprintf(name, 48, "%s.l%d%s", state, s->layer[k / s->directions],
+             s->first_direction + k % s->directions ? ".reverse" : "");
 }
 
 /* [layers x directions, B, width], without B of one sequence. */
@@ -242,8 +247,9 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
     for (int i = 0; fits && i < v->rank; i++)
         fits = v->shape[i] == wanted.shape[i];
     if (!fits)
-        return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s",
-                    a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
+        return fail(UNROLL_DATA,
+                    "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s", a->path,
+                    v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
                     a->batch_first ? " (batch-first or not)" : "");
     TRY(read_elements(v, false, &numbers));
     unroll_status status = UNROLL_OK;
@@ -318,8 +324,9 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     return UNROLL_OK;
 }
 
-static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array, const char *buffer,
-                                uint32_t width, unroll_session *session, struct results *r)
+static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array,
+                                const char *buffer, uint32_t width, unroll_session *session,
+                                struct results *r)
 {
     size_t plane = (size_t)a->B * width, planes = (size_t)s->layers * (size_t)s->directions;
     char name[48];

@@ -38,10 +38,12 @@ struct results {
 };
 
 /* Reads and checks; an array of another name than those documented at unroll_run is refused. */
-unroll_status arrays_open(const unroll_model *, const char *path, const unroll_arrays_config *, struct arrays *);
+unroll_status arrays_open(const unroll_model *, const char *path, const unroll_arrays_config *,
+                          struct arrays *);
 void arrays_close(struct arrays *);
 
-unroll_status arrays_run(unroll_model *, const struct arrays *, const unroll_arrays_config *, struct results *);
+unroll_status arrays_run(unroll_model *, const struct arrays *, const unroll_arrays_config *,
+                         struct results *);
 void results_free(struct results *);
 
 #endif

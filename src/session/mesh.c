@@ -15,7 +15,10 @@ void unroll_comm_close(unroll_comm *comm)                         { comm_close(c
 int unroll_comm_rank(const unroll_comm *comm)                     { return comm ? comm_rank(comm) : 0; }
 int unroll_comm_ranks(const unroll_comm *comm)                    { return comm ? comm_ranks(comm) : 1; }
 int unroll_comm_launched(void)                                    { return comm_launched_ranks(); }
-unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine) { return comm_agree(comm, mine, 0, ""); }
+unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine)
+{
+    return comm_agree(comm, mine, 0, "");
+}
 void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
 
 unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
@@ -37,30 +40,36 @@ static int ranks_along(int asked)
 
 unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
 {
-    const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch), [M_TIME] = 1,
-                             [M_LAYER] = ranks_along(c->mesh.layer), [M_HIDDEN] = ranks_along(c->mesh.hidden) };
+    const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch),
+                             [M_TIME] = 1,
+                             [M_LAYER] = ranks_along(c->mesh.layer),
+                             [M_HIDDEN] = ranks_along(c->mesh.hidden) };
     int ranks = unroll_comm_ranks(c->comm), rank = unroll_comm_rank(c->comm);
     long product = 1;
     for (int m = 0; m < M_N; m++) {
         if (sizes[m] < 1 || sizes[m] > RANKS_MAX)
-            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[m], RANKS_MAX);
+            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[m],
+                        RANKS_MAX);
         product *= sizes[m];
         p->mesh[m] = sizes[m];
     }
     if (product != ranks)
-        return fail(UNROLL_USAGE, "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
-                    "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)", sizes[M_BATCH],
-                    sizes[M_LAYER], sizes[M_HIDDEN], product, ranks, ranks == 1 ? "is here" : "were started", product,
-                    ranks, ranks);
+        return fail(UNROLL_USAGE,
+                    "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
+                    "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)",
+                    sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
+                    ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
     if (c->exact && sizes[M_HIDDEN] > 1)
-        return fail(UNROLL_UNSUPPORTED, "exact: a cut along hidden adds partial sums in another order than one "
+        return fail(UNROLL_UNSUPPORTED,
+                    "exact: a cut along hidden adds partial sums in another order than one "
                     "process; fix: cut along batch and layer, or leave out exact");
     return UNROLL_OK;
 }
 
-static unroll_status lower_all(const struct unroll_model *model, struct plan_config c, struct plan **plans, int ranks)
+static unroll_status lower_all(const struct unroll_model *model, struct plan_config c, struct plan **plans,
+                               int ranks)
 {
     for (int rank = 0; rank < ranks; rank++) {
         for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
@@ -190,7 +199,8 @@ static unroll_status take_share(unroll_session *s, const struct buffer *b, int r
     if (!box.here)
         return UNROLL_OK;
     float *share = allocate_zeroed(box_size(&box), sizeof *share);
-    unroll_status status = share ? comm_recv(s->config.comm, rank, TAG_SHARE, share, box_size(&box) * sizeof *share)
+    unroll_status status = share ? comm_recv(s->config.comm, rank, TAG_SHARE, share,
+                                             box_size(&box) * sizeof *share)
                                  : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
     if (status == UNROLL_OK)
         move_box(b, &box, share, whole, true);
@@ -233,7 +243,8 @@ unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const floa
     size_t n = box_size(&box);
     float *share = allocate_zeroed(n, sizeof *share);
     char *raw = allocate_zeroed(1, b->bytes);
-    unroll_status status = share && raw ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
+    unroll_status status = share && raw ? UNROLL_OK
+                                        : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
     if (status == UNROLL_OK) {
         move_box(b, &box, share, (float *)whole, false);                /* which only reads it */
         floats_to_reals(share, b->dtype, raw, n);

@@ -1,5 +1,5 @@
-/* A session as one of many: its place in the mesh, the check of all places before a run, and buffers put together
- * from the shares of all ranks. */
+/* A session as one of many: its place in the mesh, the check of all places before a run, and buffers put
+ * together from the shares of all ranks. */
 #ifndef SESSION_MESH_H
 #define SESSION_MESH_H
 #include "session/session.h"
@@ -18,7 +18,8 @@ unroll_status mesh_check(const struct unroll_model *, const struct plan_config *
 /* The same on all ranks if they are about to run the same thing. */
 uint64_t mesh_fingerprint(const struct unroll_model *, const struct plan_config *);
 
-/* whole: [the global size] numbers. Collective; every rank gets everything, zeros where nobody has anything. */
+/* whole: [the global size] numbers. Collective; every rank gets everything,
+ * zeros where nobody has anything. */
 size_t mesh_count(const struct buffer *);
 unroll_status mesh_gather(unroll_session *, const struct buffer *, float *whole);
 /* This rank's share from the whole. No messages. */

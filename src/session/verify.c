@@ -24,7 +24,8 @@ static void widen(struct gap *gap, double reference, double ours)
     gap->scale = fmax(gap->scale, fabs(reference));
 }
 
-static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap, const char *what)
+static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap,
+                  const char *what)
 {
     double relative = gap->absolute > 0 ? gap->absolute / gap->scale : 0;
     char line[400], shape[SHAPE_TEXT];
@@ -45,8 +46,8 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
 {
     char given[SHAPE_TEXT], wanted[SHAPE_TEXT];
 
-    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s", c->arrays->path, reference->name,
-                tensor_view_shape(reference, given), tensor_view_shape(ours, wanted));
+    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s", c->arrays->path,
+                reference->name, tensor_view_shape(reference, given), tensor_view_shape(ours, wanted));
 }
 
 static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)
@@ -58,7 +59,8 @@ static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)
 static bool is_last_step(const struct arrays *a, const struct tensor_view *reference, uint64_t width)
 {
     return a->single ? reference->rank == 1 && reference->shape[0] == width
-                     : reference->rank == 2 && reference->shape[0] == (uint64_t)a->B && reference->shape[1] == width;
+                     : reference->rank == 2 && reference->shape[0] == (uint64_t)a->B &&
+                           reference->shape[1] == width;
 }
 
 static size_t place(const struct arrays *a, size_t t, size_t b)
@@ -66,8 +68,8 @@ static size_t place(const struct arrays *a, size_t t, size_t b)
     return a->batch_first ? b * (size_t)a->T + t : t * (size_t)a->B + b;
 }
 
-static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference, const float *numbers,
-                               const struct tensor_view *ours)
+static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference,
+                               const float *numbers, const struct tensor_view *ours)
 {
     const struct arrays *a = c->arrays;
     size_t width = (size_t)ours->shape[ours->rank - 1];
@@ -89,8 +91,8 @@ static unroll_status compare_y(struct comparison *c, const struct tensor_view *r
     return UNROLL_OK;
 }
 
-static unroll_status compare_state(struct comparison *c, const struct tensor_view *reference, const float *numbers,
-                                   const struct tensor_view *ours)
+static unroll_status compare_state(struct comparison *c, const struct tensor_view *reference,
+                                   const float *numbers, const struct tensor_view *ours)
 {
     struct gap gap = { 0 };
 
@@ -123,7 +125,8 @@ static unroll_status compare_all(struct comparison *c, const struct results *r)
             TRY(compare_one(c, reference, &r->view[i]));
     }
     if (c->compared == 0)
-        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn", c->arrays->path);
+        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn",
+                    c->arrays->path);
     return UNROLL_OK;
 }
 

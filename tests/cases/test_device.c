@@ -10,8 +10,8 @@
 enum { STEPS = 3, MOST = 1 << 20 };
 static const double tolerance = 1e-5, tolerance_of_gradients = 1e-4;
 
-/* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after the
- * last. */
+/* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after
+ * the last. */
 struct findings { float loss[STEPS], *gradient, *weight; size_t count; };
 
 static size_t length_of(const unroll_parameter *p)
@@ -35,8 +35,8 @@ static bool read_gradients(unroll_model *model, unroll_session *session, struct 
     return true;
 }
 
-static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session, const char *optimizer,
-                  bool sharded, struct findings *f)
+static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session,
+                  const char *optimizer, bool sharded, struct findings *f)
 {
     unroll_rates rates = unroll_rates_default(optimizer);
     unroll_result result;
@@ -113,15 +113,19 @@ static void compare(const struct test_case *c, const char *device, const char *o
         here = findings_new();
         there = findings_new();
     }
-    if (!CHECK(train(c, NULL, optimizer, (struct way){ 1, 1, 0 }, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
-        !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device, unroll_last_error()))
+    if (!CHECK(train(c, NULL, optimizer, (struct way){ 1, 1, 0 }, &here), "%s on the CPU: %s", c->line,
+               unroll_last_error()) ||
+        !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device,
+               unroll_last_error()))
         return;
     double loss = distance(here.loss, there.loss, STEPS);
     double gradient = distance(here.gradient, there.gradient, here.count);
     double weight = distance(here.weight, there.weight, here.count);
     CHECK(loss <= tolerance, "%s: losses differ by %.1e", c->line, loss);
-    CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line, gradient);
-    CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer, weight);
+    CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line,
+          gradient);
+    CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer,
+          weight);
 }
 
 /* ---- a module: a network with every activation, gradients of outputs in, of inputs out ------ */
@@ -131,8 +135,8 @@ enum { T = 5, B = 3, IN = 4, WIDTH = 6 };
 static unroll_model *network_new(void)
 {
     static const char *const activations[] = {
-        "relu", "tanh", "sigmoid", "affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu",
-        "softsign", "softplus", "softmax",
+        "relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
+        "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus",   "softmax",
     };
     enum { DENSE = sizeof activations / sizeof *activations };
     unroll_layer layer[DENSE + 3];
@@ -149,7 +153,8 @@ static unroll_model *network_new(void)
         layer[i + 1].width = WIDTH, layer[i + 1].activation = activations[i];
         layer[i + 1].sources = 1, layer[i + 1].source[0] = 0;
     }
-    layer[DENSE + 1].kind = "lstm", layer[DENSE + 1].width = WIDTH, layer[DENSE + 1].sources = UNROLL_SOURCES_MAX;
+    layer[DENSE + 1].kind = "lstm", layer[DENSE + 1].width = WIDTH,
+                  layer[DENSE + 1].sources = UNROLL_SOURCES_MAX;
     for (int i = 0; i < UNROLL_SOURCES_MAX; i++)
         layer[DENSE + 1].source[i] = i + 1;
     layer[DENSE + 2].width = 3, layer[DENSE + 2].sources = DENSE - UNROLL_SOURCES_MAX + 1;
@@ -172,12 +177,14 @@ static bool run_module(const char *device, float *found, size_t outputs)
         x[i] = (float)case_random(1, i);
     for (size_t i = 0; i < T * B * 3; i++)
         dz[i] = (float)case_random(2, i);
-    config.mode = UNROLL_MODULE, config.steps = T, config.rows = B, config.input_gradient = 1, config.device = device;
+    config.mode = UNROLL_MODULE, config.steps = T, config.rows = B, config.input_gradient = 1,
+    config.device = device;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
     bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
                 unroll_read(session, "z", found, outputs) == UNROLL_OK &&
-                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK &&
+                unroll_backward(session) == UNROLL_OK &&
                 unroll_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
@@ -194,7 +201,8 @@ static void test_module(const char *device)
     CHECK(distance(here, there, OUTPUTS) <= tolerance, "outputs of a module differ by %.1e",
           distance(here, there, OUTPUTS));
     CHECK(distance(here + OUTPUTS, there + OUTPUTS, T * B * IN) <= tolerance_of_gradients,
-          "gradients of a module's inputs differ by %.1e", distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
+          "gradients of a module's inputs differ by %.1e",
+          distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
 }
 
 int main(int argc, char **argv)
@@ -204,7 +212,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_device DEVICE cases.txt [part of a line]\n");
         return 2;
     }
-    static const struct way ways[] = { { 1, 1, 0 }, { 3, 1, 0 }, { 1, 2, 0 }, { 1, 1, 2 }, { 1, 1, 0 }, { 2, 3, 0 } };
+    static const struct way ways[] = { { 1, 1, 0 }, { 3, 1, 0 }, { 1, 2, 0 },
+                                       { 1, 1, 2 }, { 1, 1, 0 }, { 2, 3, 0 } };
     int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &list), optimizers = 0;
     while (unroll_optimizer_name(optimizers))
         optimizers++;

@@ -1,10 +1,12 @@
-/* The cells of any functions are the reference of those with functions of their own: given the same functions, clip
- * and weights, a layer and its backward have the same bits. */
+/* The cells of any functions are the reference of those with functions of their own: given the same
+ * functions, clip and weights, a layer and its backward have the same bits. */
 #define LAYER_REAL float
 #include "layer.h"
 #include "worst.h"
 
-static const struct pair { const char *cell, *any; float clip; enum activation_kind function[CELL_FUNCTIONS]; } pairs[] = {
+static const struct pair {
+    const char *cell, *any; float clip; enum activation_kind function[CELL_FUNCTIONS];
+} pairs[] = {
 #define LIKE_LSTM { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH }
     { "lstm", "lstm_any", 0, LIKE_LSTM },
     { "lstm_clip", "lstm_any", 0.5f, LIKE_LSTM },
@@ -18,7 +20,8 @@ static const struct pair { const char *cell, *any; float clip; enum activation_k
 
 static struct layer *run(const char *name, const struct pair *pair)
 {
-    struct layer *l = layer_new(cell_find(cells_scalar, name), (struct layer_shape){ .T = 6, .B = 3, .I = 4, .H = 19 });
+    struct layer *l = layer_new(cell_find(cells_scalar, name),
+                                (struct layer_shape){ .T = 6, .B = 3, .I = 4, .H = 19 });
     uint64_t seed = 7;
     size_t states = l->cell->declaration->states * l->shape.B * l->shape.H * (l->shape.T + 1);
 
@@ -39,8 +42,8 @@ int main(void)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct layer *one = run(pairs[i].cell, &pairs[i]), *any = run(pairs[i].any, &pairs[i]);
         size_t states = one->cell->declaration->states * one->shape.B * one->shape.H * (one->shape.T + 1);
-        CHECK(!memcmp(one->state, any->state, states * sizeof *one->state), "%s and %s: other states", pairs[i].cell,
-              pairs[i].any);
+        CHECK(!memcmp(one->state, any->state, states * sizeof *one->state), "%s and %s: other states",
+              pairs[i].cell, pairs[i].any);
         CHECK(!memcmp(one->gradient.all, any->gradient.all, one->gradient.count * sizeof *one->gradient.all),
               "%s and %s: other gradients", pairs[i].cell, pairs[i].any);
         layer_free(one);

@@ -11,9 +11,11 @@ if ! test -f "$plugin"; then
     python3 -m pip --version >/dev/null 2>&1 || skip "there is no pip to get XLA's plugin for CPUs with"
     rm -rf "$wheel" "$build/xla"
     echo "xla-cpu-pjrt==0.0.1 --hash=sha256:$sum" >"$build/xla.txt"
-    timeout 100 python3 -m pip download -q --no-deps --require-hashes --only-binary=:all: -d "$wheel" -r "$build/xla.txt" \
+    timeout 100 python3 -m pip download -q --no-deps --require-hashes --only-binary=:all: -d "$wheel" \
+        -r "$build/xla.txt" \
         >"$build/xla.log" 2>&1 || skip "XLA's plugin for CPUs (PyPI's xla-cpu-pjrt) could not be had"
-    python3 -m zipfile -e "$wheel"/*.whl "$build/xla" && rm -r "$wheel" || skip "XLA's plugin could not be unpacked"
+    python3 -m zipfile -e "$wheel"/*.whl "$build/xla" && rm -r "$wheel" ||
+        skip "XLA's plugin could not be unpacked"
 fi
 
 work=$(mktemp -d) || exit 1
@@ -36,8 +38,9 @@ count "$build/tests/cases/test_device" "xla:$plugin" "${CASES:-tests/cases/short
 cat README.md docs/plan.md >"$work/text"
 for device in cpu "xla:$plugin"; do
     out=$work/run-${device%%:*}
-    "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 100 --val 0.2 --seed 5 --sample-every 0 \
-        --device "$device" --out "$out" >/dev/null 2>"$work/log" || { echo "train on $device:"; cat "$work/log"; }
+    "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 100 --val 0.2 \
+        --seed 5 --sample-every 0 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
+        { echo "train on $device:"; cat "$work/log"; }
 done
 check test "$(last loss "$work/run-cpu")" = "$(last loss "$work/run-xla")"
 check test -n "$(last loss "$work/run-xla")"

@@ -1,7 +1,7 @@
-/* A PJRT plugin that computes nothing and checks everything: the order of calls, the size of every struct, that
- * handles are alive, that what is donated is not used again. It gives zeros. FAKE_PLUGIN in the environment makes
- * it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built as a shared object and
- * loaded by test_xla.c; a fault ends the process with a sentence. */
+/* A PJRT plugin that computes nothing and checks everything: the order of calls, the size of every struct,
+ * that handles are alive, that what is donated is not used again. It gives zeros. FAKE_PLUGIN in the
+ * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built
+ * as a shared object and loaded by test_xla.c; a fault ends the process with a sentence. */
 #include "device/xla/pjrt.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,9 @@ struct pjrt_device { int number; };
 struct pjrt_buffer { int state; size_t bytes; };
 struct pjrt_executable { size_t results, bytes[64], arguments; int donated[64]; };
 
-static union { struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)]; } table;
+static union {
+    struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
+} table;
 static struct pjrt_client client = { ALIVE };
 static struct pjrt_device device;
 static bool initialized, created;
@@ -194,7 +196,8 @@ static pjrt_buffer *buffer_new(size_t bytes)
 static pjrt_error *execute(void *args)
 {
     ARGS(pjrt_execute_args);
-    demand(a->devices == 1 && a->options && a->options->head.size >= 56, "the options of a run are incomplete");
+    demand(a->devices == 1 && a->options && a->options->head.size >= 56,
+           "the options of a run are incomplete");
     demand(a->arguments == a->executable->arguments, "the number of arguments is not the program's");
     if (misbehaves("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
@@ -228,7 +231,8 @@ static pjrt_error *buffer_to_host(void *args)
 {
     ARGS(pjrt_to_host_args);
     demand(a->buffer->state == ALIVE, "a donated array is read");
-    demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0, "the layout on the host is left open");
+    demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0,
+           "the layout on the host is left open");
     demand(a->bytes >= a->buffer->bytes, "the room on the host is too small");
     memset(a->to, 0, a->buffer->bytes);
     a->event = event_new();
@@ -254,7 +258,8 @@ SEEN const struct pjrt_api *GetPjrtApi(void);
 
 const struct pjrt_api *GetPjrtApi(void)
 {
-    table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *) : sizeof table;
+    table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *)
+                                              : sizeof table;
     table.api.version = (struct pjrt_version){ { sizeof table.api.version, NULL },
                                                misbehaves("version") ? 1 : 0, 81 };
     put(PJRT_ERROR_DESTROY, error_destroy);

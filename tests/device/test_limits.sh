@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are the limits of processors kept that a shell or a container sets? Affinity, a control group's quota and its set
-# of processors, for real where a group may be made; tests/base/test_base.c has the forms of both versions.
+# Are the limits of processors kept that a shell or a container sets? Affinity, a control group's quota and its
+# set of processors, for real where a group may be made; tests/base/test_base.c has the forms of both versions.
 # Usage: tests/device/test_limits.sh UNROLL
 unroll=$1
 passed=0 failed=0 skipped=0

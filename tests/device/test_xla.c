@@ -1,6 +1,6 @@
-/* The XLA device without XLA: programs as text, and the interface to plugins against one that checks each call
- * (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh).
- * Usage: test_xla fake_plugin.so, from the top folder */
+/* The XLA device without XLA: programs as text, and the interface to plugins against one that checks each
+ * call (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh). Usage: test_xla
+ * fake_plugin.so, from the top folder */
 #include "base/memory.h"
 #include "check.h"
 #include "device/xla/plugin.h"
@@ -56,8 +56,10 @@ static void test_text(void)
           "the same plan gives the same text");
     CHECK(occurrences(&forward, "stablehlo.while") == 2, "a loop for each layer, %zu",
           occurrences(&forward, "stablehlo.while"));
-    CHECK(occurrences(&forward, "stablehlo.dot_general") == 2 + 2 + 1, "products with x once, with h inside the loop, "
-          "the head: %zu", occurrences(&forward, "stablehlo.dot_general"));
+    CHECK(occurrences(&forward, "stablehlo.dot_general") == 2 + 2 + 1,
+          "products with x once, with h inside the loop, "
+          "the head: %zu",
+          occurrences(&forward, "stablehlo.dot_general"));
     CHECK(occurrences(&backward, "stablehlo.while") == 2, "a loop for each layer");
     CHECK(occurrences(&backward, "precision HIGHEST") == 2 * occurrences(&backward, "stablehlo.dot_general"),
           "products are in full precision");
@@ -121,7 +123,8 @@ static void train_some(unroll_model *model, unroll_session *session)
         CHECK(unroll_backward(session) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
-        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s",
+              unroll_last_error());
     }
     (void)model;
 }
@@ -141,7 +144,8 @@ static int good_plugin(void)
           unroll_last_error());
     unroll_session_free(two);
     config.device = "cpu";
-    CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED, "two devices at a time are refused");
+    CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED,
+          "two devices at a time are refused");
     unroll_session_free(one);
     CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(xla_counts().compiled - compiled < 5, "the same programs are compiled once");
@@ -169,8 +173,10 @@ static int bad_plugin(const struct refusal *r)
     CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
     CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
     unroll_session_free(session);
-    CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how, count_of("fake_plugin_buffers"));
-    CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how, count_of("fake_plugin_errors"));
+    CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how,
+          count_of("fake_plugin_buffers"));
+    CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how,
+          count_of("fake_plugin_errors"));
     unroll_model_free(model);
     return check_finish(r->how);
 }
@@ -188,7 +194,8 @@ static void in_child(int (*run)(const struct refusal *), const struct refusal *r
     }
     int status = -1;
     waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with %d", r ? r->how : "good", status);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with %d", r ? r->how : "good",
+          status);
 }
 
 static int good(const struct refusal *r)

@@ -1,5 +1,6 @@
 /* Makes the models that test_cortex.sh runs on emulated boards: for each, in floats and in integers, a
- * folder with the exported C and run.h, which tells cortex_m.c what it is and gives it frames.
+ * folder with the exported C, run.h, which tells cortex_m.c what it is and gives it frames, and cost.json,
+ * the exporter's report with its estimate.
  *     cortex_models FOLDER [TRAINED_MODEL]           prints the folders */
 #include "unroll.h"
 #include <stdio.h>
@@ -45,6 +46,17 @@ static void write_run(const char *folder, const unroll_spec *spec, const char *n
     fclose(file);
 }
 
+static void write_cost(void *folder, const char *json)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/cost.json", (const char *)folder);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        exit(1);
+    fprintf(file, "%s\n", json);
+    fclose(file);
+}
+
 static void write_model(unroll_model *model, const char *folder, const char *what)
 {
     static const char *const weights[] = { "fp32", "int8" };
@@ -56,6 +68,9 @@ static void write_model(unroll_model *model, const char *folder, const char *wha
         config.format = "c99";
         config.dtype = weights[i];
         config.prefix = "model";
+        config.json = 1;
+        config.report = write_cost;
+        config.arg = path;
         snprintf(path, sizeof path, "%s/%s_%s", folder, what, weights[i]);
         check(unroll_export(model, path, &config));
         write_run(path, &spec, "model", "MODEL");
@@ -99,14 +114,33 @@ static void stacks(const char *folder)
     stack(folder, "tokens", spec);
 }
 
+/* Larger ones, in which products weigh as they do in use. */
+static void sizes(const char *folder)
+{
+    static const struct { const char *what, *cell; int input, hidden, layers, output; } size[] = {
+        { "size_lstm_32", "lstm", 12, 32, 1, 4 },   { "size_lstm_48", "lstm", 3, 48, 1, 2 },
+        { "size_gru_24x2", "gru", 40, 24, 2, 22 },  { "size_gru_64", "gru", 1, 64, 1, 1 },
+        { "size_mingru_40", "mingru", 20, 40, 2, 30 }, { "size_rnn_56", "rnn", 30, 56, 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        unroll_spec spec = unroll_spec_default();
+        spec.cell = size[i].cell;
+        spec.input = size[i].input;
+        spec.hidden = size[i].hidden;
+        spec.layers = size[i].layers;
+        spec.output = size[i].output;
+        stack(folder, size[i].what, spec);
+    }
+}
+
 /* Activations that take exponentials, logarithms, divisions. */
 static void network(const char *folder)
 {
     unroll_network network = unroll_network_default();
     unroll_model *model;
     unroll_layer layer[4];
-    static const char *const names[4] = { "a", "b", "c", "d" }, *const activations[4] = { "elu", NULL,
-                                                                                         "softplus", "softmax" };
+    static const char *const names[4] = { "a", "b", "c", "d" };
+    static const char *const activations[4] = { "elu", NULL, "softplus", "softmax" };
     for (int i = 0; i < 4; i++) {
         layer[i] = unroll_layer_default();
         layer[i].name = names[i];
@@ -130,6 +164,7 @@ int main(int count, char **word)
     if (count < 2)
         return 2;
     stacks(word[1]);
+    sizes(word[1]);
     network(word[1]);
     if (count > 2) {
         check(unroll_model_load(word[2], &model));

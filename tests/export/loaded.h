@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WARNINGS "-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Wdouble-promotion -Werror -ffp-contract=off "
+#define WARNINGS "-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Wdouble-promotion -Werror " \
+                 "-ffp-contract=off "
 
 static char folder[64];
 static uint64_t seed = 7;

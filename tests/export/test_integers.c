@@ -218,15 +218,17 @@ static void check_files(void)
     CHECK(export_integers(model, "other", NULL), "%s", unroll_last_error());
     snprintf(path, sizeof path, "%s/both.cc", folder);
     FILE *file = fopen(path, "w");
-    fputs("#include \"twice.h\"\n#include \"other.h\"\nint main()\n{\n    static twice a;\n    static other b;\n"
-          "    float x[TWICE_INPUTS] = { 1 }, y[TWICE_OUTPUTS], z[OTHER_OUTPUTS];\n    twice_init(&a);\n    other_init(&b);\n"
+    fputs("#include \"twice.h\"\n#include \"other.h\"\nint main()\n{\n    static twice a;\n"
+          "    static other b;\n"
+          "    float x[TWICE_INPUTS] = { 1 }, y[TWICE_OUTPUTS], z[OTHER_OUTPUTS];\n"
+          "    twice_init(&a);\n    other_init(&b);\n"
           "    twice_step(&a, x, y);\n    other_step(&b, x, z);\n    return y[0] != z[0];\n}\n", file);
     fclose(file);
     if (run("command -v g++ >%s/log", folder))
         check_skip("the header is read by g++, which is not here");
     else
-        CHECK(!run("cd %s && gcc -std=c99 -O1 -c twice.c other.c && g++ -Wall -Wextra -Werror -O1 both.cc twice.o other.o -o both && "
-                   "./both", folder), "two models in one program of C++");
+        CHECK(!run("cd %s && gcc -std=c99 -O1 -c twice.c other.c && g++ -Wall -Wextra -Werror -O1 both.cc "
+                   "twice.o other.o -o both && ./both", folder), "two models in one program of C++");
     unroll_model_free(model);
 }
 

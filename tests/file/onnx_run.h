@@ -1,5 +1,5 @@
-/* Runs what an ONNX graph was read as, on arrays by the graph's names, and compares the outputs it names: for tests.
- * Not a part of the library: there, networks have one input and layers' outputs by number. */
+/* Runs what an ONNX graph was read as, on arrays by the graph's names, and compares the outputs it names: for
+ * tests. Not a part of the library: there, networks have one input and layers' outputs by number. */
 #ifndef TESTS_FILE_ONNX_RUN_H
 #define TESTS_FILE_ONNX_RUN_H
 #include <math.h>
@@ -96,12 +96,12 @@ static inline unroll_status onnx_write_states(struct onnx_run *r)
             ? (size_t)a->shape[s->batch_first ? 1 : 0] : 0;
         float *h = calloc((size_t)r->B * hidden, sizeof *h);
         char name[64];
-        snprintf(name, sizeof name, "%s0.l%d%s", s->is_cell ? "s" : "h", s->layer, s->direction ? ".reverse"
-                 : "");
-        for (size_t b = 0; a && b < (size_t)r->B; b++)
+        snprintf(name, sizeof name, "%s0.l%d%s", s->is_cell ? "s" : "h", s->layer, s->direction ? ".reverse" : "");
+        for (size_t b = 0; a && b < (size_t)r->B; b++) {
+            const size_t row = s->batch_first ? b * rows + (size_t)s->row : (size_t)s->row * (size_t)r->B + b;
             for (size_t u = 0; u < hidden; u++)
-                h[b * hidden + u] = (float)onnx_number(a, (s->batch_first ? b * rows + (size_t)s->row
-                                                                          : (size_t)s->row * (size_t)r->B + b) * hidden + u);
+                h[b * hidden + u] = (float)onnx_number(a, row * hidden + u);
+        }
         unroll_status status = unroll_write(r->session, name, h, (size_t)r->B * hidden);
         free(h);
         if (status != UNROLL_OK)
@@ -154,7 +154,8 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
     return r->read[slot][kind];
 }
 
-/* What the network has for one number of an output; NAN where it can't be compared: padding of dense layers. */
+/* What the network has for one number of an output; NAN where it can't be compared:
+ * padding of dense layers. */
 static inline double onnx_expect(struct onnx_run *r, const struct flow *f, int t, int b, int s, int64_t k)
 {
     const struct part *q = &f->piece[s * f->pieces];

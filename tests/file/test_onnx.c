@@ -1,6 +1,6 @@
-/* ONNX graphs as networks: what ONNX Runtime and PyTorch computed of the graphs in tests/vectors/onnx, within 1e-5;
- * mutants of them, which must differ; onnx's own node tests; what is refused, in words; export and import of models of
- * all kinds. tools/make_onnx_vectors.py makes the vectors.
+/* ONNX graphs as networks: what ONNX Runtime and PyTorch computed of the graphs in tests/vectors/onnx, within
+ * 1e-5; mutants of them, which must differ; onnx's own node tests; what is refused, in words; export and
+ * import of models of all kinds. tools/make_onnx_vectors.py makes the vectors.
  *     test_onnx [VECTORS [NODE_TESTS]] */
 #include <dirent.h>
 #include <limits.h>
@@ -58,9 +58,11 @@ static bool drop(struct onnx_file *o, const char *name)
 
 static bool ignore_clip(struct onnx_file *o)         { return drop(o, "clip"); }
 static bool ignore_forget(struct onnx_file *o)       { return drop(o, "input_forget"); }
-static bool ignore_activations(struct onnx_file *o)  { drop(o, "activation_alpha"),
-                                                       drop(o,
-                                                            "activation_beta"); return drop(o, "activations"); }
+static bool ignore_activations(struct onnx_file *o)
+{
+    drop(o, "activation_alpha"), drop(o, "activation_beta");
+    return drop(o, "activations");
+}
 static bool ignore_alpha(struct onnx_file *o)        { return drop(o, "activation_alpha"); }
 static bool ignore_beta(struct onnx_file *o)         { return drop(o, "activation_beta"); }
 
@@ -114,7 +116,9 @@ static bool swap_peepholes(struct onnx_file *o)
     return ignore_peepholes(o) && ++o->node[0].inputs;
 }
 
-static const struct { const char *name; change_graph *change; struct onnx_mutation run; int seen; } mutants[] = {
+static const struct {
+    const char *name; change_graph *change; struct onnx_mutation run; int seen;
+} mutants[] = {
     { "swap gates", swap_gates, { 0, 0 }, 1 }, { "ignore clip", ignore_clip, { 0, 0 }, 1 },
     { "ignore input_forget", ignore_forget, { 0, 0 }, 1 }, { "ignore activations", ignore_activations,
                                                              { 0, 0 }, 1 },
@@ -268,9 +272,9 @@ static double node_difference(const char *folder)
 static void check_node_tests(const char *folder)
 {
     static const char *const tests[] = {
-        "gru_batchwise", "gru_defaults", "gru_seq_length", "gru_with_initial_bias", "lstm_batchwise", "lstm_defaults",
-        "lstm_with_initial_bias", "lstm_with_peepholes", "rnn_seq_length", "simple_rnn_batchwise", "simple_rnn_defaults",
-        "simple_rnn_with_initial_bias",
+        "gru_batchwise",  "gru_defaults",         "gru_seq_length",         "gru_with_initial_bias",
+        "lstm_batchwise", "lstm_defaults",        "lstm_with_initial_bias", "lstm_with_peepholes",
+        "rnn_seq_length", "simple_rnn_batchwise", "simple_rnn_defaults",    "simple_rnn_with_initial_bias",
     };
     if (access(folder, R_OK)) {
         check_skip("onnx's node tests are not here");
@@ -467,7 +471,7 @@ static bool no_such_input(struct onnx_file *o)    { o->node[0].input[0] = "Q"; r
 static bool from_pytorch(struct onnx_file *o)     { o->producer = "pytorch"; return true; }
 static bool constant_state(struct onnx_file *o)   { o->node[0].input[5] = "W"; return true; }
 static bool many_functions(struct onnx_file *o)   { find_attribute(o, "activations")->count--; return true; }
-static bool twice(struct onnx_file *o)            { o->node[0].output[1] = o->node[0].output[0]; return true; }
+static bool twice(struct onnx_file *o)           { o->node[0].output[1] = o->node[0].output[0]; return true; }
 
 static void check_refusals(const char *folder)
 {

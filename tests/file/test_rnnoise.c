@@ -1,5 +1,6 @@
-/* Tests of the import of RNNoise's models: small files with random weights against the network's formulas written
- * plainly in double, refusals, a stream beside the whole sequence, and a real model where ../shared/data has one. */
+/* Tests of the import of RNNoise's models: small files with random weights against the network's formulas
+ * written plainly in double, refusals, a stream beside the whole sequence, and a real model where
+ * ../shared/data has one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,9 @@ static double print_weight(FILE *file)
 
 static void print_layer(FILE *file, struct layer *l, int inputs, int units, int gates, int activation)
 {
-    *l = (struct layer){ .inputs = inputs, .units = units, .activation = activation, .columns = gates * units };
+    *l = (struct layer){
+        .inputs = inputs, .units = units, .activation = activation, .columns = gates * units
+    };
     fprintf(file, "%d %d %d\n", inputs, units, activation);
     for (int i = 0; i < inputs; i++)
         for (int c = 0; c < l->columns; c++)
@@ -148,7 +151,8 @@ static void write_arrays(void)
         voice[t] = (float)probability;
     }
     const struct tensor_view views[] = {
-        { .name = "x", .rank = 2, .dtype = DTYPE_F32, .shape = { T, FEATURES }, .data = x, .bytes = sizeof x },
+        { .name = "x", .rank = 2, .dtype = DTYPE_F32, .shape = { T, FEATURES }, .data = x,
+          .bytes = sizeof x },
         { .name = "y", .rank = 2, .dtype = DTYPE_F32, .shape = { T, BANDS }, .data = y, .bytes = sizeof y },
         { .name = "y.vad_output", .rank = 2, .dtype = DTYPE_F32, .shape = { T, 1 }, .data = voice,
           .bytes = sizeof voice },
@@ -184,8 +188,8 @@ static void test_formulas(void)
         run.report = count_line;
         run.arg = &compared;
         MUST(unroll_verify(m, arrays, &run, &difference));
-        CHECK(compared == 2 && difference.relative <= 1e-6, "activation %d: %s differs by %g, %d arrays", activation,
-              difference.array, difference.relative, compared);
+        CHECK(compared == 2 && difference.relative <= 1e-6, "activation %d: %s differs by %g, %d arrays",
+              activation, difference.array, difference.relative, compared);
         unroll_model_free(m);
     }
 }
@@ -201,8 +205,8 @@ static void refuse(const char *text, const char *says)
     fputs(text, file);
     fclose(file);
     config.format = "rnnoise";
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'", text,
-          unroll_last_error());
+    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'",
+          text, unroll_last_error());
 }
 
 static void test_refusals(void)
@@ -223,8 +227,8 @@ static void test_refusals(void)
     fclose(file);
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), "more behind"), "'%s'",
-          unroll_last_error());
+    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), "more behind"),
+          "'%s'", unroll_last_error());
 }
 
 /* ---- a stream beside the whole sequence ------------------------------------------------ */
@@ -235,7 +239,8 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
     unroll_stream_config stream_config = unroll_stream_default();
     size_t bytes = unroll_stream_bytes(m, &stream_config), in = (size_t)steps * (size_t)features;
     size_t out = (size_t)steps * (size_t)bands;
-    float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole), *streamed = malloc(out * sizeof *x);
+    float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole),
+          *streamed = malloc(out * sizeof *x);
     unroll_session *session;
     unroll_stream *stream;
 
@@ -250,7 +255,8 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
         void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
         MUST(unroll_stream_init(memory, bytes, m, &stream_config, &stream));
         MUST(unroll_stream_run(stream, steps, x, streamed));
-        CHECK(!memcmp(whole, streamed, out * sizeof *whole), "the stream has other bits than the whole sequence");
+        CHECK(!memcmp(whole, streamed, out * sizeof *whole),
+              "the stream has other bits than the whole sequence");
         free(memory);
     }
     free(x);

@@ -1,5 +1,6 @@
-/* Tests of the import of RTNeural's JSON: files with random weights in Keras' layout against Keras' formulas written
- * plainly in double, a state_dict as JSON, refusals, and RTNeural's own models where ../shared/data has them. */
+/* Tests of the import of RTNeural's JSON: files with random weights in Keras' layout against Keras'
+ * formulas written plainly in double, a state_dict as JSON, refusals, and RTNeural's own models
+ * where ../shared/data has them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static double draw(void)
 
 struct weights { double kernel[MOST][4 * H], recurrent[H][4 * H], bias[2][4 * H]; };
 
-static void print_rows(FILE *file, const char *before, double rows[][4 * H], int count, int columns, const char *after)
+static void print_rows(FILE *file, const char *before, double rows[][4 * H], int count, int columns,
+                       const char *after)
 {
     fprintf(file, "%s", before);
     for (int r = 0; r < count; r++)
@@ -38,10 +40,11 @@ static void print_rows(FILE *file, const char *before, double rows[][4 * H], int
     fprintf(file, "%s", after);
 }
 
-static void print_layer(FILE *file, const char *type, const char *activation, int in, int out, int gates, int biases,
-                        struct weights *w)
+static void print_layer(FILE *file, const char *type, const char *activation, int in, int out, int gates,
+                        int biases, struct weights *w)
 {
-    fprintf(file, "{\"type\":\"%s\",\"activation\":\"%s\",\"shape\":[null,null,%d],\"weights\":[", type, activation, out);
+    fprintf(file, "{\"type\":\"%s\",\"activation\":\"%s\",\"shape\":[null,null,%d],\"weights\":[", type,
+            activation, out);
     print_rows(file, "[", w->kernel, in, gates * out, "]");
     if (gates > 1)
         print_rows(file, ",[", w->recurrent, out, gates * out, "]");
@@ -107,7 +110,8 @@ static void write_model(bool lstm)
     FILE *file = fopen(path, "w");
     fprintf(file, "{\"in_shape\":[null,null,%d],\"layers\":[", IN);
     print_layer(file, "time-distributed-dense", "", IN, H, 1, 1, &front);
-    fprintf(file, ",{\"type\":\"activation\",\"activation\":\"relu\",\"shape\":[null,null,%d],\"weights\":[]},", H);
+    fprintf(file,
+            ",{\"type\":\"activation\",\"activation\":\"relu\",\"shape\":[null,null,%d],\"weights\":[]},", H);
     print_layer(file, lstm ? "lstm" : "gru", "tanh", H, H, lstm ? 4 : 3, lstm ? 1 : 2, &middle);
     fprintf(file, ",");
     print_layer(file, "dense", "sigmoid", H, OUT, 1, 1, &back);
@@ -197,7 +201,8 @@ static void test_refusals(void)
         fputs(wrong[i].text, file);
         fclose(file);
         unroll_status status = unroll_import(path, &config, &m);
-        CHECK((status == UNROLL_DATA || status == UNROLL_UNSUPPORTED) && strstr(unroll_last_error(), wrong[i].says),
+        CHECK((status == UNROLL_DATA || status == UNROLL_UNSUPPORTED) &&
+                  strstr(unroll_last_error(), wrong[i].says),
               "%s: %d '%s'", wrong[i].text, (int)status, unroll_last_error());
     }
 }
@@ -219,7 +224,8 @@ static int read_csv(const char *name, const char *what, float *to, int most)
 
 static void test_originals(void)
 {
-    static const char *const names[] = { "gru", "gru_1d", "lstm", "lstm_1d", "dense", "gru_torch", "lstm_torch" };
+    static const char *const names[] = { "gru",   "gru_1d",    "lstm",      "lstm_1d",
+                                         "dense", "gru_torch", "lstm_torch" };
     enum { MOST_STEPS = 2000 };
     static float x[MOST_STEPS], y[MOST_STEPS];
     char file[200];

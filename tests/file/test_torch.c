@@ -1,6 +1,7 @@
-/* Tests of the import and export of PyTorch's state_dicts: the networks of tests/vectors/import give PyTorch's
- * numbers, also after our own file, and their tensors come back bit for bit; each way in which a state_dict can
- * be wrong is refused with the tensor's name. Not here: that PyTorch loads what we write (test_torch.sh). */
+/* Tests of the import and export of PyTorch's state_dicts: the networks of tests/vectors/import give
+ * PyTorch's numbers, also after our own file, and their tensors come back bit for bit; each way in
+ * which a state_dict can be wrong is refused with the tensor's name. Not here: that PyTorch loads
+ * what we write (test_torch.sh). */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,9 @@ static unroll_status import(const char *file, const char *prefix, const char *or
 
 /* ---- PyTorch's own --------------------------------------------------------------------- */
 
-static const struct vector { const char *name, *prefix, *order, *nonlinearity; int batch_first, layers; } vectors[] = {
+static const struct vector {
+    const char *name, *prefix, *order, *nonlinearity; int batch_first, layers;
+} vectors[] = {
     { "tagger.safetensors", .layers = 3 },
     { "tagger.safetensors", .order = "encoder.embed,encoder.lstm,fc", .layers = 3 },
     { "bare-gru.safetensors", .batch_first = 1, .layers = 3 },
@@ -62,7 +65,8 @@ static void check_parity(const struct vector *v, unroll_model *m, const char *wh
     unroll_difference difference = { .relative = INFINITY };
     char reference[PATH_MAX];
 
-    snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."), v->name);
+    snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."),
+             v->name);
     config.batch_first = v->batch_first;
     MUST(unroll_verify(m, reference, &config, &difference));
     CHECK(difference.relative <= 1e-6, "%s, %s: %s differs by %g", v->name, what, difference.array,
@@ -151,7 +155,8 @@ static float numbers[4096];
 static void add(struct dict *d, const char *name, uint64_t rows, uint64_t columns)
 {
     struct tensor_view *t = &d->tensor[d->count++];
-    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = columns ? 2 : 1, .shape = { rows, columns },
+    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = columns ? 2 : 1,
+                               .shape = { rows, columns },
                                .data = numbers, .bytes = rows * (columns ? columns : 1) * sizeof(float) };
 }
 
@@ -209,7 +214,8 @@ static void test_missing_and_unknown(void)
 static void test_shapes(void)
 {
     static const struct { int tensor; uint64_t rows, columns; } wrong[] = {
-        { 0, 12, 3 }, { 1, 20, 4 }, { 1, 16, 5 }, { 2, 15, 0 }, { 3, 16, 1 }, { 4, 2, 5 }, { 5, 3, 0 }, { 0, 0, 3 },
+        { 0, 12, 3 }, { 1, 20, 4 }, { 1, 16, 5 }, { 2, 15, 0 },
+        { 3, 16, 1 }, { 4, 2, 5 },  { 5, 3, 0 },  { 0, 0, 3 },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct dict d = lstm_and_linear(), one = { .count = 0 };
@@ -243,7 +249,7 @@ static void test_order(void)
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,,"), UNROLL_USAGE, "no module ''");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm:relu,net.fc,net.out"), UNROLL_USAGE, "can't have 'relu'");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc:gelu,net.out"), UNROLL_USAGE, "can't have 'gelu'");
-    d = lstm_and_linear();                              /* 3 -> 4 -> 3 fits both ways round: the linear one is last */
+    d = lstm_and_linear();                      /* 3 -> 4 -> 3 fits both ways round: the linear one is last */
     d.count = 4;
     add(&d, "net.fc.weight", 3, 4);
     add(&d, "net.fc.bias", 3, 0);
@@ -288,14 +294,16 @@ static void test_shards(void)
              "\"net.lstm.bias_ih_l0\":\"one.safetensors\",\"net.lstm.bias_hh_l0\":\"one.safetensors\""
     CHECK(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\",\"net.fc.bias\":"
                        "\"two.safetensors\"}}") == UNROLL_OK, "%s", unroll_last_error());
-    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"), UNROLL_DATA,
-                  "'net.fc.bias', which the index does not name");
-    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"), UNROLL_DATA,
-                  "'net.fc.bias' is not in 'one.safetensors'");
+    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"),
+                  UNROLL_DATA, "'net.fc.bias', which the index does not name");
+    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"),
+                  UNROLL_DATA, "'net.fc.bias' is not in 'one.safetensors'");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"net.fc.weight\":\"overlap.safetensors\",\"net.fc.bias\":"
                                "\"overlap.safetensors\"," LSTM "}}"), UNROLL_DATA, "net.lstm.bias_hh_l0");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA, "beside the index");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA, "gone.safetensors");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA,
+                  "beside the index");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA,
+                  "gone.safetensors");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":3}}"), UNROLL_DATA, "beside the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{}}"), UNROLL_DATA, "no tensor");
     CHECK_REFUSED(import_index("{\"weight_map\":[]}"), UNROLL_DATA, "weight_map");
@@ -357,7 +365,8 @@ static void test_own_model(void)
     spec.input = spec.hidden = 2;
     MUST(unroll_model_new(&spec, 1, &m));
     MUST(unroll_model_save(m, in_folder("own.safetensors")));
-    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE, "ours already");
+    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE,
+                  "ours already");
     CHECK_REFUSED(import(in_folder("nothing"), NULL, NULL, NULL, &other), UNROLL_DATA, "cannot open");
     unroll_import_config config = unroll_import_default();
     config.format = "none";

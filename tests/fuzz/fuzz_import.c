@@ -1,5 +1,5 @@
-/* Fuzz target: the importers behind unroll_import, each given the bytes as its file; the first byte chooses which.
- * For libFuzzer, or for driver.c without it. */
+/* Fuzz target: the importers behind unroll_import, each given the bytes as its file; the first byte chooses
+ * which. For libFuzzer, or for driver.c without it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the Python binding: builds the wheel, installs it into a venv of its own under BUILD/python, runs
-# tests/python/*.py there. test_python.sh BUILD [quick|long]. NumPy, PyTorch and mypy are installed for the tests
-# that compare with them, and those are skipped where they can't be had.
+# tests/python/*.py there. test_python.sh BUILD [quick|long]. NumPy, PyTorch and mypy are installed for the
+# tests that compare with them, and those are skipped where they can't be had.
 build=$1 part=${2:-quick}
 here=$(dirname "$0")
 root=$(cd "$here/../.." && pwd)
@@ -12,10 +12,12 @@ venv=$build/python/venv
 give_up() { echo "skipped: $1"; echo "python: 0 passed, 0 failed, 1 skipped"; exit 0; }
 fail() { cat "$build/python/log"; echo "FAILED $1"; echo "python: 0 passed, 1 failed, 0 skipped"; exit 1; }
 
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || give_up "there is no Python 3.11 or newer"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    give_up "there is no Python 3.11 or newer"
 [ -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ||
     give_up "there is no Python.h; fix: apt-get install python3-dev"
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv" >"$build/python/log" 2>&1 || give_up "python3 -m venv does not work"
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv" >"$build/python/log" 2>&1 ||
+    give_up "python3 -m venv does not work"
 
 # The wheel, without the network: what it needs is here.
 rm -rf "$build/python/wheel"

@@ -143,7 +143,8 @@ static void test_no_dropout(void)
 {
     unroll_model *dropping = new_model(layers_spec(0.4f)), *plain = new_model(layers_spec(0));
     struct arrays a = draw(8);
-    struct answers expected = alone(plain, &a, 9, 0), got = alone(dropping, &a, 9, 1), dropped = alone(dropping, &a, 9, 0);
+    struct answers expected = alone(plain, &a, 9, 0), got = alone(dropping, &a, 9, 1),
+                   dropped = alone(dropping, &a, 9, 0);
     CHECK(!memcmp(&got, &expected, sizeof got), "no_dropout gives other bits than a model without dropout");
     CHECK(memcmp(&dropped, &expected, sizeof got), "dropout drops nothing");
     unroll_model_free(dropping);
@@ -156,7 +157,8 @@ static void test_first_steps(void)
     enum { FEW = 4, STEP_OUT = ROWS * 2 * WIDTH, STEP_IN = ROWS * INPUT };
     unroll_model *m = new_model(layers_spec(0));
     struct arrays a = draw(21);
-    unroll_session_config exact = config_of(UNROLL_MODULE, FEW, ROWS), longer = config_of(UNROLL_MODULE, STEPS, ROWS);
+    unroll_session_config exact = config_of(UNROLL_MODULE, FEW, ROWS),
+                          longer = config_of(UNROLL_MODULE, STEPS, ROWS);
     exact.input_gradient = longer.input_gradient = longer.lengths = 1;
     unroll_session *s[2] = { open_with(m, exact), open_with(m, longer) };
     float y[2][FEW * STEP_OUT], dx[2][FEW * STEP_IN];
@@ -172,7 +174,8 @@ static void test_first_steps(void)
         gradients(s[i], m, &made);
         memcpy(gradient[i], made.gradient, sizeof made.gradient);
     }
-    CHECK(!memcmp(y[0], y[1], sizeof *y) && !memcmp(dx[0], dx[1], sizeof *dx), "the first steps have other bits");
+    CHECK(!memcmp(y[0], y[1], sizeof *y) && !memcmp(dx[0], dx[1], sizeof *dx),
+          "the first steps have other bits");
     CHECK(!memcmp(gradient[0], gradient[1], sizeof *gradient), "their gradients have other bits");
     REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "y.l1", y[0], STEP_OUT + 1));
     REFUSED(UNROLL_USAGE, "holds", unroll_read(s[1], "y.l1", y[0], (STEPS + 1) * STEP_OUT));
@@ -188,10 +191,13 @@ static void test_shapes_and_refusals(void)
     unroll_model *m = new_model(layers_spec(0));
     unroll_session *s = open_module(m, 0), *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     int shape[UNROLL_AXES] = { 0 };
-    CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS && shape[2] == 2 * WIDTH,
+    CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS &&
+              shape[2] == 2 * WIDTH,
           "y.l1 is [%d, %d, %d]", shape[0], shape[1], shape[2]);
-    CHECK(unroll_shape(s, "hn.l0.reverse", shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH, "hn has a shape");
-    CHECK(unroll_shape(s, "d.rnn.weight_ih_l0", shape) == 4 && shape[1] == 4 && shape[3] == INPUT, "d.W has 4 axes");
+    CHECK(unroll_shape(s, "hn.l0.reverse", shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH,
+          "hn has a shape");
+    CHECK(unroll_shape(s, "d.rnn.weight_ih_l0", shape) == 4 && shape[1] == 4 && shape[3] == INPUT,
+          "d.W has 4 axes");
     CHECK(unroll_shape(s, "nothing", shape) == 0, "what is not there has no axes");
     float *none[PARAMETERS_MAX] = { NULL };
     MUST(unroll_session_gradients(s, none));

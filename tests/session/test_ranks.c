@@ -1,6 +1,6 @@
-/* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and the
- * weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs with the
- * argument "all". Whole arrays are read back and written from every rank. */
+/* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and
+ * the weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs
+ * with the argument "all". Whole arrays are read back and written from every rank. */
 #include "comm/comm.h"
 #include "tests/check.h"
 #include "unroll.h"
@@ -10,18 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 6, ROWS = 8, UNITS = 8, SYMBOLS = 7, WIDTH = 5, UPDATES = 3, RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
+enum { STEPS = 6, ROWS = 8, UNITS = 8, SYMBOLS = 7, WIDTH = 5, UPDATES = 3 };
+enum { RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
 
 enum option {
-    BIDIRECTIONAL, TIED, DROPOUT, CARRY, RAGGED, RESETS, CHUNKED, CHECKPOINTED, LANES, GRU, THREE_LAYERS, REGRESSION,
+    BIDIRECTIONAL, TIED, DROPOUT, CARRY, RAGGED, RESETS, CHUNKED, CHECKPOINTED, LANES, GRU, THREE_LAYERS,
+    REGRESSION,
     ACCUMULATE, OPTIONS
 };
-static const char *const names[OPTIONS] = {
-    "bidirectional", "tied", "dropout", "carry", "ragged", "resets", "chunks", "checkpoints", "lanes", "gru-before",
-    "3 layers", "regression", "2 backwards"
-};
+static const char *const names[OPTIONS] = { "bidirectional", "tied",       "dropout",  "carry",
+                                            "ragged",        "resets",     "chunks",   "checkpoints",
+                                            "lanes",         "gru-before", "3 layers", "regression",
+                                            "2 backwards" };
 static const unroll_mesh meshes[] = {
     { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 1, 2 }, { 1, 2, 2 }, { 5, 1, 1 },
     { 3, 2, 1 }, { 1, 2, 3 }, { 2, 2, 2 }, { 8, 1, 1 }, { 4, 2, 1 }, { 1, 1, 8 },
@@ -107,7 +109,8 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
     bool tokens = !has(w, REGRESSION);
     return (unroll_batch){ .tokens = tokens ? n->tokens : NULL, .classes = tokens ? n->classes : NULL,
                            .inputs = tokens ? NULL : n->inputs, .values = tokens ? NULL : n->values,
-                           .lengths = has(w, RAGGED) ? n->lengths : NULL, .reset = has(w, RESETS) ? n->reset : NULL };
+                           .lengths = has(w, RAGGED) ? n->lengths : NULL,
+                           .reset = has(w, RESETS) ? n->reset : NULL };
 }
 
 /* ---- one rank -------------------------------------------------------------------------- */
@@ -237,7 +240,8 @@ static double difference(const float *a, const float *b, size_t n, size_t *diffe
 
 static void describe(const struct way *w, char *text, size_t size)
 {
-    int used = snprintf(text, size, "%dx%dx%d exact %d", w->mesh.batch, w->mesh.layer, w->mesh.hidden, w->exact);
+    int used = snprintf(text, size, "%dx%dx%d exact %d", w->mesh.batch, w->mesh.layer, w->mesh.hidden,
+                        w->exact);
     for (int i = 0; i < OPTIONS; i++)
         if (has(w, (enum option)i))
             used += snprintf(text + used, size - (size_t)used, " %s", names[i]);
@@ -249,14 +253,18 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
     if (!CHECK(o->status == UNROLL_OK, "%s, rank %d: %s", what, o->rank, o->error))
         return;
     double weights = difference(serial->weights, o->weights, serial->count, &different);
-    double states = has(o->way, CARRY) ? difference(serial->states, o->states, serial->states_count, &different) : 0;
+    double states = has(o->way, CARRY)
+                        ? difference(serial->states, o->states, serial->states_count, &different)
+                        : 0;
     CHECK(o->count == serial->count && o->states_count == serial->states_count, "%s: other sizes", what);
-    CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what, o->rank,
-          weights, states);
+    CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what,
+          o->rank, weights, states);
     CHECK(!o->way->exact || !different, "%s, rank %d: %zu numbers have other bits", what, o->rank, different);
     CHECK(fabs(o->loss - serial->loss) < 1e-5 && fabs(o->norm - serial->norm) < 1e-4 &&
-          fabs(o->validation - serial->validation) < 1e-4, "%s, rank %d: loss %.9g %.9g norm %g %g validation %.9g "
-          "%.9g", what, o->rank, o->loss, serial->loss, o->norm, serial->norm, o->validation, serial->validation);
+              fabs(o->validation - serial->validation) < 1e-4,
+          "%s, rank %d: loss %.9g %.9g norm %g %g validation %.9g "
+          "%.9g",
+          what, o->rank, o->loss, serial->loss, o->norm, serial->norm, o->validation, serial->validation);
 }
 
 static struct outcome serial, rank[RANKS_MOST];
@@ -309,7 +317,9 @@ static void check_pairs(bool all)
 
 /* ---- what is refused ------------------------------------------------------------------- */
 
-struct refusal { const struct way *way; unroll_comm *comm; int steps; unroll_status status; char error[512]; };
+struct refusal {
+    const struct way *way; unroll_comm *comm; int steps; unroll_status status; char error[512];
+};
 
 static void *refuse_rank(void *arg)
 {
@@ -346,8 +356,8 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
     }
     for (int i = 0; i < ranks; i++) {
         pthread_join(thread[i], NULL);
-        CHECK(r[i].status == status && strstr(r[i].error, word), "rank %d: status %d: %s", i, (int)r[i].status,
-              r[i].error);
+        CHECK(r[i].status == status && strstr(r[i].error, word), "rank %d: status %d: %s", i,
+              (int)r[i].status, r[i].error);
     }
     comm_threads_free(comm, ranks);
 }
@@ -359,6 +369,7 @@ int main(int count, char **words)
     check_refused(&(struct way){ 0, { 1, 4, 1 }, 0 }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
     check_refused(&(struct way){ 0, { 1, 1, 2 }, 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
     check_refused(&(struct way){ 0, { 4, 1, 1 }, 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 2, STEPS + 1, UNROLL_USAGE, "not the same as on rank 0");
+    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 2, STEPS + 1, UNROLL_USAGE,
+                  "not the same as on rank 0");
     return check_finish("test_ranks");
 }

@@ -10,7 +10,9 @@
 /* kind; width; activation or NULL; sources, ended by END; whether it is an output */
 enum { END = -2 };
 
-struct test_layer { const char *kind; int width; const char *activation; int source[5]; int output, projection; };
+struct test_layer {
+    const char *kind; int width; const char *activation; int source[5]; int output, projection;
+};
 
 struct test_network {
     const char *name;

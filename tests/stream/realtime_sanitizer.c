@@ -1,6 +1,6 @@
-/* Steps of streams under clang's real-time sanitizer, which ends the program where something that was called from
- * a nonblocking function allocates, locks or asks the system. test_rtsan.sh compiles and runs it; what no sanitizer
- * is needed for is in test_realtime.c.
+/* Steps of streams under clang's real-time sanitizer, which ends the program where something that was called
+ * from a nonblocking function allocates, locks or asks the system. test_rtsan.sh compiles and runs it; what
+ * no sanitizer is needed for is in test_realtime.c.
  *     realtime_sanitizer         steps, reads, resets: nothing may be found
  *     realtime_sanitizer wrong   allocates in a nonblocking function: must be found */
 #include "check.h"

@@ -11,7 +11,8 @@ for cc in ${CLANG:-clang-22 clang-21 clang-20 clang}; do
     cc=
 done
 if [ -z "$cc" ]; then
-    echo "rtsan: 0 passed, 0 failed, 1 skipped: needs clang 20 or later (Debian: clang-22, libclang-rt-22-dev)"
+    echo "rtsan: 0 passed, 0 failed, 1 skipped: needs clang 20 or later" \
+        "(Debian: clang-22, libclang-rt-22-dev)"
     exit 0
 fi
 if ! "$cc" $FLAGS tests/stream/realtime_sanitizer.c "$library" -ljansson -lm -pthread -o "$work/program" \
@@ -21,7 +22,8 @@ if ! "$cc" $FLAGS tests/stream/realtime_sanitizer.c "$library" -ljansson -lm -pt
     exit 1
 fi
 # What is wrong must be found, or the rest says nothing.
-if "$work/program" wrong >"$work/log" 2>&1 || ! grep -q 'RealtimeSanitizer: unsafe-library-call' "$work/log"; then
+if "$work/program" wrong >"$work/log" 2>&1 ||
+    ! grep -q 'RealtimeSanitizer: unsafe-library-call' "$work/log"; then
     cat "$work/log"
     echo "FAILED an allocation in a nonblocking function is not found"
     echo "rtsan: 0 passed, 1 failed, 0 skipped"

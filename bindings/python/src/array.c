@@ -50,7 +50,8 @@ PyObject *array_new(enum number number, int rank, const Py_ssize_t *shape)
     return (PyObject *)a;
 }
 
-PyObject *array_inside(PyObject *base, void *data, enum number number, int rank, const Py_ssize_t *shape, bool readonly)
+PyObject *array_inside(PyObject *base, void *data, enum number number, int rank, const Py_ssize_t *shape,
+                       bool readonly)
 {
     array_object *a = array_head(number, rank, shape);
     if (a) {
@@ -181,7 +182,8 @@ static bool device_is_ours(PyObject *device)
     if (!pair_take(device, "dl_device", &type, &index))
         return false;
     if (type != DLPACK_CPU)
-        PyErr_Format(PyExc_BufferError, "the array lies on the CPU and does not go to DLPack's device type %d", type);
+        PyErr_Format(PyExc_BufferError,
+                     "the array lies on the CPU and does not go to DLPack's device type %d", type);
     return type == DLPACK_CPU;
 }
 
@@ -191,7 +193,8 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
     array_object *a = (array_object *)self;
     int major = 0, minor = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy) ||
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device,
+                                     &copy) ||
         !device_is_ours(device) || (version != Py_None && !pair_take(version, "max_version", &major, &minor)))
         return NULL;
     if (stream != Py_None)
@@ -206,7 +209,8 @@ static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords
         return capsule;
     }
     if (a->readonly && major < 1)
-        return PyErr_Format(PyExc_BufferError, "the array is read-only, which DLPack can't say before version 1");
+        return PyErr_Format(PyExc_BufferError,
+                            "the array is read-only, which DLPack can't say before version 1");
     return export_array(self, major >= 1, false);
 }
 

@@ -55,7 +55,8 @@ PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords)
     if (!PyType_IsSubtype((PyTypeObject *)type, model_type) ||
         !fields_take("an import", import_fields, keywords, &config)) {
         Py_DECREF(path);
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "import_model: a Model's type is wanted");
+        return PyErr_Occurred() ? NULL
+                                : PyErr_Format(PyExc_TypeError, "import_model: a Model's type is wanted");
     }
     const char *name = PyBytes_AsString(path);
     config.report = report;
@@ -101,7 +102,8 @@ PyObject *formats(PyObject *module, PyObject *unused)
     int can_import, can_export;
     (void)module, (void)unused;
     for (int i = 0; dict && (name = unroll_format_name(i, &can_import, &can_export, &about)) != NULL; i++) {
-        PyObject *value = Py_BuildValue("(NNs)", PyBool_FromLong(can_import), PyBool_FromLong(can_export), about);
+        PyObject *value = Py_BuildValue("(NNs)", PyBool_FromLong(can_import), PyBool_FromLong(can_export),
+                                        about);
         if (!value || PyDict_SetItemString(dict, name, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(value);

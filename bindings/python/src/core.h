@@ -56,7 +56,8 @@ struct wanted {
     bool        writable;
 };
 
-/* By the buffer protocol, or else DLPack; false with an exception that says what is wrong. Nothing is copied. */
+/* By the buffer protocol, or else DLPack; false with an exception that says what is wrong.
+ * Nothing is copied. */
 bool view_take(PyObject *from, const struct wanted *wanted, struct view *view);
 void view_release(struct view *view);
 
@@ -68,7 +69,8 @@ PyObject *view_shape(PyObject *module, PyObject *args);
 
 /* A new array, not filled; or one in the memory of `base`, which it keeps alive. */
 PyObject *array_new(enum number, int rank, const Py_ssize_t *shape);
-PyObject *array_inside(PyObject *base, void *data, enum number, int rank, const Py_ssize_t *shape, bool readonly);
+PyObject *array_inside(PyObject *base, void *data, enum number, int rank, const Py_ssize_t *shape,
+                       bool readonly);
 void *array_data(PyObject *array);
 
 /* `out` as it is, or a new array if it is NULL or None: where results go. False with an exception. */
@@ -76,7 +78,9 @@ bool result_take(PyObject *out, const struct wanted *wanted, struct view *view, 
 
 /* ---- keywords and configurations (fields.c) ---------------------------------------------- */
 
-enum field_kind { FIELD_INT, FIELD_LONG, FIELD_UNSIGNED, FIELD_FLOAT, FIELD_DOUBLE, FIELD_TEXT, FIELD_CHOICE };
+enum field_kind {
+    FIELD_INT, FIELD_LONG, FIELD_UNSIGNED, FIELD_FLOAT, FIELD_DOUBLE, FIELD_TEXT, FIELD_CHOICE,
+};
 
 /* A member of a configuration struct; a table ends with a field without a name. */
 struct field {

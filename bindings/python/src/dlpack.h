@@ -4,7 +4,8 @@
 #define DLPACK_H
 #include <stdint.h>
 
-enum { DLPACK_CPU = 1, DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BOOL = 6, DLPACK_READ_ONLY = 1 };
+enum { DLPACK_CPU = 1, DLPACK_READ_ONLY = 1 };
+enum { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BOOL = 6 };
 
 struct dlpack_device { int32_t type, index; };
 struct dlpack_dtype { uint8_t code, bits; uint16_t lanes; };

@@ -10,8 +10,9 @@ static const struct field spec_fields[] = {
 #define S(member, kind) FIELD(unroll_spec, member, kind)
     S(cell, FIELD_TEXT), S(layers, FIELD_INT), S(hidden, FIELD_INT), S(bidirectional, FIELD_INT),
     S(projection, FIELD_INT), S(peephole, FIELD_INT), S(clip, FIELD_FLOAT), S(bias, FIELD_INT),
-    S(dropout, FIELD_FLOAT), S(tokens, FIELD_INT), S(input, FIELD_INT), S(embed, FIELD_INT), S(tied, FIELD_INT),
-    S(output, FIELD_INT), { "loss", FIELD_CHOICE, offsetof(unroll_spec, loss), losses }, { NULL, 0, 0, NULL },
+    S(dropout, FIELD_FLOAT), S(tokens, FIELD_INT), S(input, FIELD_INT), S(embed, FIELD_INT),
+    S(tied, FIELD_INT), S(output, FIELD_INT), { "loss", FIELD_CHOICE, offsetof(unroll_spec, loss), losses },
+    { NULL, 0, 0, NULL },
 #undef S
 };
 
@@ -49,7 +50,8 @@ PyObject *model_wrap(PyTypeObject *type, unroll_model *model)
 static bool take_seed(PyObject *keywords, uint64_t *seed)
 {
     static const struct field field[] = { { "seed", FIELD_UNSIGNED, 0, NULL }, { NULL, 0, 0, NULL } };
-    PyObject *value = keyword_take(keywords, "seed"), *dict = value ? Py_BuildValue("{s:O}", "seed", value) : NULL;
+    PyObject *value = keyword_take(keywords, "seed"),
+             *dict = value ? Py_BuildValue("{s:O}", "seed", value) : NULL;
     bool taken = !value || (dict && fields_take("a model", field, dict, seed));
     Py_XDECREF(value);
     Py_XDECREF(dict);
@@ -93,7 +95,8 @@ static bool take_layers(PyObject *dicts, unroll_layer *layers, Py_ssize_t count)
         PyObject *dict = PyList_GetItem(dicts, i);
         layers[i] = unroll_layer_default();
         if (!PyDict_Check(dict)) {
-            PyErr_SetString(PyExc_TypeError, "layers: each is a dict: {'kind': 'gru', 'name': 'a', 'width': 8}");
+            PyErr_SetString(PyExc_TypeError,
+                            "layers: each is a dict: {'kind': 'gru', 'name': 'a', 'width': 8}");
             return false;
         }
         if (!take_sources(dict, &layers[i]) || !fields_take("a layer", layer_fields, dict, &layers[i]))
@@ -106,7 +109,8 @@ static PyObject *copy_dicts(PyObject *layers)
 {
     PyObject *list = PySequence_List(layers);
     for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
-        PyObject *item = PyList_GetItem(list, i), *copy = PyDict_Check(item) ? PyDict_Copy(item) : Py_NewRef(item);
+        PyObject *item = PyList_GetItem(list, i),
+                 *copy = PyDict_Check(item) ? PyDict_Copy(item) : Py_NewRef(item);
         if (!copy || PyList_SetItem(list, i, copy) < 0)
             Py_CLEAR(list);
     }
@@ -277,8 +281,9 @@ static const char *const modes[] = { "infer", "eval", "train", "module", NULL };
 
 static const struct field plan_fields[] = {
 #define P(member) FIELD(unroll_plan_config, member, FIELD_INT)
-    { "mode", FIELD_CHOICE, offsetof(unroll_plan_config, mode), modes }, P(steps), P(rows), P(lanes), P(chunks),
-    P(checkpoint_time), P(carry), P(batch_ranks), P(layer_ranks), P(hidden_ranks),
+    { "mode", FIELD_CHOICE, offsetof(unroll_plan_config, mode), modes },
+    P(steps), P(rows), P(lanes), P(chunks), P(checkpoint_time), P(carry), P(batch_ranks), P(layer_ranks),
+    P(hidden_ranks),
     FIELD(unroll_plan_config, optimizer, FIELD_TEXT), { NULL, 0, 0, NULL },
 #undef P
 };
@@ -300,7 +305,8 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
     unroll_status status;
     UNLOCKED(&m->lock, status = unroll_plan_print(m->model, &config, file, 1));
     fclose(file);
-    text = status == UNROLL_OK ? PyUnicode_FromStringAndSize(printed, (Py_ssize_t)bytes) : raise_status(status);
+    text = status == UNROLL_OK ? PyUnicode_FromStringAndSize(printed, (Py_ssize_t)bytes)
+                               : raise_status(status);
     free(printed);
     return text;
 }
@@ -309,11 +315,13 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 
 static PyMethodDef methods[] = {
     { "network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-      "network(layers, *, input, tokens=0, embed=0, loss='none', seed=1): a model of any layers, each a dict." },
+      "network(layers, *, input, tokens=0, embed=0, loss='none', seed=1): a model of any layers, "
+      "each a dict." },
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
     { "parameters", model_parameters, METH_NOARGS,
-      "Arrays in the model's own memory by name. While there are sessions the weights are theirs: Session.push takes\n"
+      "Arrays in the model's own memory by name. While there are sessions the weights are theirs: "
+      "Session.push takes\n"
       "these there, Session.pull brings them here, and so does the end of the last session." },
     { "set_symbols", model_set_symbols, METH_O, "set_symbols(text): the symbols that the tokens stand for." },
     { NULL, NULL, 0, NULL },
@@ -327,7 +335,8 @@ static PyGetSetDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    { Py_tp_doc, "Model(*, cell='lstm', layers=1, hidden=128, input, ..., seed=1): a network with random weights." },
+    { Py_tp_doc,
+      "Model(*, cell='lstm', layers=1, hidden=128, input, ..., seed=1): a network with random weights." },
     { Py_tp_new, model_new },
     { Py_tp_dealloc, model_dealloc },
     { Py_tp_methods, methods },

@@ -67,16 +67,19 @@ static PyObject *optimizers(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
     { "evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
-      "evaluate(model, text, *, threads=0, weights=None): nats per symbol and how many were foretold, a dict." },
+      "evaluate(model, text, *, threads=0, weights=None): nats per symbol and how many were foretold, "
+      "a dict." },
     { "sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
       "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes." },
-    { "plan", (PyCFunction)(void (*)(void))plan, METH_VARARGS | METH_KEYWORDS, "plan(model, **config): JSON." },
+    { "plan", (PyCFunction)(void (*)(void))plan, METH_VARARGS | METH_KEYWORDS,
+      "plan(model, **config): JSON." },
     { "import_model", (PyCFunction)(void (*)(void))import_model, METH_VARARGS | METH_KEYWORDS,
       "import_model(type, path, **config): a model from another tool's file, and the lines of the report." },
     { "export_model", (PyCFunction)(void (*)(void))export_model, METH_VARARGS | METH_KEYWORDS,
       "export_model(model, path, **config): a file for another tool; the lines of the report." },
     { "formats", formats, METH_NOARGS, "The other tools' formats: name -> (can import, can export, about)." },
-    { "shape", view_shape, METH_VARARGS, "shape(array, name, dtype): its shape, or an exception that says why not." },
+    { "shape", view_shape, METH_VARARGS,
+      "shape(array, name, dtype): its shape, or an exception that says why not." },
     { "isas", isas, METH_NOARGS, "The instruction sets that this build and this machine have." },
     { "cells", cells, METH_NOARGS, "The cells by name." },
     { "optimizers", optimizers, METH_NOARGS, "The optimizers by name." },
@@ -99,9 +102,12 @@ static bool add_all(PyObject *module)
     make_error = errors ? PyObject_GetAttrString(errors, "make") : NULL;
     Py_XDECREF(errors);
     return make_error && PyModule_AddStringConstant(module, "version", unroll_version()) == 0 &&
-           add_type(module, &array_spec, "Array", &array_type) && add_type(module, &model_spec, "Model", &model_type) &&
-           add_type(module, &session_spec, "Session", NULL) && add_type(module, &stream_spec, "Stream", NULL) &&
-           add_type(module, &text_spec, "Text", &text_type) && add_type(module, &trainer_spec, "Trainer", NULL);
+           add_type(module, &array_spec, "Array", &array_type) &&
+           add_type(module, &model_spec, "Model", &model_type) &&
+           add_type(module, &session_spec, "Session", NULL) &&
+           add_type(module, &stream_spec, "Stream", NULL) &&
+           add_type(module, &text_spec, "Text", &text_type) &&
+           add_type(module, &trainer_spec, "Trainer", NULL);
 }
 
 static struct PyModuleDef definition = {

@@ -1,5 +1,5 @@
-/* Session: a model ready to run, for one shape of batches. It checks the shapes of arrays, which unroll.h can't
- * see, and nothing else. */
+/* Session: a model ready to run, for one shape of batches. It checks the shapes of arrays, which unroll.h
+ * can't see, and nothing else. */
 #include "core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,9 @@ static const char *const modes[] = { "infer", "eval", "train", "module", NULL };
 
 static const struct field config_fields[] = {
 #define C(member, kind) FIELD(unroll_session_config, member, kind)
-    { "mode", FIELD_CHOICE, offsetof(unroll_session_config, mode), modes }, C(steps, FIELD_INT), C(rows, FIELD_INT),
-    C(lengths, FIELD_INT), C(resets, FIELD_INT), C(carry, FIELD_INT), C(input_gradient, FIELD_INT),
+    { "mode", FIELD_CHOICE, offsetof(unroll_session_config, mode), modes },
+    C(steps, FIELD_INT), C(rows, FIELD_INT), C(lengths, FIELD_INT), C(resets, FIELD_INT), C(carry, FIELD_INT),
+    C(input_gradient, FIELD_INT),
     C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(threads, FIELD_INT),
     C(lanes, FIELD_INT), C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(shards, FIELD_INT),
     C(device, FIELD_TEXT), C(isa, FIELD_TEXT), C(weights, FIELD_TEXT), C(double_precision, FIELD_INT),
@@ -100,8 +101,10 @@ static bool check_steps(const session_object *s, const struct batch *b)
             enough = lengths[row] <= steps;
         if (enough)
             continue;
-        PyErr_Format(PyExc_ValueError, "%s: the array has %zd steps; the session has %d, and fewer are for rows of "
-                     "given lengths within them", array_names[i], steps, s->config.steps);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the array has %zd steps; the session has %d, and fewer are for rows of "
+                     "given lengths within them",
+                     array_names[i], steps, s->config.steps);
         return false;
     }
     return true;
@@ -138,8 +141,9 @@ static PyObject *session_forward(PyObject *self, PyObject *args, PyObject *keywo
     PyObject *given[ARRAYS] = { NULL };
     struct batch b;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOO:forward", array_names, &given[INPUTS], &given[TOKENS],
-                                     &given[CLASSES], &given[VALUES], &given[LENGTHS], &given[RESET]) ||
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOO:forward", array_names, &given[INPUTS],
+                                     &given[TOKENS], &given[CLASSES], &given[VALUES], &given[LENGTHS],
+                                     &given[RESET]) ||
         !batch_take(s, given, &b))
         return NULL;
     UNLOCKED(LOCK(s), status = unroll_forward(s->session, &b.batch));
@@ -212,7 +216,8 @@ static bool shape_of(session_object *s, const char *name, struct wanted *w)
  * unroll_read and unroll_write say what is right. */
 static bool take_any_shape(PyObject *array, const char *name, bool writable, struct view *v)
 {
-    return view_take(array, &(struct wanted){ .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable }, v);
+    const struct wanted wanted = { .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable };
+    return view_take(array, &wanted, v);
 }
 
 static PyObject *session_read(PyObject *self, PyObject *args)
@@ -293,7 +298,8 @@ static bool views_take(session_object *s, PyObject *arrays, bool writable, struc
 {
     int count = unroll_model_parameters(s->model->model);
     Py_ssize_t given = PySequence_Size(arrays);
-    *v = (struct views){ calloc((size_t)count + 1, sizeof *v->view), calloc((size_t)count + 1, sizeof *v->data), count };
+    *v = (struct views){ calloc((size_t)count + 1, sizeof *v->view),
+                         calloc((size_t)count + 1, sizeof *v->data), count };
     bool taken = v->view && v->data && given == count;
     if (given >= 0 && given != count)
         PyErr_Format(PyExc_ValueError, "the model has %d parameters, %zd arrays were given", count, given);
@@ -375,9 +381,9 @@ static PyObject *session_info(PyObject *self, void *unused)
 {
     session_object *s = (session_object *)self;
     (void)unused;
-    return Py_BuildValue("{s:s,s:i,s:i,s:s,s:i,s:K,s:K}", "mode", modes[s->config.mode], "steps", s->config.steps,
-                         "rows", s->config.rows, "isa", unroll_session_isa(s->session), "threads",
-                         unroll_session_threads(s->session), "bytes",
+    return Py_BuildValue("{s:s,s:i,s:i,s:s,s:i,s:K,s:K}", "mode", modes[s->config.mode], "steps",
+                         s->config.steps, "rows", s->config.rows, "isa", unroll_session_isa(s->session),
+                         "threads", unroll_session_threads(s->session), "bytes",
                          (unsigned long long)unroll_session_bytes(s->session), "forecast",
                          (unsigned long long)unroll_session_forecast(s->session));
 }
@@ -395,14 +401,17 @@ static PyMethodDef methods[] = {
       "After a forward. Training: adds to the gradients. A module: makes those of this forward." },
     { "loss", session_loss, METH_NOARGS, "The mean loss since the last update or loss: a dict." },
     { "update", (PyCFunction)(void (*)(void))session_update, METH_VARARGS | METH_KEYWORDS,
-      "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and norm." },
-    { "read", session_read, METH_VARARGS, "read(name, out=None): an array of the session, as unroll_read says." },
+      "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and "
+      "norm." },
+    { "read", session_read, METH_VARARGS,
+      "read(name, out=None): an array of the session, as unroll_read says." },
     { "write", session_write, METH_VARARGS, "write(name, array): into an array of the session." },
     { "has", session_has, METH_VARARGS, "has(name): is there an array of that name?" },
     { "set_weights", session_set_weights, METH_O,
       "set_weights(arrays): one for each parameter of the model, None: it stays." },
     { "gradients", session_gradients, METH_O,
-      "gradients(outs): of a module after a backward, written into one array for each parameter, None: not wanted." },
+      "gradients(outs): of a module after a backward, written into one array for each parameter, "
+      "None: not wanted." },
     { "pull", session_pull, METH_NOARGS, "Weights from the device into the model's own memory." },
     { "push", session_push, METH_NOARGS, "Weights from the model's own memory to the device." },
     { "clear_states", session_clear_states, METH_NOARGS, "Initial states, also carried ones, become zero." },
@@ -418,8 +427,9 @@ static PyGetSetDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    { Py_tp_doc, "Session(model, *, mode='infer', steps=1, rows=1, ...): a model ready to run. All memory is taken\n"
-                 "here. Calls of sessions of one model wait for each other; the GIL is released meanwhile." },
+    { Py_tp_doc,
+      "Session(model, *, mode='infer', steps=1, rows=1, ...): a model ready to run. All memory is taken\n"
+      "here. Calls of sessions of one model wait for each other; the GIL is released meanwhile." },
     { Py_tp_new, session_new },
     { Py_tp_dealloc, session_dealloc },
     { Py_tp_traverse, session_traverse },

@@ -68,7 +68,8 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 /* A stream has no pointer into itself: its bytes, somewhere else, are another one. */
 static PyObject *stream_copy(PyObject *self, PyObject *unused)
 {
-    stream_object *s = (stream_object *)self, *other = stream_empty(Py_TYPE(self), s->bytes, s->rows, s->tokens);
+    stream_object *s = (stream_object *)self,
+                  *other = stream_empty(Py_TYPE(self), s->bytes, s->rows, s->tokens);
     (void)unused;
     if (!other)
         return NULL;
@@ -99,7 +100,8 @@ static unroll_status advance(stream_object *s, int steps, const void *inputs, fl
 
 static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many)
 {
-    struct wanted in = { .name = s->tokens ? "tokens" : "inputs", .number = s->tokens ? NUMBER_I32 : NUMBER_F32 };
+    struct wanted in = { .name = s->tokens ? "tokens" : "inputs",
+                         .number = s->tokens ? NUMBER_I32 : NUMBER_F32 };
     struct wanted to = { .name = "out", .number = NUMBER_F32 };
     struct view from, result;
     PyObject *array;
@@ -167,7 +169,8 @@ static PyObject *stream_save(PyObject *self, PyObject *unused)
     if (!state)
         return PyErr_NoMemory();
     UNLOCKED(&s->lock, status = unroll_stream_save(s->stream, state, bytes));
-    PyObject *saved = status == UNROLL_OK ? PyBytes_FromStringAndSize(state, (Py_ssize_t)bytes) : raise_status(status);
+    PyObject *saved = status == UNROLL_OK ? PyBytes_FromStringAndSize(state, (Py_ssize_t)bytes)
+                                          : raise_status(status);
     free(state);
     return saved;
 }
@@ -188,9 +191,9 @@ static PyObject *stream_info(PyObject *self, void *unused)
 {
     stream_object *s = (stream_object *)self;
     (void)unused;
-    return Py_BuildValue("{s:i,s:i,s:i,s:s,s:n}", "rows", s->rows, "inputs", unroll_stream_inputs(s->stream), "outputs",
-                         unroll_stream_outputs(s->stream), "isa", unroll_stream_isa(s->stream), "bytes",
-                         (Py_ssize_t)s->bytes);
+    return Py_BuildValue("{s:i,s:i,s:i,s:s,s:n}", "rows", s->rows, "inputs", unroll_stream_inputs(s->stream),
+                         "outputs", unroll_stream_outputs(s->stream), "isa", unroll_stream_isa(s->stream),
+                         "bytes", (Py_ssize_t)s->bytes);
 }
 
 static PyMethodDef methods[] = {
@@ -210,8 +213,9 @@ static PyGetSetDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    { Py_tp_doc, "Stream(model, *, rows=1, dtype='fp32', isa=None): a model of one direction, step by step, with the\n"
-                 "model's weights as they are now. Streams of different threads run side by side." },
+    { Py_tp_doc,
+      "Stream(model, *, rows=1, dtype='fp32', isa=None): a model of one direction, step by step, with the\n"
+      "model's weights as they are now. Streams of different threads run side by side." },
     { Py_tp_new, stream_new },
     { Py_tp_dealloc, stream_dealloc },
     { Py_tp_methods, methods },

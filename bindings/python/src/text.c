@@ -50,8 +50,8 @@ static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     struct strings symbols;
     unroll_text *text = NULL;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$piOO:Text", names, PyUnicode_FSConverter, &path, &words,
-                                     &vocabulary, &given, &model))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$piOO:Text", names, PyUnicode_FSConverter, &path,
+                                     &words, &vocabulary, &given, &model))
         return NULL;
     bool known = model == Py_None || PyObject_TypeCheck(model, model_type);
     if (!known)
@@ -104,14 +104,16 @@ static PyObject *text_symbols(PyObject *self, void *unused)
 }
 
 static PyGetSetDef text_members[] = {
-    { "tokens", text_tokens, NULL, "The text as symbol numbers, an Array of int32 in the text's own memory.", NULL },
+    { "tokens", text_tokens, NULL, "The text as symbol numbers, an Array of int32 in the text's own memory.",
+      NULL },
     { "symbols", text_symbols, NULL, "What the numbers stand for: a list of str.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot text_slots[] = {
-    { Py_tp_doc, "Text(path, *, words=False, vocabulary=10000, symbols=None, model=None): a UTF-8 text as numbers, one\n"
-                 "for each character or word; with a model, as that model reads it." },
+    { Py_tp_doc,
+      "Text(path, *, words=False, vocabulary=10000, symbols=None, model=None): a UTF-8 text as numbers, one\n"
+      "for each character or word; with a model, as that model reads it." },
     { Py_tp_new, text_new },
     { Py_tp_dealloc, text_dealloc },
     { Py_tp_getset, text_members },
@@ -145,7 +147,8 @@ static const struct field config_fields[] = {
 static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
     P(step, FIELD_LONG), P(epoch, FIELD_DOUBLE), P(loss, FIELD_DOUBLE), P(norm, FIELD_DOUBLE),
-    P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG), { NULL, 0, 0, NULL },
+    P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG),
+    { NULL, 0, 0, NULL },
 #undef P
 };
 
@@ -196,8 +199,10 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     if (taken) {
         model_object *m = (model_object *)model;
         config.validation_text = validation ? ((text_object *)validation)->text : NULL;
-        UNLOCKED(&m->lock, status = unroll_trainer_new(m->model, ((text_object *)text)->text, &config, &trainer));
-        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, text, validation) : raise_status(status);
+        UNLOCKED(&m->lock,
+                 status = unroll_trainer_new(m->model, ((text_object *)text)->text, &config, &trainer));
+        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, text, validation)
+                                   : raise_status(status);
     }
     Py_XDECREF(validation);
     return made;
@@ -242,7 +247,8 @@ static PyObject *trainer_validate(PyObject *self, PyObject *unused)
     return status == UNROLL_OK ? PyFloat_FromDouble(nats) : raise_status(status);
 }
 
-static PyObject *checkpoint(PyObject *self, PyObject *args, unroll_status (*call)(unroll_trainer *, const char *))
+static PyObject *checkpoint(PyObject *self, PyObject *args,
+                            unroll_status (*call)(unroll_trainer *, const char *))
 {
     trainer_object *t = (trainer_object *)self;
     unroll_status status;
@@ -255,8 +261,15 @@ static PyObject *checkpoint(PyObject *self, PyObject *args, unroll_status (*call
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
-static PyObject *trainer_save(PyObject *self, PyObject *args) { return checkpoint(self, args, unroll_trainer_save); }
-static PyObject *trainer_load(PyObject *self, PyObject *args) { return checkpoint(self, args, unroll_trainer_load); }
+static PyObject *trainer_save(PyObject *self, PyObject *args)
+{
+    return checkpoint(self, args, unroll_trainer_save);
+}
+
+static PyObject *trainer_load(PyObject *self, PyObject *args)
+{
+    return checkpoint(self, args, unroll_trainer_load);
+}
 
 static PyObject *trainer_set_total_steps(PyObject *self, PyObject *args)
 {
@@ -275,7 +288,8 @@ static PyObject *trainer_forecast(PyObject *self, void *unused)
 }
 
 static PyMethodDef trainer_methods[] = {
-    { "step", trainer_step, METH_NOARGS, "One update: a dict of step, epoch, loss, norm, learning_rate, symbols." },
+    { "step", trainer_step, METH_NOARGS,
+      "One update: a dict of step, epoch, loss, norm, learning_rate, symbols." },
     { "validate", trainer_validate, METH_NOARGS, "Nats per symbol of the validation part." },
     { "save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all." },
     { "load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come." },
@@ -289,7 +303,8 @@ static PyGetSetDef trainer_members[] = {
 };
 
 static PyType_Slot trainer_slots[] = {
-    { Py_tp_doc, "Trainer(model, text, *, batch=32, bptt=64, optimizer='adam', ...): training as the command does it." },
+    { Py_tp_doc,
+      "Trainer(model, text, *, batch=32, bptt=64, optimizer='adam', ...): training as the command does it." },
     { Py_tp_new, trainer_new },
     { Py_tp_dealloc, trainer_dealloc },
     { Py_tp_traverse, trainer_traverse },
@@ -312,11 +327,12 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model, text_type, &text,
-                                     &machine.threads, &machine.weights, &machine.device))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model,
+                                     text_type, &text, &machine.threads, &machine.weights, &machine.device))
         return NULL;
     model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, ((text_object *)text)->text, &machine, &nats, &foretold));
+    UNLOCKED(&m->lock,
+             status = unroll_evaluate(m->model, ((text_object *)text)->text, &machine, &nats, &foretold));
     return status == UNROLL_OK ? Py_BuildValue("{s:d,s:L}", "nats", nats, "foretold", (long long)foretold)
                                : raise_status(status);
 }
@@ -345,8 +361,9 @@ PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords)
         return NULL;
     model_object *m = (model_object *)model;
     UNLOCKED(&m->lock, status = unroll_sample(m->model, &config, keep, &w));
-    PyObject *text = status == UNROLL_OK ? PyUnicode_DecodeUTF8(w.text ? w.text : "", (Py_ssize_t)w.length, NULL)
-                                         : raise_status(status);
+    PyObject *text = status == UNROLL_OK
+                         ? PyUnicode_DecodeUTF8(w.text ? w.text : "", (Py_ssize_t)w.length, NULL)
+                         : raise_status(status);
     free(w.text);
     return text;
 }

@@ -34,15 +34,18 @@ static bool format_is(const char *format, Py_ssize_t size, enum number number)
 static bool refuse_number(const struct wanted *w, const char *got)
 {
     const char *name = number_name(w->number);
-    PyErr_Format(PyExc_TypeError, "%s: numbers of %s are wanted, not %s; fix: %s.astype('%s') of NumPy, .to(torch.%s)",
+    PyErr_Format(PyExc_TypeError,
+                 "%s: numbers of %s are wanted, not %s; fix: %s.astype('%s') of NumPy, .to(torch.%s)",
                  w->name, name, got, w->name, name, name);
     return false;
 }
 
 static bool refuse_layout(const struct wanted *w)
 {
-    PyErr_Format(PyExc_ValueError, "%s: the array is not contiguous (row by row); fix: numpy.ascontiguousarray(..), "
-                 "or .contiguous() of a tensor", w->name);
+    PyErr_Format(PyExc_ValueError,
+                 "%s: the array is not contiguous (row by row); fix: numpy.ascontiguousarray(..), "
+                 "or .contiguous() of a tensor",
+                 w->name);
     return false;
 }
 
@@ -83,7 +86,8 @@ static bool check_shape(const struct wanted *w, const struct view *v)
 
 static bool refuse_rank(const struct wanted *w, int rank)
 {
-    PyErr_Format(PyExc_ValueError, "%s: the array has %d axes; at most %d are wanted", w->name, rank, AXES_MAX);
+    PyErr_Format(PyExc_ValueError, "%s: the array has %d axes; at most %d are wanted", w->name, rank,
+                 AXES_MAX);
     return false;
 }
 
@@ -142,8 +146,8 @@ static bool on_cpu(PyObject *from, const struct wanted *w)
     bool parsed = device && pair_take(device, "__dlpack_device__", &type, &index);
     Py_XDECREF(device);
     if (parsed && type != DLPACK_CPU)
-        PyErr_Format(PyExc_ValueError, "%s: the array lies on another device (DLPack's type %d); fix: .cpu()", w->name,
-                     type);
+        PyErr_Format(PyExc_ValueError, "%s: the array lies on another device (DLPack's type %d); fix: .cpu()",
+                     w->name, type);
     return parsed && type == DLPACK_CPU;
 }
 
@@ -182,9 +186,12 @@ static bool take_tensor(const struct dlpack_tensor *t, bool readonly, const stru
     struct dlpack_dtype d = numbers[w->number].dtype;
     bool truth = w->number == NUMBER_U8 && t->dtype.code == DLPACK_BOOL;
     if ((t->dtype.code != d.code && !truth) || t->dtype.bits != d.bits || t->dtype.lanes != 1) {
-        static const char *const families[] = { "int", "uint", "float", "opaque", "bfloat", "complex", "bool" };
+        static const char *const families[] = {
+            "int", "uint", "float", "opaque", "bfloat", "complex", "bool"
+        };
         char got[32];
-        PyOS_snprintf(got, sizeof got, "%s%d", t->dtype.code < 7 ? families[t->dtype.code] : "type", t->dtype.bits);
+        PyOS_snprintf(got, sizeof got, "%s%d", t->dtype.code < 7 ? families[t->dtype.code] : "type",
+                      t->dtype.bits);
         return refuse_number(w, got);
     }
     if (w->writable && readonly)
@@ -215,8 +222,8 @@ static bool refuse_object(PyObject *from, const struct wanted *w)
 {
     PyObject *type = PyType_GetName(Py_TYPE(from));
     if (type)
-        PyErr_Format(PyExc_TypeError, "%s: an array of %s is wanted (buffer protocol or DLPack), not '%U'", w->name,
-                     number_name(w->number), type);
+        PyErr_Format(PyExc_TypeError, "%s: an array of %s is wanted (buffer protocol or DLPack), not '%U'",
+                     w->name, number_name(w->number), type);
     Py_XDECREF(type);
     return false;
 }
@@ -262,7 +269,9 @@ PyObject *view_shape(PyObject *module, PyObject *args)
     const char *name, *number;
     if (!PyArg_ParseTuple(args, "Oss:shape", &array, &name, &number))
         return NULL;
-    struct wanted w = { .name = name, .rank = ANY, .number = strcmp(number, "int32") ? NUMBER_F32 : NUMBER_I32 };
+    struct wanted w = { .name = name,
+                        .rank = ANY,
+                        .number = strcmp(number, "int32") ? NUMBER_F32 : NUMBER_I32 };
     struct view v;
     (void)module;
     if (!view_take(array, &w, &v))

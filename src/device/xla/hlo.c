@@ -160,7 +160,8 @@ int64_t shape_count(struct shape s)
 void hlo_begin(struct hlo *h, const char *name, struct value *argument, const int *alias, int arguments,
                const struct value *result_type, int results)
 {
-    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n", name);
+    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n",
+              name);
     hlo_print(h, "  func.func public @main(");
     for (int i = 0; i < arguments; i++) {
         argument[i].id = h->values++;

@@ -1,8 +1,8 @@
-/* Writes StableHLO as text, an operation a function: the generic form of MLIR, which every parser reads. A value
- * knows its type, so that callers never write one. Knows no plan, no cell and no plugin.
+/* Writes StableHLO as text, an operation a function: the generic form of MLIR, which every parser reads. A
+ * value knows its type, so that callers never write one. Knows no plan, no cell and no plugin.
  *
- * In C the order in which arguments are evaluated is the compiler's choice: calls that write are never nested in
- * one another's arguments, so that the text is always the same. */
+ * In C the order in which arguments are evaluated is the compiler's choice: calls that write are never nested
+ * in one another's arguments, so that the text is always the same. */
 #ifndef DEVICE_XLA_HLO_H
 #define DEVICE_XLA_HLO_H
 #include "base/status.h"
@@ -32,7 +32,9 @@ void hlo_free(struct hlo *);
 void hlo_print(struct hlo *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct shape shape_of(int rank, const int64_t *dim);
-#define SHAPE(...) shape_of((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ })
+#define SHAPE(...)                                                          \
+    shape_of((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
+             (const int64_t[]){ __VA_ARGS__ })
 #define SCALAR     ((struct shape){ 0 })
 int64_t shape_count(struct shape);
 
@@ -72,8 +74,8 @@ struct value hlo_put_step(struct hlo *, struct value whole, struct value step, s
 
 /* ---- a loop ---------------------------------------------------------------------------- */
 
-/* for (i = 0; i < steps; i++): begin gives the values inside in the place of those outside (the counter is made
- * here), end takes what the next turn begins with and gives the results. */
+/* for (i = 0; i < steps; i++): begin gives the values inside in the place of those outside (the counter is
+ * made here), end takes what the next turn begins with and gives the results. */
 enum { HLO_CARRIED = 48 };
 struct loop { int id, values; struct value counter, carried[HLO_CARRIED]; };
 void hlo_loop(struct hlo *, struct loop *, int64_t steps);

@@ -1,6 +1,6 @@
 /* The PJRT C interface, as far as Unroll uses it: argument structs and the slots of the table of functions.
- * Written from the ABI of xla/pjrt/c/pjrt_c_api.h (openxla/xla, major version 0), in which fields and slots are
- * only ever added at the end. Knows no plugin, no plan; plugin.c is the only caller.
+ * Written from the ABI of xla/pjrt/c/pjrt_c_api.h (openxla/xla, major version 0), in which fields and slots
+ * are only ever added at the end. Knows no plugin, no plan; plugin.c is the only caller.
  *
  * A plugin refuses a struct that is smaller than the one it was built with, and takes larger ones. So each
  * struct ends with room for fields that newer versions add, zero, which is what their absence means. */
@@ -45,7 +45,9 @@ enum pjrt_slot {
 
 #define PJRT_ROOM size_t room[16]       /* for fields of newer versions */
 
-struct pjrt_error_args { struct pjrt_head head; pjrt_error *error; const char *message; size_t message_size; PJRT_ROOM; };
+struct pjrt_error_args {
+    struct pjrt_head head; pjrt_error *error; const char *message; size_t message_size; PJRT_ROOM;
+};
 struct pjrt_plain_args { struct pjrt_head head; PJRT_ROOM; };
 struct pjrt_event_args { struct pjrt_head head; pjrt_event *event; PJRT_ROOM; };
 
@@ -70,7 +72,9 @@ struct pjrt_client_create_args {
 };
 
 struct pjrt_client_args { struct pjrt_head head; pjrt_client *client; PJRT_ROOM; };
-struct pjrt_client_name_args { struct pjrt_head head; pjrt_client *client; const char *name; size_t name_size; PJRT_ROOM; };
+struct pjrt_client_name_args {
+    struct pjrt_head head; pjrt_client *client; const char *name; size_t name_size; PJRT_ROOM;
+};
 
 struct pjrt_client_devices_args {
     struct pjrt_head head;

@@ -63,8 +63,8 @@ static unroll_status call(const struct xla_plugin *p, enum pjrt_slot slot, void 
 {
     pjrt_function *function = slot_of(p->api, slot);
     if (!function)
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' has no function for %s: it is too old or not whole",
-                    p->path, doing);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the XLA plugin '%s' has no function for %s: it is too old or not whole", p->path, doing);
     pjrt_error *error = function(args);
     return error ? refuse(p, doing, error) : UNROLL_OK;
 }
@@ -86,7 +86,8 @@ static unroll_status await(const struct xla_plugin *p, pjrt_event *event, const 
 /* PyPI's packages of plugins, in Python's folders, by the platform that users name. */
 static const struct { const char *platform, *file; } usual_files[] = {
     { "tpu", "libtpu/libtpu.so" },
-    { "cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" }, { "cuda", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
+    { "cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" },
+    { "cuda", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
     { "cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so" },
 };
 static const char *const usual_folders[] = {
@@ -141,8 +142,9 @@ static unroll_status find_plugin(const char *which, char *found, size_t size)
             : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
     if (find_usual(which && *which ? which : NULL, found, size))
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device "
-                "xla:PATH, or PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs",
+    return fail(UNROLL_UNSUPPORTED,
+                "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device xla:PATH, or "
+                "PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs",
                 which && *which ? " for " : "", which && *which ? which : "");
 }
 
@@ -151,8 +153,8 @@ static unroll_status find_plugin(const char *which, char *found, size_t size)
 static unroll_status load(struct xla_plugin *p)
 {
     if (access(p->path, R_OK) != 0)
-        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be read: there is no such file, or no permission",
-                    p->path);
+        return fail(UNROLL_DATA,
+                    "the XLA plugin '%s' cannot be read: there is no such file, or no permission", p->path);
     void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be loaded: %s", p->path, dlerror());
@@ -163,8 +165,9 @@ static unroll_status load(struct xla_plugin *p)
     memcpy(&get, &symbol, sizeof get);
     p->api = get();
     if (!p->api || p->api->head.size < offsetof(struct pjrt_api, slot) || p->api->version.major != PJRT_MAJOR)
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' speaks version %d.%d of the interface; this build "
-                    "speaks 0.x", p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the XLA plugin '%s' speaks version %d.%d of the interface; this build speaks 0.x",
+                    p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
     if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
         return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
     return UNROLL_OK;
@@ -174,7 +177,8 @@ static unroll_status name_platform(struct xla_plugin *p)
 {
     struct pjrt_client_name_args name = { .head = HEAD(name), .client = p->client };
     TRY(call(p, PJRT_CLIENT_PLATFORM_NAME, &name, "asking for its platform"));
-    snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60), name.name);
+    snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60),
+             name.name);
     return UNROLL_OK;
 }
 
@@ -251,7 +255,8 @@ static uint64_t hash_of(const char *text, size_t size)
     return hash;
 }
 
-static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size, pjrt_executable **program)
+static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size,
+                                 pjrt_executable **program)
 {
     /* CompileOptionsProto: executable_build_options { num_replicas: 1 num_partitions: 1 } */
     static const char options[] = { 0x1a, 0x04, 0x20, 0x01, 0x28, 0x01 };

@@ -1,6 +1,6 @@
 /* An XLA plugin behind a few functions: found, loaded and asked in the only order that all plugins allow.
- * Arrays are dense and row by row on the host. Knows no plan and no model; whatever the plugin answers becomes a
- * status and a sentence. */
+ * Arrays are dense and row by row on the host. Knows no plan and no model; whatever the plugin answers
+ * becomes a status and a sentence. */
 #ifndef DEVICE_XLA_PLUGIN_H
 #define DEVICE_XLA_PLUGIN_H
 #include "base/status.h"
@@ -8,24 +8,26 @@
 
 struct xla_plugin;
 
-/* which: a path, or "tpu", "cuda" or "cpu": of that platform; NULL: $PJRT_PLUGIN, which says the same, else any that
- * lies in one of the usual places. Opened once in a process and never closed: plugins keep threads. */
+/* which: a path, or "tpu", "cuda" or "cpu": of that platform; NULL: $PJRT_PLUGIN, which says the
+ * same, else any that lies in one of the usual places. Opened once in a process and never
+ * closed: plugins keep threads. */
 unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin);
 const char *xla_plugin_path(const struct xla_plugin *);
 const char *xla_plugin_platform(const struct xla_plugin *);         /* "cpu", "tpu", "cuda" */
 void xla_plugin_version(const struct xla_plugin *, int *major, int *minor);
 
-/* A program in StableHLO text, compiled for one device. The same text gives the same program, compiled once. */
+/* A program in StableHLO text, compiled for one device. The same text gives the same program,
+ * compiled once. */
 unroll_status xla_compile(struct xla_plugin *, const char *text, size_t size, pjrt_executable **program);
 
-/* Device buffers are the caller's to free. Arguments that the program donates are gone afterwards, but for their
- * handle. */
-unroll_status xla_upload(struct xla_plugin *, enum pjrt_type, const int64_t *dim, size_t dims, const void *data,
-                         pjrt_buffer **buffer);
+/* Device buffers are the caller's to free. Arguments that the program donates are gone afterwards, but for
+ * their handle. */
+unroll_status xla_upload(struct xla_plugin *, enum pjrt_type, const int64_t *dim, size_t dims,
+                         const void *data, pjrt_buffer **buffer);
 unroll_status xla_download(struct xla_plugin *, pjrt_buffer *, size_t dims, void *to, size_t bytes);
 void xla_buffer_free(struct xla_plugin *, pjrt_buffer *);
-unroll_status xla_execute(struct xla_plugin *, pjrt_executable *, pjrt_buffer *const *argument, size_t arguments,
-                          pjrt_buffer **result);
+unroll_status xla_execute(struct xla_plugin *, pjrt_executable *, pjrt_buffer *const *argument,
+                          size_t arguments, pjrt_buffer **result);
 
 /* What a process has done so far, for tests and benchmarks. */
 struct xla_counts { uint64_t compiled, executed, uploads, downloads; };

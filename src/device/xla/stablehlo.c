@@ -1,10 +1,11 @@
-/* `unroll export --to stablehlo`: the forward program of a model, for other runtimes. Comments before it say which
- * argument is what; weights are arguments, by PyTorch's names, as in the model's own file. */
+/* `unroll export --to stablehlo`: the forward program of a model, for other runtimes. Comments before it say
+ * which argument is what; weights are arguments, by PyTorch's names, as in the model's own file. */
 #include "base/file.h"
 #include "device/xla/translate.h"
 #include "file/file_table.h"
 
-static void list_buffers(struct hlo *h, const struct plan *plan, const char *what, const struct program_buffers *list)
+static void list_buffers(struct hlo *h, const struct plan *plan, const char *what,
+                         const struct program_buffers *list)
 {
     for (int i = 0; i < list->count; i++)
         hlo_print(h, "// %s %d: %s\n", what, i, plan->buffer[list->buffer[i]].name);
@@ -24,14 +25,15 @@ static unroll_status write_text(const struct translation *t, const char *path)
     return status;
 }
 
-static unroll_status export_stablehlo(const unroll_model *model, const char *path, const unroll_export_config *config)
+static unroll_status export_stablehlo(const unroll_model *model, const char *path,
+                                      const unroll_export_config *config)
 {
     struct plan_config c = plan_config_default();
     struct plan *plan;
     struct translation t;
     if (config->steps < 1 || config->rows < 1)
-        return fail(UNROLL_USAGE, "a program of %d steps of %d rows does nothing; fix: 1 or more of both", config->steps,
-                    config->rows);
+        return fail(UNROLL_USAGE, "a program of %d steps of %d rows does nothing; fix: 1 or more of both",
+                    config->steps, config->rows);
     c.mode = MODE_INFER;
     c.T = (uint32_t)config->steps;
     c.B = (uint32_t)config->rows;
@@ -41,13 +43,15 @@ static unroll_status export_stablehlo(const unroll_model *model, const char *pat
     if (status == UNROLL_OK)
         status = write_text(&t, path);
     if (status == UNROLL_OK)
-        report_export(config, "%d steps of %d rows, %d arguments, %d results, %zu bytes of text", config->steps,
-                      config->rows, t.argument.count, t.result.count, t.h.size);
+        report_export(config, "%d steps of %d rows, %d arguments, %d results, %zu bytes of text",
+                      config->steps, config->rows, t.argument.count, t.result.count, t.h.size);
     translation_free(&t);
     plan_free(plan);
     return status;
 }
 
 const struct file_format format_stablehlo = {
-    .name = "stablehlo", .about = "the forward pass as a program for XLA and its like", .export = export_stablehlo,
+    .name = "stablehlo",
+    .about = "the forward pass as a program for XLA and its like",
+    .export = export_stablehlo,
 };

@@ -74,14 +74,16 @@ static bool is_argument(const struct plan *p, enum part part, int buffer)
 {
     if (is_ignored(p, buffer) || !is_read_first(p, part, buffer))
         return false;
-    return p->buffer[buffer].segment != SEG_STEP || (part == PART_BACKWARD && is_written_in(p, PART_FORWARD, buffer));
+    return p->buffer[buffer].segment != SEG_STEP ||
+           (part == PART_BACKWARD && is_written_in(p, PART_FORWARD, buffer));
 }
 
 static bool is_result(const struct plan *p, enum part part, int buffer)
 {
     if (is_ignored(p, buffer) || !is_written_in(p, part, buffer))
         return false;
-    return p->buffer[buffer].segment != SEG_STEP || (part == PART_FORWARD && is_read_first(p, PART_BACKWARD, buffer));
+    return p->buffer[buffer].segment != SEG_STEP ||
+           (part == PART_FORWARD && is_read_first(p, PART_BACKWARD, buffer));
 }
 
 static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct plan *, enum part, int),
@@ -212,7 +214,7 @@ struct value entering(struct translation *t, const struct op *op, struct value x
 {
     struct value before = shifted(t, x, first, op->direction);
     if (lengths->buffer >= 0 && op->direction) {
-        struct view next = *of;                 /* the step after: where it is beyond the row, the row begins */
+        struct view next = *of;     /* the step after: where it is beyond the row, the row begins */
         next.first[0]++;
         struct value lasts = rows_lasting(t, &next, lengths);
         lasts = hlo_spread(&t->h, lasts, before.shape, (int[]){ 0, 1 });
@@ -262,7 +264,8 @@ static unroll_status evaluate_node(struct translation *t, const struct node *nod
         struct value less = hlo_compare(&t->h, "LT", a[0], a[1]);
         *made = hlo_convert(&t->h, less, HLO_F32);
     } else if (!operation_names[node->kind]) {
-        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record", (int)node->kind);
+        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record",
+                    (int)node->kind);
     } else if (node_operands(node->kind) == 2) {
         *made = hlo_binary(&t->h, operation_names[node->kind], a[0], a[1]);
     } else {
@@ -281,8 +284,8 @@ static void mark_used(const struct node *node, bool *used)
         mark_used(node->operand[i], used);
 }
 
-unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named, int count,
-                       struct shape shape, struct evaluation *e)
+unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named,
+                              int count, struct shape shape, struct evaluation *e)
 {
     bool used[RECORD_NODES] = { false };
     if (*record->refusal)
@@ -320,7 +323,8 @@ static translator *const translators[OP_KIND_MAX] = {
 static unroll_status begin(struct translation *t, const char *name)
 {
     int count = t->argument.count;
-    struct value *type = allocate_zeroed((size_t)(count + t->result.count), sizeof *type), *result = type + count;
+    struct value *type = allocate_zeroed((size_t)(count + t->result.count), sizeof *type),
+                 *result = type + count;
     int *alias = allocate_zeroed((size_t)count, sizeof *alias);
     if (type && alias) {
         for (int i = 0; i < count; i++) {

@@ -1,9 +1,9 @@
-/* One part of a plan as a StableHLO program: buffers become values, a write, add or update of a view makes a new
- * value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No plugin here:
- * the text can be printed without one.
+/* One part of a plan as a StableHLO program: buffers become values, a write, add or update of a view makes a
+ * new value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No plugin
+ * here: the text can be printed without one.
  *
- * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of ui32;
- * "rates" holds what rates_for_device makes of them. */
+ * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of
+ * ui32; "rates" holds what rates_for_device makes of them. */
 #ifndef DEVICE_XLA_TRANSLATE_H
 #define DEVICE_XLA_TRANSLATE_H
 #include "cells/record.h"
@@ -35,9 +35,9 @@ void rates_for_device(const double *rates, float *on_device);
 
 typedef unroll_status translator(struct translation *, const struct op *);
 translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_sum_rows, translate_embed,
-           translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
-           translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
-           translate_update;
+    translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
+    translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
+    translate_update;
 
 static inline bool has(const struct op *op, int slot)
 {
@@ -50,8 +50,8 @@ static inline uint32_t first_step(const struct plan *p, const struct view *v)
     return p->buffer[v->buffer].origin[0] + v->first[0] + v->base;
 }
 
-/* What a view covers, in the shape of its counts; and its new content: by its access it takes the place of the
- * old or is added. The value is reshaped to the view. */
+/* What a view covers, in the shape of its counts; and its new content: by its access it takes the place of
+ * the old or is added. The value is reshaped to the view. */
 struct value view_get(struct translation *, const struct view *);
 void view_put(struct translation *, const struct view *, struct value);
 struct shape shape_of_view(const struct view *, const struct plan *);
@@ -63,21 +63,21 @@ struct value masked(struct translation *, struct value mask, struct value x);
 struct value zeros(struct translation *, struct shape);
 /* [T, B, all the rest]. */
 struct value by_rows(struct translation *, struct value);
-/* The value that entered each step of [T, B, W]: the one of the step before, `first` [B, W] at the first step and
- * in a reversed direction after a row's end, zeros after a reset. */
+/* The value that entered each step of [T, B, W]: the one of the step before, `first` [B, W] at the first step
+ * and in a reversed direction after a row's end, zeros after a reset. */
 struct value entering(struct translation *, const struct op *, struct value x, struct value first,
                       const struct view *of, const struct view *lengths, const struct view *reset);
 
 /* A record over values of one shape. Inputs are given by name. */
 struct named { char name[40]; struct value value; };
 struct evaluation { const struct record *record; struct value node[RECORD_NODES]; };
-unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count, struct shape,
-                       struct evaluation *);
+unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count,
+                              struct shape, struct evaluation *);
 struct value evaluated(const struct evaluation *, const char *result);
 
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
-void record_optimizer(int optimizer, struct record *);              /* of w, g, s0, s1 and the rates by name */
-extern const char *const rate_names[DEVICE_RATES];                  /* NULL ends */
+void record_optimizer(int optimizer, struct record *);          /* of w, g, s0, s1 and the rates by name */
+extern const char *const rate_names[DEVICE_RATES];              /* NULL ends */
 
 #endif

@@ -1,5 +1,5 @@
-/* Operations number by number, losses and the update: dropout, activate and its backward, loss, copy, fill, tree,
- * norm, update. Formulas of activations and optimizers come as records. */
+/* Operations number by number, losses and the update: dropout, activate and its backward, loss, copy, fill,
+ * tree, norm, update. Formulas of activations and optimizers come as records. */
 #include "device/xla/translate.h"
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 struct words { struct value w[4]; };
 
 /* The high and low half of a product with a constant. */
-static void multiply(struct translation *t, struct value a, double constant, struct value *high, struct value *low)
+static void multiply(struct translation *t, struct value a, double constant, struct value *high,
+                     struct value *low)
 {
     struct value wide = hlo_convert(&t->h, a, HLO_U64);
     struct value factor = hlo_constant(&t->h, HLO_U64, a.shape, constant);
@@ -123,7 +124,8 @@ static struct value softmax(struct translation *t, struct value x)
 }
 
 /* A record of "x" with the result "y". */
-static unroll_status apply(struct translation *t, const struct record *record, struct value x, struct value *y)
+static unroll_status apply(struct translation *t, const struct record *record, struct value x,
+                           struct value *y)
 {
     struct named named = { "x", x };
     struct evaluation e;
@@ -132,7 +134,8 @@ static unroll_status apply(struct translation *t, const struct record *record, s
     return UNROLL_OK;
 }
 
-static unroll_status activation(struct translation *t, const struct activation *a, struct value x, struct value *y)
+static unroll_status activation(struct translation *t, const struct activation *a, struct value x,
+                                struct value *y)
 {
     struct record record;
     if (a->kind == ACTIVATION_SOFTMAX) {
@@ -301,7 +304,8 @@ static struct value device_rate(struct translation *t, const struct op *op, cons
     return hlo_reshape(&t->h, rates, SCALAR);
 }
 
-/* What a sum of gradients is multiplied with (device/cpu/update.h); `counts`: there is something to learn from. */
+/* What a sum of gradients is multiplied with (device/cpu/update.h); `counts`:
+ * there is something to learn from. */
 static struct value gradient_scale(struct translation *t, const struct op *op, struct value *counts)
 {
     struct value squares = view_get(t, &op->view[UPDATE_NORM]);

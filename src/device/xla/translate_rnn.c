@@ -1,5 +1,5 @@
-/* The recurrence and its backward as loops: a turn does the products with h, the cell's record, and keeps what
- * later operations read. Everything over all steps at once is outside (translate_products.c).
+/* The recurrence and its backward as loops: a turn does the products with h, the cell's record, and keeps
+ * what later operations read. Everything over all steps at once is outside (translate_products.c).
  *
  * What a loop reads or changes is carried by it; `struct places` says at which number. */
 #include "device/xla/translate.h"
@@ -9,13 +9,14 @@
 
 enum { INPUTS = 16, STATES = 4, BLOCKS = 4, ABSENT_PLACE = -1 };
 
-/* Gates whose sums have the same operand in the same phase: rows [row, row + count) of the recurrent weights. */
+/* Gates whose sums have the same operand in the same phase: rows
+ * [row, row + count) of the recurrent weights. */
 struct block { unsigned source; int phase, row, count, input[INPUTS], w, bias; };
 
 /* Numbers in loop.carried; ABSENT_PLACE: the layer has none. */
 struct places {
     int g, s, y, link, m, projection, vector, lengths, reset;       /* arrays over all steps, and weights */
-    int state[STATES];                      /* what goes from step to step, the first is h; or their gradients */
+    int state[STATES];                      /* what goes from step to step, h first; or the gradients */
     int before[STATES], dy, dv, dp, dg;     /* backward: states entering, what is given and made */
 };
 
@@ -137,7 +138,8 @@ static void give_vectors(struct recurrence *r, struct inputs *in)
         struct value all = *carried(r, r->at.vector);
         all = hlo_slice(&r->t->h, all, (int64_t[]){ i, 0 }, SHAPE(1, r->units));
         all = hlo_reshape(&r->t->h, all, SHAPE(r->units));
-        give(in, "vector", r->cell->vector[i], hlo_spread(&r->t->h, all, SHAPE(r->rows, r->units), (int[]){ 1 }));
+        give(in, "vector", r->cell->vector[i],
+             hlo_spread(&r->t->h, all, SHAPE(r->rows, r->units), (int[]){ 1 }));
     }
 }
 
@@ -175,7 +177,8 @@ static struct value rows_of(struct recurrence *r, int slot, const struct block *
     int64_t first[HLO_AXES] = { b->row };
     shape.dim[0] = b->count;
     all = hlo_slice(&r->t->h, all, first, shape);
-    return hlo_reshape(&r->t->h, all, slot == RNN_W ? SHAPE(b->count * r->units, r->width) : SHAPE(b->count * r->units));
+    return hlo_reshape(&r->t->h, all,
+                       slot == RNN_W ? SHAPE(b->count * r->units, r->width) : SHAPE(b->count * r->units));
 }
 
 static void carry_weights(struct recurrence *r, bool biases)
@@ -196,7 +199,8 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     const struct layer *layer = &t->plan->model->layer[op->depth - 1];
     const struct view *g = &op->view[RNN_G];
     if (op->group >= 0)
-        return fail(UNROLL_UNSUPPORTED, "XLA programs of one device have no recurrence that is cut along its units");
+        return fail(UNROLL_UNSUPPORTED,
+                    "XLA programs of one device have no recurrence that is cut along its units");
     if (!cell_record_named(cell_recorders, layer->cell->name, &r->record))
         return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no record that could be made an XLA program",
                     layer->cell->name);
@@ -204,8 +208,9 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     if (refusal)
         return fail(UNROLL_UNSUPPORTED, "%s", refusal);
     if (layer->cell->states > STATES || layer->cell->links > 1 || layer->cell->inputs > INPUTS)
-        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has more states, links or gates than XLA programs are made "
-                    "for", layer->cell->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the cell '%s' has more states, links or gates than XLA programs are made for",
+                    layer->cell->name);
     r->t = t;
     r->op = op;
     r->cell = layer->cell;
@@ -315,7 +320,8 @@ static unroll_status forward_phase(struct recurrence *r, int phase, const struct
             give(&given, "state", r->cell->state[k], state[k]);
     if (phase == 0)
         give_vectors(r, &given);
-    return evaluate_record(r->t, &r->record.forward[phase], given.named, given.count, SHAPE(r->rows, r->units), e);
+    return evaluate_record(r->t, &r->record.forward[phase], given.named, given.count,
+                           SHAPE(r->rows, r->units), e);
 }
 
 /* By what of the phases it is: a saved value belongs to one of them. */
@@ -337,14 +343,16 @@ static void keep_step(struct recurrence *r, const struct value *next, struct val
     if (r->at.link != ABSENT_PLACE)
         keep(r, r->at.link, or_zeros(r, r->lasts, link));
     if (r->at.s != ABSENT_PLACE)
-        keep(r, r->at.s, or_zeros(r, r->lasts, fields(r, next + 1, r->cell->states - 1, r->cell->states - 1)));
+        keep(r, r->at.s,
+             or_zeros(r, r->lasts, fields(r, next + 1, r->cell->states - 1, r->cell->states - 1)));
     if (r->keeps)
         keep(r, r->at.g, or_zeros(r, r->lasts, fields(r, saved, r->cell->saved, r->cell->inputs)));
 }
 
 static unroll_status forward_turn(struct recurrence *r)
 {
-    struct value state[STATES], in[INPUTS], next[STATES], saved[INPUTS], link = { .id = -1 }, m = { .id = -1 };
+    struct value state[STATES], in[INPUTS], next[STATES], saved[INPUTS];
+    struct value link = { .id = -1 }, m = { .id = -1 };
     struct evaluation e;
     struct value fresh = goes_on(r);
     for (int k = 0; k < r->cell->states; k++)
@@ -390,7 +398,8 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
     };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (has(op, made[i].slot))
-            view_put(t, &op->view[made[i].slot], *carried(r, *(const int *)((const char *)&r->at + made[i].place)));
+            view_put(t, &op->view[made[i].slot],
+                     *carried(r, *(const int *)((const char *)&r->at + made[i].place)));
     if (r->keeps)
         view_put(t, &op->view[RNN_G], *carried(r, r->at.g));
     struct value last[STATES];
@@ -469,11 +478,13 @@ static unroll_status backward_phase(struct recurrence *r, int phase, const struc
     for (int k = 0; k < r->cell->states; k++) {
         if (is_last)
             give(&given, "d_next", r->cell->state[k], d_next[k]);
-        give(&given, "d_state", r->cell->state[k], is_last ? zeros(r->t, SHAPE(r->rows, r->units)) : d->state[k]);
+        give(&given, "d_state", r->cell->state[k],
+             is_last ? zeros(r->t, SHAPE(r->rows, r->units)) : d->state[k]);
     }
     if (!is_last)
         give(&given, "d_link", r->cell->link[0], operand_gradient(r, FROM_LINK, d->in));
-    TRY(evaluate_record(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units), &e));
+    TRY(evaluate_record(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units),
+                        &e));
     for (int i = 0; i < r->cell->inputs; i++)
         if (r->cell->input[i].phase == phase)
             d->in[i] = result_of(&e, "d_in", r->cell->input[i].name);
@@ -561,7 +572,8 @@ static unroll_status write_backward(struct recurrence *r, struct translation *t,
 /* ---- both ------------------------------------------------------------------------------ */
 
 /* Records are large: not for the stack. */
-static unroll_status write_loop(unroll_status (*write)(struct recurrence *, struct translation *, const struct op *),
+static unroll_status write_loop(unroll_status (*write)(struct recurrence *, struct translation *,
+                                                       const struct op *),
                                 struct translation *t, const struct op *op)
 {
     struct recurrence *r = allocate_zeroed(1, sizeof *r);

@@ -1,7 +1,7 @@
 /* Any XLA device as a device of the library: each part of a plan is one program of translate.h, run through a
- * plugin. A buffer has a place on the host, one on the device, or both; it moves when the side that wants it has
- * the older one. Parameters, optimizer states and sums of gradients stay on the device and are donated from
- * program to program. One device of one process: cuts between ranks are refused. */
+ * plugin. A buffer has a place on the host, one on the device, or both; it moves when the side that wants it
+ * has the older one. Parameters, optimizer states and sums of gradients stay on the device and are donated
+ * from program to program. One device of one process: cuts between ranks are refused. */
 #include "base/memory.h"
 #include "device/device.h"
 #include "device/xla/plugin.h"
@@ -14,7 +14,7 @@
 enum newer { ON_HOST, ON_DEVICE, EVERYWHERE };
 
 struct place {
-    const char   *name;             /* the buffer's, in a plan that outlives the place's owner; of a store: a copy */
+    const char   *name;             /* the buffer's, in a plan that outlives the owner; of a store: a copy */
     enum dtype    dtype;
     struct value  type;             /* on the device */
     uint64_t      bytes;            /* on the host */
@@ -84,7 +84,8 @@ static unroll_status to_host(struct place *p, struct xla_plugin *plugin)
     if (p->newer != ON_DEVICE)
         return UNROLL_OK;
     bool converts = p->dtype == DTYPE_F64;
-    TRY(xla_download(plugin, p->device, (size_t)p->type.shape.rank, converts ? number : p->host, device_bytes(p)));
+    TRY(xla_download(plugin, p->device, (size_t)p->type.shape.rank, converts ? number : p->host,
+                     device_bytes(p)));
     for (int64_t i = 0; converts && i < shape_count(p->type.shape); i++)
         ((double *)p->host)[i] = number[i];
     p->newer = EVERYWHERE;
@@ -233,7 +234,8 @@ static unroll_status fill_instance(struct xla_instance *x, struct xla_store *sto
     if (plugin || !x->plugin)
         TRY(xla_plugin_open(plugin, &x->plugin));
     if (store->plugin && store->plugin != x->plugin)
-        return fail(UNROLL_UNSUPPORTED, "the model has sessions on the XLA plugin '%s': all of its sessions use one",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has sessions on the XLA plugin '%s': all of its sessions use one",
                     xla_plugin_path(store->plugin));
     store->plugin = x->plugin;
     snprintf(x->isa, sizeof x->isa, "xla %s", xla_plugin_platform(x->plugin));
@@ -243,16 +245,17 @@ static unroll_status fill_instance(struct xla_instance *x, struct xla_store *sto
     return UNROLL_OK;
 }
 
-static unroll_status xla_instance_new(const struct plan *plan, void *store, const struct device_options *options,
-                                      void **instance)
+static unroll_status xla_instance_new(const struct plan *plan, void *store,
+                                      const struct device_options *options, void **instance)
 {
     struct xla_instance *x = allocate_zeroed(1, sizeof *x);
     if (!x)
         return fail(UNROLL_RESOURCE, "no memory for an XLA program");
     x->plan = plan;
-    unroll_status status = options->isa
-        ? fail(UNROLL_UNSUPPORTED, "XLA devices have no instruction sets to choose from (isa = '%s')", options->isa)
-        : fill_instance(x, store, options->which);
+    unroll_status status =
+        options->isa ? fail(UNROLL_UNSUPPORTED,
+                            "XLA devices have no instruction sets to choose from (isa = '%s')", options->isa)
+                     : fill_instance(x, store, options->which);
     if (status != UNROLL_OK) {
         instance_free(x);
         return status;
@@ -368,7 +371,8 @@ static unroll_status xla_read(void *instance, const char *buffer, uint64_t first
     return UNROLL_OK;
 }
 
-static unroll_status xla_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
+static unroll_status xla_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes,
+                               const void *from)
 {
     struct place *place;
     TRY(find_bytes(instance, buffer, first, bytes, &place));
@@ -387,8 +391,12 @@ static uint64_t xla_forecast(const struct plan *plan)
     return bytes;
 }
 
-static uint64_t xla_bytes(const void *instance)            { return xla_forecast(((const struct xla_instance *)instance)->plan); }
-static const char *xla_isa(const void *instance)           { return ((const struct xla_instance *)instance)->isa; }
+static uint64_t xla_bytes(const void *instance)
+{
+    return xla_forecast(((const struct xla_instance *)instance)->plan);
+}
+
+static const char *xla_isa(const void *instance) { return ((const struct xla_instance *)instance)->isa; }
 static int xla_threads(const void *instance)               { (void)instance; return 1; }
 
 static unroll_status xla_about(char *text, size_t size)
@@ -397,8 +405,8 @@ static unroll_status xla_about(char *text, size_t size)
     int major, minor;
     TRY(xla_plugin_open(NULL, &plugin));
     xla_plugin_version(plugin, &major, &minor);
-    snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin), xla_plugin_path(plugin), major,
-             minor);
+    snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin),
+             xla_plugin_path(plugin), major, minor);
     return UNROLL_OK;
 }
 
