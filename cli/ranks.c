@@ -87,7 +87,7 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
         if (unroll_comm_rank(ranks->comm) > 0)
             console_mute();
     }
-    if (status == UNROLL_OK && unroll_comm_launched() > 1 && is_given(s, OPTION_SAMPLE_EVERY) &&
+    if (status == UNROLL_OK && unroll_comm_launched() > 1 && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN &&
         number_of(s, OPTION_SAMPLE_EVERY) > 0)
         return complain(UNROLL_UNSUPPORTED, "--sample-every: none of several ranks has the whole model before a "
                         "checkpoint; fix: leave it out, and sample the run afterwards");
