@@ -28,7 +28,10 @@ unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
         return UNROLL_OK;
     for (int i = 0; i < comm_ranks(comm) && i < RANKS_MAX; i++)
         world[i] = i;
-    return comm_all_reduce(comm, world, comm_ranks(comm), TAG_CONTROL | 3, numbers, (size_t)count, 1);
+    unroll_status status = comm_all_reduce(comm, world, comm_ranks(comm), TAG_CONTROL | 3, numbers, (size_t)count, 1);
+    if (status == UNROLL_COMMUNICATION)
+        keep_error("'all_reduce' of what the ranks tell each other: %s", unroll_last_error());
+    return status;
 }
 
 /* ---- places ---------------------------------------------------------------------------- */
