@@ -80,6 +80,7 @@ test: deps
 	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base \
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev
+	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -107,12 +108,12 @@ lines:
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
 	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
-	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B/tensorboard'
+	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
-	@echo '300 python3 tests/file/test_onnx_live.py $B/unroll $B/onnx'
+	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
