@@ -140,7 +140,7 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
-    config.chunks = chunks_of(s);
+    config.chunks = chunks_of(s, &t->ranks.mesh);
     config.comm = t->ranks.comm;
     config.mesh = t->ranks.mesh;
     config.exact = (int)integer_of(s, OPTION_EXACT);

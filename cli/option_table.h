@@ -190,10 +190,11 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
               "threads, otherwise 1")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "pieces of time that may run side by side in different layers")
+       .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
+              "in different layers")
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "the same by length: pieces of at most N steps; 0: as --chunks says")
+       .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")
 OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
        RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
