@@ -148,6 +148,7 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);
     config.precision = text_of(s, OPTION_PRECISION);
+    config.loss_every = (int)integer_of(s, OPTION_LOSS_EVERY);
     unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
     return status == UNROLL_OK ? status : complain_library(status);
 }

@@ -176,6 +176,9 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
        .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
+OPTION(LOSS_EVERY, "loss-every", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "look at the loss every N steps, which waits for the device; 0: each step on the cpu, else every 10")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "

@@ -359,9 +359,14 @@ typedef struct unroll_result {
     double norm;                    /* of the mean gradient, before clipping; of an update only */
 } unroll_result;
 
-/* The loss of all forwards since the last call of unroll_update or unroll_loss. */
+/* The mean loss of all forwards since a result was last given; after unroll_step the norm of the last step, too. */
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
+/* result NULL: later, by unroll_loss_result. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
+/* Forward, backward and update of one batch. On devices that run a step as one program nothing is waited for if
+ * result is NULL: unroll_loss_result then gives the mean since the last result, and finds a step that diverged. */
+UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
+                                     unroll_result *result);
 
 /* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
  * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
@@ -556,6 +561,8 @@ typedef struct unroll_train_config {
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
                                        to V; 0: in the order that is fastest */
+    int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
+                                       waits for the device */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -570,7 +577,8 @@ UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 typedef struct unroll_progress {
     int64_t step;                   /* updates done */
     double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* of this step, nats per symbol */
+    double  loss;                   /* nats per symbol, mean of the steps up to the last look */
+    int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
     double  norm, learning_rate;
     int64_t symbols;                /* characters or words trained on so far */
     int64_t steps_per_epoch;
