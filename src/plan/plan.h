@@ -251,9 +251,24 @@ enum plan_mode {
 
 #define CHECKPOINT_AUTO UINT32_MAX      /* about the square root of T */
 
+/* What products multiply; sums, states and master weights are `real` in all of them. */
+#define PRECISIONS(PRECISION)                                               \
+    PRECISION(FP32, fp32)                                                   \
+    PRECISION(TF32, tf32)       /* 10 bits of fraction, fp32's range */     \
+    PRECISION(BF16, bf16)       /* 7, likewise */                           \
+    PRECISION(FP16, fp16)       /* 10, up to 65504: gradients are scaled */
+
+enum precision {
+#define PRECISION_ENUM(NAME, name) PRECISION_##NAME,
+    PRECISIONS(PRECISION_ENUM)
+#undef PRECISION_ENUM
+    PRECISION_N
+};
+
 struct plan_config {
     enum plan_mode mode;
     enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    enum precision precision;       /* of a device that does it (device.h) */
     enum dtype     weights;         /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
