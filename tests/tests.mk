@@ -11,6 +11,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
+CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim)
 FUZZERS = json safetensors npy text state frames import
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -29,7 +30,7 @@ OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -41,6 +42,7 @@ FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
+include tests/device/fake_cuda/fake_cuda.mk
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
@@ -94,7 +96,7 @@ test: deps
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-thread-programs: $(THREADS:%=$T/%)
+thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%)
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -102,6 +104,7 @@ lines:
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
 	@echo '200 tests/device/check_xla.sh $B'
+	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
@@ -125,7 +128,7 @@ memory-lines:
 	@echo '120 $T/cases/test_cases downgrade tests/cases/short.txt'
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
-	@$(call LINES,$(THREADS))
+	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
