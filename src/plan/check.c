@@ -29,7 +29,7 @@ static const struct view *clash(const struct plan *p, const struct op *a, const 
 static unroll_status check_races(const struct plan *p, const struct before *order)
 {
     for (int i = 0; i < p->ops; i++)
-        for (int k = i + 1; k < p->ops && p->op[k].part == p->op[i].part; k++) {
+        for (int k = i + 1; k < p->ops; k++) {
             if (before(order, i, k))
                 continue;
             const struct view *v = clash(p, &p->op[i], &p->op[k]);
@@ -89,11 +89,69 @@ static unroll_status check_bounds(const struct plan *p)
     return UNROLL_OK;
 }
 
+/* ---- sums under way -------------------------------------------------------------------- */
+
+static bool is_end_of(const struct op *begin, const struct op *end)
+{
+    return end->kind == OP_SUM_END && end->tag == begin->tag && end->group == begin->group &&
+           end->view[COMM_X].buffer == begin->view[COMM_X].buffer;
+}
+
+static unroll_status check_sum(const struct plan *p, int begin)
+{
+    char one[96], other[96];
+    for (int i = begin + 1; i < p->ops; i++) {
+        const struct view *v = is_end_of(&p->op[begin], &p->op[i]) ? NULL : clash(p, &p->op[begin], &p->op[i]);
+        if (v)
+            return fail(UNROLL_FAILURE, "the plan lets '%s' use '%s' while '%s' is under way",
+                        op_label(p, &p->op[i], one, sizeof one), p->buffer[v->buffer].name,
+                        op_label(p, &p->op[begin], other, sizeof other));
+        if (is_end_of(&p->op[begin], &p->op[i]))
+            return UNROLL_OK;
+    }
+    return fail(UNROLL_FAILURE, "the plan never ends '%s'", op_label(p, &p->op[begin], one, sizeof one));
+}
+
+/* One message holds all views: they fill a range of memory, gaps of alignment apart, which hold zeros. */
+static unroll_status check_bucket(const struct plan *p, const struct op *op)
+{
+    for (int k = 1; k < op->views; k++) {
+        const struct buffer *a = &p->buffer[op->view[k - 1].buffer], *b = &p->buffer[op->view[k].buffer];
+        if (a->segment != b->segment || a->dtype != b->dtype || b->offset < a->offset + a->bytes ||
+            b->offset - a->offset - a->bytes >= 64)
+            return fail(UNROLL_FAILURE, "'%s' and '%s' are summed together, but lie apart", a->name, b->name);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status check_sums(const struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        int begin = i;
+        char label[96];
+        if (op->part == PART_SUM && op->lane)
+            return fail(UNROLL_FAILURE, "'%s' is on lane %d: sums are on the lane of communication",
+                        op_label(p, op, label, sizeof label), op->lane);
+        if (op->kind == OP_SUM_BEGIN) {
+            TRY(check_bucket(p, op));
+            TRY(check_sum(p, i));
+        }
+        while (op->kind == OP_SUM_END && begin > 0 &&
+               !(p->op[begin].kind == OP_SUM_BEGIN && is_end_of(&p->op[begin], op)))
+            begin--;
+        if (op->kind == OP_SUM_END && p->op[begin].kind != OP_SUM_BEGIN)
+            return fail(UNROLL_FAILURE, "the plan ends '%s', which never began", op_label(p, op, label, sizeof label));
+    }
+    return UNROLL_OK;
+}
+
 unroll_status pass_check(const struct plan *p)
 {
     struct before *order;
     TRY(check_bounds(p));
     TRY(check_reads(p));
+    TRY(check_sums(p));
     TRY(before_new(p, &order));
     unroll_status status = p->config.lanes > 1 ? check_races(p, order) : UNROLL_OK;    /* one lane: one order */
     before_free(order);
@@ -102,15 +160,16 @@ unroll_status pass_check(const struct plan *p)
 
 /* ---- messages of a mesh ---------------------------------------------------------------- */
 
-/* Each rank walks its communications in list order, as its lane does. A send never waits; a receive waits
- * for its message; a group waits for all its members. If nobody can go on, that is the deadlock. */
+/* Each rank walks its communications in list order, as its lane does. A send and the begin of a sum never wait; a
+ * receive waits for its message, the end of a sum for all members to have begun it, a group for all its members.
+ * If nobody can go on, that is the deadlock. */
 struct walk {
     struct plan *const *plans;
     int ranks;
     int at[RANKS_MAX];                  /* the next operation of each rank */
     unsigned char *sent[RANKS_MAX];     /* [rank][op]: this send was already received */
     double now[RANKS_MAX];              /* FLOPs since the beginning, waits for others among them */
-    double *when[RANKS_MAX];            /* [rank][op]: that this was sent */
+    double *when[RANKS_MAX];            /* [rank][op]: that this was sent, or began */
 };
 
 static bool communicates(const struct op *op)
@@ -149,6 +208,33 @@ static bool take_message(struct walk *w, int rank, const struct op *op)
     return false;
 }
 
+/* Where a member began the sum that op ends, or -1: it has not yet. */
+static int find_begin(const struct walk *w, int member, const struct plan *p, const struct op *end)
+{
+    const struct plan *q = w->plans[member];
+    for (int i = w->at[member]; i-- > 0;)
+        if (q->op[i].kind == OP_SUM_BEGIN && q->op[i].tag == end->tag && op_bytes(q, &q->op[i]) == op_bytes(p, end) &&
+            !memcmp(&q->group[q->op[i].group], &p->group[end->group], sizeof *p->group))
+            return i;
+    return -1;
+}
+
+static bool end_sum(struct walk *w, int rank, const struct op *op)
+{
+    const struct plan *p = w->plans[rank];
+    const struct group *group = &p->group[op->group];
+    double latest = w->now[rank];
+    for (int i = 0; i < group->size; i++) {
+        int member = group->rank[i], begin = find_begin(w, member, p, op);
+        if (begin < 0)
+            return false;
+        latest = w->when[member][begin] > latest ? w->when[member][begin] : latest;
+    }
+    w->now[rank] = latest;
+    w->at[rank]++;
+    return true;
+}
+
 /* All go on from when the last one came. */
 static void meet(struct walk *w, const struct group *group)
 {
@@ -167,9 +253,12 @@ static bool advance(struct walk *w, int rank)
     const struct op *op = next_of(w, rank);
     if (!op)
         return false;
-    if (op->kind == OP_SEND)
+    bool passes = op->kind == OP_SEND || op->kind == OP_SUM_BEGIN;
+    if (passes)
         w->when[rank][w->at[rank]] = w->now[rank];
-    if (op->kind == OP_SEND || (op->kind == OP_RECV && take_message(w, rank, op))) {
+    if (op->kind == OP_SUM_END)
+        return end_sum(w, rank, op);
+    if (passes || (op->kind == OP_RECV && take_message(w, rank, op))) {
         w->at[rank]++;
         return true;
     }
@@ -192,7 +281,9 @@ static unroll_status report_deadlock(struct walk *w, int rank)
     if (op->group >= 0) {
         const struct group *group = &w->plans[rank]->group[op->group];
         for (int i = 0; i < group->size; i++)
-            if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
+            if (op->kind == OP_SUM_END ? find_begin(w, group->rank[i], w->plans[rank], op) < 0
+                                       : !same_meeting(w->plans[rank], op, w->plans[group->rank[i]],
+                                                       next_of(w, group->rank[i])))
                 peer = group->rank[i];
     }
     const struct op *its = next_of(w, peer);
