@@ -106,11 +106,10 @@ int plan_lanes_for(const struct unroll_model *m, const struct plan_config *c, in
     return independent < most ? independent : most;
 }
 
-/* Parts that may run as one: what is true of their waits is true when they run apart. */
+/* Backward and sum are one where they overlap. */
 static int phase_of(const struct plan *p, const struct op *op)
 {
-    bool overlap = p->part[PART_SUM].first < p->part[PART_BACKWARD].end;
-    return overlap && op->part == PART_SUM ? PART_BACKWARD : (int)op->part;
+    return plan_overlaps(p) && op->part == PART_SUM ? PART_BACKWARD : (int)op->part;
 }
 
 /* Per lane, the last earlier operation of the phase that touches the same memory. */
@@ -182,7 +181,7 @@ unroll_status before_new(const struct plan *p, struct before **out)
         release(b);
         return fail(UNROLL_RESOURCE, "no memory for the order of %d operations", p->ops);
     }
-    int last[LANES_MAX];
+    int last[LANES_MAX], sums = -1;         /* they are on one lane, and left out where backward runs without them */
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
         for (int lane = 0; lane < LANES_MAX; lane++)
@@ -190,10 +189,15 @@ unroll_status before_new(const struct plan *p, struct before **out)
                 last[lane] = -1;
         if (last[op->lane] >= 0)
             join_row(b, i, last[op->lane]);
+        if (sums >= 0 && op->part == PART_SUM)
+            join_row(b, i, sums);
         for (int lane = 0; lane < LANES_MAX; lane++)
             if (op->wait[lane] >= 0)
                 join_row(b, i, op->wait[lane]);
-        last[op->lane] = i;
+        if (op->part == PART_SUM)
+            sums = i;
+        else
+            last[op->lane] = i;
     }
     *out = b;
     return UNROLL_OK;

@@ -51,6 +51,15 @@ unsigned partial_axes(const struct buffer *b)
     return axes;
 }
 
+/* Sums of one buffer so far: parts of it may be wanted at several places. */
+static int sums_of(const struct plan *p, int buffer, int chunk)
+{
+    int count = 0;
+    for (int i = 0; i < p->ops; i++)
+        count += p->op[i].kind == OP_ALL_REDUCE && p->op[i].view[COMM_X].buffer == buffer && p->op[i].chunk == chunk;
+    return count;
+}
+
 static unroll_status push_all_reduce(struct plan *p, enum part part, int group, struct view v, const struct op *about)
 {
     if (group < 0)
@@ -61,7 +70,8 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
     op.group = group;
     v.access = UPDATE;
     op.view[COMM_X] = v;
-    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1]);
+    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1] +
+                                                              RANKS_MAX * (1 + sums_of(p, v.buffer, op.chunk)));
     return plan_push(p, &op);
 }
 
@@ -302,8 +312,11 @@ static unroll_status push_carry(struct plan *p)
             char name[32];
             snprintf(name, sizeof name, "%s.l%d", states[k].prefix, op.depth - 1);
             struct op copy = op_new(OP_COPY, part, op.depth);
-            copy.view[COPY_FROM] = view_of(p, out, READ);
-            copy.view[COPY_TO] = view_of(p, plan_find_buffer(p, name), WRITE);
+            copy.view[COPY_FROM] = op.view[states[k].out];
+            copy.view[COPY_FROM].access = READ;
+            copy.view[COPY_TO] = copy.view[COPY_FROM];
+            copy.view[COPY_TO].buffer = plan_find_buffer(p, name);
+            copy.view[COPY_TO].access = WRITE;
             TRY(plan_push(p, &copy));
         }
     }

@@ -3,11 +3,12 @@
 #define PLAN_MESH_H
 #include "device/cpu/instance.h"
 
-/* 4 rows of T steps, ragged, trained by sgd, on a mesh of batch x layer x hidden ranks. */
+/* 6 rows of T steps, ragged, trained by sgd, on a mesh of batch x layer x hidden ranks. */
 struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int chunks, enum dtype real);
 
 struct mesh_run {
     int ranks;
+    bool apart;                 /* sums after all of backward, not inside it */
     struct plan *plan[RANKS_MAX];
     struct store *store[RANKS_MAX];
     struct instance *instance[RANKS_MAX];

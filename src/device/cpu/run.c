@@ -190,16 +190,16 @@ static void run_alone(struct instance *in)
 static void run_together(struct instance *in)
 {
     /* All parts before have ended; sums alone, of which all are on one lane, wait for backward only. */
-    int ended = in->part == PART_SUM ? INT_MAX : in->plan->part[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD
-                                                                                                   : in->part].first - 1;
+    int first, end;
+    part_range(in->plan, in->part, &first, &end);
     for (int i = 0; i < LANES_MAX; i++)
-        atomic_store(&in->ended[i], ended);
+        atomic_store(&in->ended[i], in->part == PART_SUM ? INT_MAX : first - 1);
     team_run(in->all, run_thread, in);
 }
 
 static void run_as_is_faster(struct instance *in)
 {
-    struct pace *pace = &in->pace[in->part];
+    struct pace *pace = &in->pace[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD : in->part];
     double begin = nanoseconds();
     if (pace_together(pace))
         run_together(in);
