@@ -183,7 +183,7 @@ int cublasLtMatmulAlgoGetHeuristic(lt_handle, lt_desc d, lt_layout a, lt_layout 
     if (wrong || wanted < 1)
         WRONG("%s", wrong ? wrong : "no algorithm is asked for");
     memset(found_one, 0, sizeof *found_one);
-    found_one->workspace = p->workspace < MOST_WORKSPACE ? p->workspace : MOST_WORKSPACE;
+    found_one->workspace = p->workspace < MOST_WORKSPACE ? p->workspace : (uint64_t)MOST_WORKSPACE;
     found f = { 0x6c7461676f, sum_of(d, layouts), found_one->workspace, {} };
     memcpy(f.align, p->align, sizeof f.align);
     memcpy(found_one->algorithm.data, &f, sizeof f);
@@ -205,7 +205,7 @@ static float read(const void *p, size_t i, int type)
 
 static void write(void *p, size_t i, int type, float v)
 {
-    uint16_t half = type == (int)LT_HALF ? to_fp16(v) : to_bf16(v);
+    uint16_t half = type == LT_HALF ? to_fp16(v) : to_bf16(v);
     memcpy((char *)p + i * bytes_of(type), type == LT_FLOAT ? (const void *)&v : (const void *)&half, bytes_of(type));
 }
 

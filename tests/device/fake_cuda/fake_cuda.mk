@@ -7,7 +7,7 @@ SHIM = $(call FAKE,runtime fibre sync memory async warp)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access is an illegal instruction, caught and named.
-FAKE_KERNEL_FLAGS = $(FAKE_CUDA_FLAGS) -O1 -x c++ -Wno-unused-function \
+FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
 $T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
@@ -21,12 +21,12 @@ $T/device/fake_cuda/%_kernels.o: src/device/cuda/%.cu
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
 # RNN_CUDA_DRIVER and RNN_CUBLASLT name these; RNN_CUDA_KERNELS the text that stands for an image of kernels.
-FAKE_CUDA = $T/device/libcuda.so $T/device/libcublasLt.so $T/device/kernels.image
-$T/device/libcuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
-	$(CXX) $(SANITIZE) -shared -Wl,-soname,libfakecuda.so $^ -o $@
-$T/device/libcublasLt.so: $(call FAKE,cublaslt) $T/device/libcuda.so
-	$(CXX) -shared $< -o $@
-$T/device/kernels.image:
+FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_kernels.image
+$T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
+	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@
+$T/device/fake_cublaslt.so: $(call FAKE,cublaslt) $T/device/fake_cuda.so
+	$(CXX) -shared -Wl,-z,defs,-rpath,'$$ORIGIN' $^ -o $@
+$T/device/fake_kernels.image:
 	@mkdir -p $(@D)
 	echo 'fake kernels' >$@
 
