@@ -303,6 +303,8 @@ typedef struct unroll_session_config {
     const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
                                        are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
+                                       sums, states and the model's weights are fp32 in all of them. NULL: fp32 */
     const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
@@ -425,8 +427,8 @@ UNROLL_API int unroll_session_operation(const unroll_session *session, int index
 typedef struct unroll_arrays_config {
     size_t      size;               /* sizeof(unroll_arrays_config) */
     int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
-    int         threads;            /* these three as of a session */
-    const char *isa, *weights;
+    int         threads;            /* these as of a session */
+    const char *isa, *weights, *device, *precision;
     void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
     void       *arg;
 } unroll_arrays_config;
@@ -554,7 +556,7 @@ typedef struct unroll_train_config {
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa, *device;
+    const char *isa, *device, *precision;
     unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
@@ -598,7 +600,7 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
 /* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
- * configuration (NULL: the default) the threads, weights, isa, device and memory are used. */
+ * configuration (NULL: the default) the threads, weights, isa, device, precision and memory are used. */
 UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
                                          const unroll_session_config *machine, double *nats, int64_t *foretold);
 
@@ -609,7 +611,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights, *device;   /* as of a session */
+    const char *weights, *device, *precision;   /* as of a session */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);

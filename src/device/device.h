@@ -25,6 +25,7 @@ struct device {
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
+    unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);

@@ -125,6 +125,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.checkpoint_time = trainer->config.checkpoint_time;
     config.isa = trainer->config.isa;
     config.device = trainer->config.device;
+    config.precision = trainer->config.precision;
     config.comm = trainer->config.comm;
     config.mesh = trainer->config.mesh;
     config.exact = trainer->config.exact > 0;

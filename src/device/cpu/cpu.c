@@ -83,6 +83,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,
+    .precisions = 1 << PRECISION_FP32,
     .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
