@@ -11,7 +11,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim)
+CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_fake_cuda)
 FUZZERS = json safetensors npy text state frames import
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -96,7 +96,7 @@ test: deps
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%)
+thread-programs: $(THREADS:%=$T/%) $(if $(CUDA_PROGRAMS),$T/device/test_gpu_shim)
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -104,7 +104,7 @@ lines:
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
 	@echo '200 tests/device/check_xla.sh $B'
-	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
+	@$(if $(CUDA_PROGRAMS),$(call LINES,device/test_gpu_shim)echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
@@ -128,7 +128,7 @@ memory-lines:
 	@echo '120 $T/cases/test_cases downgrade tests/cases/short.txt'
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
-	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
+	@$(call LINES,$(THREADS) $(if $(CUDA_PROGRAMS),device/test_gpu_shim))
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
