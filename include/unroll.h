@@ -363,7 +363,8 @@ typedef struct unroll_result {
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
 /* result NULL: later, by unroll_loss_result. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
-/* Forward, backward and update of one batch. On devices that run a step as one program nothing is waited for if
+/* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up gradients
+ * while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one program nothing is waited for if
  * result is NULL: unroll_loss_result then gives the mean since the last result, and finds a step that diverged. */
 UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
                                      unroll_result *result);

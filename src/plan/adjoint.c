@@ -78,31 +78,32 @@ static unroll_status gather_columns(struct plan *p, const struct buffer *master,
 }
 
 /* What a backward product reads: a copy in columns if the device packs weights, made at its first use after all
- * cuts. -1: absent, or memory is out. */
-static int backward_weight(struct plan *p, int weight)
+ * cuts. *read: -1: absent. */
+static unroll_status backward_weight(struct plan *p, int weight, int *read)
 {
     int master = master_weight(p, weight);
+    *read = master;
     if (master < 0 || !p->config.packed)
-        return master;
+        return UNROLL_OK;
     for (int i = 0; i < p->buffers; i++)
-        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK)
-            return i;
+        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK) {
+            *read = i;
+            return UNROLL_OK;
+        }
     const struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.columns", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
-    if (copy < 0)
-        return -1;
-    struct buffer *columns = &p->buffer[copy];
+    *read = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
+    if (*read < 0)
+        return UNROLL_RESOURCE;
+    struct buffer *columns = &p->buffer[*read];
     b = &p->buffer[master];                             /* the array may have moved */
     columns->layout = LAYOUT_COLUMNS;
     columns->copy_of = master;
     memcpy(columns->origin, b->origin, sizeof columns->origin);
     memcpy(columns->whole, b->whole, sizeof columns->whole);
     memcpy(columns->state, b->state, sizeof columns->state);
-    if (plan_gathers(p) && b->state[M_HIDDEN] == SPLIT && gather_columns(p, b, columns) != UNROLL_OK)
-        return -1;
-    return copy;
+    return plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, columns) : UNROLL_OK;
 }
 
 /* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */
@@ -330,9 +331,9 @@ unroll_status adjoint_gemm(struct plan *p, int index)
     if (dx.buffer >= 0) {
         struct op op = backward_op(&forward, OP_GEMM_DX);
         op.view[GEMM_DX_DY] = plan_gathers(p) ? all_units(p, &dy) : dy;
-        op.view[GEMM_DX_W] = view_of(p, backward_weight(p, forward.view[GEMM_W].buffer), READ);
-        if (op.view[GEMM_DX_W].buffer < 0)
-            return UNROLL_RESOURCE;
+        int weight;
+        TRY(backward_weight(p, forward.view[GEMM_W].buffer, &weight));
+        op.view[GEMM_DX_W] = view_of(p, weight, READ);
         op.view[GEMM_DX_DX] = op.view[GEMM_DX_DY].buffer == dy.buffer ? dx : own_columns(p, &op.view[GEMM_DX_W], dx);
         op.view[GEMM_DX_LENGTHS] = lengths_of(p, &dy);
         TRY(plan_push(p, &op));
@@ -503,9 +504,9 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
         if (op->view[read[i]].buffer >= 0)
             op->view[read[i]].access = READ;
     }
-    op->view[RNN_W] = view_of(p, backward_weight(p, forward->view[RNN_W].buffer), READ);
-    if (op->view[RNN_W].buffer < 0 && forward->view[RNN_W].buffer >= 0)
-        return UNROLL_RESOURCE;
+    int weight;
+    TRY(backward_weight(p, forward->view[RNN_W].buffer, &weight));
+    op->view[RNN_W] = view_of(p, weight, READ);
     op->view[RNN_G] = forward->view[RNN_G];
     op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];
     op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);

@@ -103,7 +103,7 @@ static void check_shuffled_sums(const unroll_model *m)
     struct plan *plans[RANKS_MAX];
     int ranks = lower_all(m, config_of(2, 1, 1, 3), plans), first = -1, second = -1;
     for (int i = 0; ranks && i < plans[1]->ops; i++)
-        if (plans[1]->op[i].kind == OP_ALL_REDUCE) {
+        if (plans[1]->op[i].kind == OP_SUM_BEGIN) {
             second = first < 0 ? -1 : second < 0 ? i : second;
             first = first < 0 ? i : first;
         }
@@ -111,9 +111,9 @@ static void check_shuffled_sums(const unroll_model *m)
     if (second < 0)
         return;
     swap_ops(plans[1], first, second);
-    CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "shuffled sums are a deadlock");
+    CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "shuffled sums are refused");
     const char *e = unroll_last_error();
-    CHECK(strstr(e, "deadlock") && strstr(e, "rank 0") && strstr(e, "rank 1"), "it names both ends: %s", e);
+    CHECK(strstr(e, "one order") && strstr(e, "rank 0") && strstr(e, "rank 1"), "it names both ends: %s", e);
     free_all(plans, ranks);
 }
 
@@ -223,7 +223,16 @@ static void check_refusals(const unroll_model *m)
     c.T = 4096;
     c.checkpoint = 63;
     check_refused(m, c, UNROLL_UNSUPPORTED, "--checkpoint-time 64 or more");
-    check_refused(projected, config_of(1, 1, 2, 1), UNROLL_UNSUPPORTED, "projects");
+    c = config_of(1, 1, 2, 1);
+    c.exact = true;
+    check_refused(projected, c, UNROLL_UNSUPPORTED, "projects");
+    c.packed = false;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "a device that packs");
+    c = config_of(1, 1, 8, 1);
+    c.exact = true;
+    unroll_model *narrow = new_model("lstm", 2, 0, 0, 0);
+    check_refused(narrow, c, UNROLL_UNSUPPORTED, "only 6 numbers to divide");
+    unroll_model_free(narrow);
     unroll_model_free(projected);
 }
 
