@@ -148,6 +148,7 @@ static unroll_status open_session(struct bench *bench)
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);
+    config.precision = text_of(s, OPTION_PRECISION);
     config.weights = text_of(s, OPTION_DTYPE);
     config.profile = is_on(s, OPTION_PROFILE);
     unroll_status status = unroll_session_new(bench->model, &config, &bench->session);

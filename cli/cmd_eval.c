@@ -34,6 +34,7 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
     machine.threads = (int)integer_of(settings, OPTION_THREADS);
     machine.weights = text_of(settings, OPTION_DTYPE);
     machine.device = text_of(settings, OPTION_DEVICE);
+    machine.precision = text_of(settings, OPTION_PRECISION);
     status = unroll_evaluate(model, text, &machine, &nats, &foretold);
     unroll_text_free(text);
     if (status != UNROLL_OK)

@@ -27,12 +27,12 @@ unroll_status cmd_plan(struct settings *settings)
     config.steps = (int)integer_of(settings, OPTION_BPTT);
     config.rows = (int)integer_of(settings, OPTION_BATCH);
     config.lanes = (int)integer_of(settings, OPTION_LANES);
-    config.chunks = chunks_of(settings);
     config.checkpoint_time = (int)integer_of(settings, OPTION_CHECKPOINT_TIME);
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
     status = read_split(text_of(settings, OPTION_SPLIT), &mesh);
     if (status != UNROLL_OK)
         return status;
+    config.chunks = chunks_of(settings, &mesh);
     config.batch_ranks = mesh.batch;
     config.layer_ranks = mesh.layer;
     config.hidden_ranks = mesh.hidden;

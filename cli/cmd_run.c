@@ -19,6 +19,8 @@ static unroll_arrays_config arrays_config(const struct settings *settings)
     config.threads = (int)integer_of(settings, OPTION_THREADS);
     config.isa = text_of(settings, OPTION_ISA);
     config.weights = text_of(settings, OPTION_DTYPE);
+    config.device = text_of(settings, OPTION_DEVICE);
+    config.precision = text_of(settings, OPTION_PRECISION);
     config.report = print_line;
     return config;
 }

@@ -40,6 +40,7 @@ unroll_status cmd_sample(struct settings *settings)
     config.seed = (uint64_t)integer_of(settings, OPTION_SEED);
     config.weights = text_of(settings, OPTION_DTYPE);
     config.device = text_of(settings, OPTION_DEVICE);
+    config.precision = text_of(settings, OPTION_PRECISION);
     status = unroll_sample(model, &config, write_symbol, &writer);
     unroll_model_free(model);
     if (writer.begun)

@@ -140,13 +140,15 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
-    config.chunks = chunks_of(s);
+    config.chunks = chunks_of(s, &t->ranks.mesh);
     config.comm = t->ranks.comm;
     config.mesh = t->ranks.mesh;
     config.exact = (int)integer_of(s, OPTION_EXACT);
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);
+    config.precision = text_of(s, OPTION_PRECISION);
+    config.loss_every = (int)integer_of(s, OPTION_LOSS_EVERY);
     unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
     return status == UNROLL_OK ? status : complain_library(status);
 }
@@ -324,6 +326,7 @@ static unroll_status say_header(const struct training *t)
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);
+    config.precision = text_of(s, OPTION_PRECISION);
     config.comm = t->ranks.comm;
     config.mesh = t->ranks.mesh;
     config.rows = t->ranks.mesh.batch;

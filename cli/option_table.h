@@ -160,7 +160,7 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
 OPTION(PROGRAM, "program", TEXT, .argument = "T,B", .fallback = "64,1", .group = "Format", .scope = CALL,
        .commands = IN(EXPORT), .doc = "stablehlo: steps and rows of the program")
 
-/* ---- the machine: nothing here but --dtype changes a result ---- */
+/* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
        .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
@@ -174,8 +174,11 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
        .group = "Machine", .commands = IN(TRAIN),
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
        .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
+OPTION(LOSS_EVERY, "loss-every", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "look at the loss every N steps, which waits for the device; 0: each step on the cpu, else every 10")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
        .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
@@ -190,10 +193,11 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
               "threads, otherwise 1")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "pieces of time that may run side by side in different layers")
+       .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
+              "in different layers")
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "the same by length: pieces of at most N steps; 0: as --chunks says")
+       .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")
 OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
        RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
@@ -207,6 +211,10 @@ OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", 
        .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
               "and change results a little")
+
+OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
+       .doc = "what products multiply, on devices that do it; sums, states and the weights that are learnt stay fp32")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",

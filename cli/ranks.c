@@ -48,13 +48,16 @@ unroll_status read_split(const char *split, unroll_mesh *mesh)
     return status;
 }
 
-int chunks_of(const struct settings *s)
+int chunks_of(const struct settings *s, const unroll_mesh *mesh)
 {
-    int64_t steps = integer_of(s, OPTION_BPTT), chunk = integer_of(s, OPTION_CHUNK);
+    int64_t whole = integer_of(s, OPTION_BPTT), chunk = integer_of(s, OPTION_CHUNK);
+    bool is_rows = is_on(s, OPTION_BIDIRECTIONAL) && mesh->layer > 1 && integer_of(s, OPTION_CHECKPOINT_TIME) == 0;
 
     if (!is_given(s, OPTION_CHUNK) || chunk == 0)
         return (int)integer_of(s, OPTION_CHUNKS);
-    return steps > chunk ? (int)((steps + chunk - 1) / chunk) : 1;
+    if (is_rows)                                        /* of the rank that has the fewest */
+        whole = integer_of(s, OPTION_BATCH) / mesh->batch;
+    return whole > chunk ? (int)((whole + chunk - 1) / chunk) : 1;
 }
 
 /* ---- the other ranks ---- */

@@ -11,7 +11,7 @@ struct ranks {
 /* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */
 unroll_status read_split(const char *split, unroll_mesh *mesh);
 /* --chunks, or how many --chunk makes of --bptt. */
-int chunks_of(const struct settings *settings);
+int chunks_of(const struct settings *settings, const unroll_mesh *mesh);
 
 /* Of a command that can run on many ranks: finds the others if we were started as one of them, and refuses
  * what does not fit --split. Ranks other than 0 print nothing from here on. */

@@ -271,6 +271,8 @@ static unroll_status step(struct loop *loop)
         return status == UNROLL_DIVERGED ? status : complain_library(status);
     loop->stepping += seconds_now() - began;
     loop->losses[loop->steps_here++ % LOSSES] = loop->progress.loss;
+    for (int64_t i = 2; i <= loop->progress.looked && i <= LOSSES && i <= loop->steps_here; i++)
+        loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss;    /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
     return UNROLL_OK;
 }

@@ -303,6 +303,8 @@ typedef struct unroll_session_config {
     const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
                                        are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
+                                       sums, states and the model's weights are fp32 in all of them. NULL: fp32 */
     const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
                                        weights stay fp32. All sessions of a model at one time are alike. */
     int         double_precision;   /* on the reference kernels: for checks */
@@ -357,9 +359,14 @@ typedef struct unroll_result {
     double norm;                    /* of the mean gradient, before clipping; of an update only */
 } unroll_result;
 
-/* The loss of all forwards since the last call of unroll_update or unroll_loss. */
+/* The mean loss of all forwards since a result was last given; after unroll_step the norm of the last step, too. */
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
+/* result NULL: later, by unroll_loss_result. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
+/* Forward, backward and update of one batch. On devices that run a step as one program nothing is waited for if
+ * result is NULL: unroll_loss_result then gives the mean since the last result, and finds a step that diverged. */
+UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
+                                     unroll_result *result);
 
 /* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
  * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
@@ -420,8 +427,8 @@ UNROLL_API int unroll_session_operation(const unroll_session *session, int index
 typedef struct unroll_arrays_config {
     size_t      size;               /* sizeof(unroll_arrays_config) */
     int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
-    int         threads;            /* these three as of a session */
-    const char *isa, *weights;
+    int         threads;            /* these as of a session */
+    const char *isa, *weights, *device, *precision;
     void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
     void       *arg;
 } unroll_arrays_config;
@@ -549,11 +556,13 @@ typedef struct unroll_train_config {
     uint64_t    seed;
     uint64_t    memory;             /* as of a session, for all of the trainer's */
     int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa, *device;
+    const char *isa, *device, *precision;
     unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
                                        to V; 0: in the order that is fastest */
+    int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
+                                       waits for the device */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -568,7 +577,8 @@ UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 typedef struct unroll_progress {
     int64_t step;                   /* updates done */
     double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* of this step, nats per symbol */
+    double  loss;                   /* nats per symbol, mean of the steps up to the last look */
+    int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
     double  norm, learning_rate;
     int64_t symbols;                /* characters or words trained on so far */
     int64_t steps_per_epoch;
@@ -590,7 +600,7 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 /* ---- evaluating and sampling ----------------------------------------------------------- */
 
 /* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
- * configuration (NULL: the default) the threads, weights, isa, device and memory are used. */
+ * configuration (NULL: the default) the threads, weights, isa, device, precision and memory are used. */
 UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
                                          const unroll_session_config *machine, double *nats, int64_t *foretold);
 
@@ -601,7 +611,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights, *device;   /* as of a session */
+    const char *weights, *device, *precision;   /* as of a session */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);

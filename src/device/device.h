@@ -23,14 +23,19 @@ struct device {
     const char *name;
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
+    unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
+    bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
     void          (*store_free)(void *store);
     unroll_status (*instance_new)(const struct plan *, void *store, const struct device_options *, void **instance);
     void          (*instance_free)(void *instance);
 
-    /* Returns when all operations of the part have ended; on an error buffers hold anything. */
-    unroll_status (*run)(void *instance, enum part part);
+    /* Runs the parts from first to last, one after the other; on an error buffers hold anything. What the host then
+     * asks for is waited for, and nothing else need be. From FORWARD to UPDATE is a whole step: it begins with no
+     * gradients, divides by its own weight, and its sums of losses are added to those that VALUES holds. Devices
+     * without whole_steps are not asked for one. */
+    unroll_status (*run)(void *instance, enum part first, enum part last);
 
     /* Buffers of the segments IO and VALUES lie where the host can use them, between two runs. NULL: the plan
      * has no such buffer, or does not use it on this rank. */

@@ -118,10 +118,22 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
 
 /* ---- sums over rows -------------------------------------------------------------------- */
 
-/* Rows count before their length, where the batch has lengths. */
-static struct view lengths_of(const struct plan *p)
+/* The rows of a view that those of another [T, B, ..] are. */
+static struct view same_rows(const struct plan *p, struct view v, const struct view *of)
 {
-    return view_of(p, plan_find_buffer(p, "lengths"), READ);
+    int dim = v.buffer < 0 ? -1 : buffer_dim(&p->buffer[v.buffer], AX_B);
+    int rows = buffer_dim(&p->buffer[of->buffer], AX_B);
+    if (dim >= 0 && rows >= 0) {
+        v.first[dim] = of->first[rows];
+        v.count[dim] = of->count[rows];
+    }
+    return v;
+}
+
+/* Rows count before their length, where the batch has lengths. */
+static struct view lengths_of(const struct plan *p, const struct view *of)
+{
+    return same_rows(p, view_of(p, plan_find_buffer(p, "lengths"), READ), of);
 }
 
 /* The twin, if any, gets the same sum. */
@@ -135,7 +147,7 @@ static unroll_status push_bias_gradient(struct plan *p, const struct op *forward
     op.view[SUM_ROWS_DY] = dy;
     op.view[SUM_ROWS_SUM] = sum;
     op.view[SUM_ROWS_TWIN] = twin;
-    op.view[SUM_ROWS_LENGTHS] = lengths_of(p);
+    op.view[SUM_ROWS_LENGTHS] = lengths_of(p, &dy);
     return plan_push(p, &op);
 }
 
@@ -150,7 +162,7 @@ static unroll_status push_weight_gradient(struct plan *p, const struct op *forwa
     op.view[GEMM_DW_DY] = dy;
     op.view[GEMM_DW_X] = x;
     op.view[GEMM_DW_DW] = dw;
-    op.view[GEMM_DW_LENGTHS] = lengths_of(p);
+    op.view[GEMM_DW_LENGTHS] = lengths_of(p, &dy);
     return plan_push(p, &op);
 }
 
@@ -231,7 +243,7 @@ unroll_status adjoint_gemm(struct plan *p, int index)
         if (op.view[GEMM_DX_W].buffer < 0)
             return UNROLL_RESOURCE;
         op.view[GEMM_DX_DX] = dx;
-        op.view[GEMM_DX_LENGTHS] = lengths_of(p);
+        op.view[GEMM_DX_LENGTHS] = lengths_of(p, &dy);
         TRY(plan_push(p, &op));
     }
     TRY(push_weight_gradient(p, &forward, dy, forward.view[GEMM_X],
@@ -341,7 +353,7 @@ static unroll_status state_views(struct plan *p, const struct op *forward, struc
             return UNROLL_RESOURCE;
         if (!is_h && p->buffer[state].segment != SEG_STEP)
             p->buffer[gradient].segment = SEG_IO;
-        op->view[pairs[i].gradient] = view_of(p, gradient, pairs[i].access);
+        op->view[pairs[i].gradient] = same_rows(p, view_of(p, gradient, pairs[i].access), &forward->view[RNN_G]);
     }
     return UNROLL_OK;
 }
@@ -372,6 +384,7 @@ static unroll_status step_buffer(struct plan *p, const char *prefix, const struc
     *out = view_of(p, made, WRITE);
     out->first[0] = g->first[0];
     out->count[0] = g->count[0];
+    *out = same_rows(p, *out, g);
     return UNROLL_OK;
 }
 

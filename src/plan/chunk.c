@@ -1,6 +1,6 @@
-/* Cuts time into chunks on one rank: each operation becomes one per chunk, and states pass from chunk
- * to chunk through buffers of their own. Chunks are whole quanta of the sum contract, so that no
- * sum's order depends on them. */
+/* Cuts time, or the rows of the batch, into chunks on one rank: each operation becomes one per chunk. States pass
+ * from chunk to chunk of time through buffers of their own, and such chunks are whole quanta of the sum contract;
+ * of chunks of rows sums wait for the last. So no sum's order depends on chunks. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <stdio.h>
@@ -52,24 +52,26 @@ static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, i
 {
     int chunks = p->config.chunks;
     struct op op = *whole;
-    op.chunk = whole->direction ? chunks - 1 - n : n;
+    op.chunk = whole->direction && p->chunk_axis == AX_T ? chunks - 1 - n : n;
     op.sweep = sweep;
     uint32_t first, count;
-    share(p->config.T, chunks, op.chunk, p->quantum, &first, &count);
+    plan_chunk(p, op.chunk, &first, &count);
     for (int i = 0; i < op.views; i++)
-        view_narrow(p, &op.view[i], AX_T, first, count);
+        if (op.view[i].buffer >= 0 && p->buffer[op.view[i].buffer].segment != SEG_SCRATCH)
+            view_narrow(p, &op.view[i], p->chunk_axis, first, count);
     if (op.group >= 0)
         op.tag = plan_tag(p->buffer[op.view[RNN_G].buffer].name, op.chunk, 0);
-    TRY(hand_over(p, &op, n, chunks));
+    if (p->chunk_axis == AX_T)
+        TRY(hand_over(p, &op, n, chunks));
     return plan_push(p, &op);
 }
 
-/* Operations of one direction follow each other chunk by chunk. Where the direction turns, all chunks of the
+/* Operations of one direction follow each other chunk by chunk. Where the direction turns, all chunks of time of the
  * one must end before the other begins: that is the barrier of a bidirectional layer. */
-static int block_end(const struct op *list, int count, int begin)
+static int block_end(const struct plan *p, const struct op *list, int count, int begin)
 {
     int end = begin;
-    while (end < count && list[end].direction == list[begin].direction)
+    while (end < count && (p->chunk_axis == AX_B || list[end].direction == list[begin].direction))
         end++;
     return end;
 }
@@ -77,7 +79,7 @@ static int block_end(const struct op *list, int count, int begin)
 static unroll_status chunk_list(struct plan *p, const struct op *list, int count)
 {
     for (int begin = 0, sweep = 0; begin < count; sweep++) {
-        int end = block_end(list, count, begin);
+        int end = block_end(p, list, count, begin);
         for (int n = 0; n < p->config.chunks; n++)
             for (int i = begin; i < end; i++)
                 TRY(push_chunk(p, &list[i], n, sweep));
@@ -86,17 +88,72 @@ static unroll_status chunk_list(struct plan *p, const struct op *list, int count
     return UNROLL_OK;
 }
 
+/* Stages of a layer cut would wait for each other at that barrier: they are fed with rows instead, all steps of
+ * some at once. Checkpoints are segments of time and keep it. */
+static enum axis choose_axis(const struct plan *p)
+{
+    bool turns = false;
+    for (int i = 0; i < p->ops; i++)
+        turns |= p->op[i].direction != 0;
+    return turns && p->config.mesh[M_LAYER] > 1 && !p->config.checkpoint ? AX_B : AX_T;
+}
+
 unroll_status pass_chunk(struct plan *p)
 {
     uint32_t quanta = (p->config.T + p->quantum - 1) / p->quantum;
+    p->chunk_axis = choose_axis(p);
     if (p->config.chunks == 1)
         return UNROLL_OK;
-    if ((uint32_t)p->config.chunks > quanta)
+    if (p->chunk_axis == AX_B && (uint32_t)p->config.chunks > p->rows)
+        return fail(UNROLL_UNSUPPORTED, "%d chunks of %u rows: a pipeline of layers that read both directions is fed "
+                    "with rows of the batch; fix: at most as many chunks as a rank has rows", p->config.chunks, p->rows);
+    if (p->chunk_axis == AX_T && (uint32_t)p->config.chunks > quanta)
         return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here", p->config.chunks,
                     p->config.T, quanta);
     int count;
     struct op *list = plan_take_list(p, &count);
     unroll_status status = chunk_list(p, list, count);
+    release(list);
+    return status;
+}
+
+/* ---- sums over chunks of rows ---------------------------------------------------------- */
+
+/* Does the operation sum over rows into a gradient that holds no rows? */
+static bool sums_rows(const struct plan *p, const struct op *op)
+{
+    for (int k = 0; k < op->views; k++)
+        if (op->view[k].access == ADD && p->buffer[op->view[k].buffer].segment == SEG_GRAD)
+            return op->part == PART_BACKWARD && kind_info(op->kind)->role[1] == SUMMED;
+    return false;
+}
+
+/* Does the sums of rows, of the chunk that comes last, for the rows of all, and after all other work: so they are
+ * the serial ones, and the stage before need not wait for them. */
+static unroll_status join_sums(struct plan *p, const struct op *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!sums_rows(p, &list[i]))
+            TRY(plan_push(p, &list[i]));
+    for (int i = 0; i < count; i++) {
+        if (!sums_rows(p, &list[i]) || list[i].chunk != 0)
+            continue;
+        struct op op = list[i];
+        for (int k = 0; k < op.views; k++)
+            if (op.view[k].buffer >= 0)
+                view_narrow(p, &op.view[k], AX_B, 0, p->rows);
+        TRY(plan_push(p, &op));
+    }
+    return UNROLL_OK;
+}
+
+unroll_status pass_join(struct plan *p)
+{
+    int count;
+    if (p->chunk_axis != AX_B || p->config.chunks == 1)
+        return UNROLL_OK;
+    struct op *list = plan_take_list(p, &count);
+    unroll_status status = join_sums(p, list, count);
     release(list);
     return status;
 }

@@ -162,6 +162,14 @@ void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32
     *count = (uint32_t)(end < size ? end : size) - *first;
 }
 
+void plan_chunk(const struct plan *p, int chunk, uint32_t *first, uint32_t *count)
+{
+    if (p->chunk_axis == AX_B)
+        share(p->rows, p->config.chunks, chunk, 1, first, count);
+    else
+        share(p->config.T, p->config.chunks, chunk, p->quantum, first, count);
+}
+
 /* ---- views ----------------------------------------------------------------------------- */
 
 struct op op_new(enum op_kind kind, enum part part, int depth)
@@ -326,6 +334,7 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
+    TRY(pass_join(p));
     TRY(pass_sum(p));
     TRY(pass_recompute(p));
     TRY(pass_order(p));

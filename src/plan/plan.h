@@ -205,7 +205,7 @@ struct buffer {
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
-    bool         shared;                        /* by segments of time: holds the steps of one (recompute) */
+    bool         shared;                        /* by chunks: holds the steps, or rows, of one (recompute) */
     uint64_t     offset, bytes;                 /* in its segment, after place */
 };
 
@@ -213,7 +213,7 @@ struct view {
     int         buffer;                         /* -1: absent */
     enum access access;
     uint32_t    first[BUFFER_AXES], count[BUFFER_AXES];
-    uint32_t    base;                           /* of a shared buffer: the step that its first one is here */
+    uint32_t    base;                           /* of a shared buffer: the step, or row, that its first one is */
 };
 
 struct op {
@@ -251,9 +251,24 @@ enum plan_mode {
 
 #define CHECKPOINT_AUTO UINT32_MAX      /* about the square root of T */
 
+/* What products multiply; sums, states and master weights are `real` in all of them. */
+#define PRECISIONS(PRECISION)                                               \
+    PRECISION(FP32, fp32)                                                   \
+    PRECISION(TF32, tf32)       /* 10 bits of fraction, fp32's range */     \
+    PRECISION(BF16, bf16)       /* 7, likewise */                           \
+    PRECISION(FP16, fp16)       /* 10, up to 65504: gradients are scaled */
+
+enum precision {
+#define PRECISION_ENUM(NAME, name) PRECISION_##NAME,
+    PRECISIONS(PRECISION_ENUM)
+#undef PRECISION_ENUM
+    PRECISION_N
+};
+
 struct plan_config {
     enum plan_mode mode;
     enum dtype     real;            /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    enum precision precision;       /* of a device that does it (device.h) */
     enum dtype     weights;         /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
@@ -279,6 +294,7 @@ struct plan {
     uint64_t segment_bytes[SEG_N];
     int stage_of[DEPTHS];   /* of a layer cut, by depth */
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
+    enum axis chunk_axis;   /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows;   /* of the batch: this rank's */
 };
 
@@ -314,6 +330,7 @@ unroll_status pass_segment(struct plan *);                  /* how many chunks a
 unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
+unroll_status pass_join(struct plan *);                     /* sums over rows, of all chunks at once */
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
 unroll_status pass_recompute(struct plan *);                /* segments share memory; forwards done again */
 unroll_status pass_order(struct plan *);                    /* lanes, waits, parts, prices */
@@ -361,6 +378,8 @@ static inline bool access_reads(enum access a)  { return a == READ || a == ADD |
 static inline bool access_writes(enum access a) { return a == WRITE || a == ADD || a == UPDATE; }
 /* n shares of size in multiples of grain: share number at is [first, first + count). */
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
+/* The steps, or this rank's rows, of a chunk. */
+void plan_chunk(const struct plan *, int chunk, uint32_t *first, uint32_t *count);
 
 /* The same on every rank: what a message is about. A name and a chunk, and that it is the backward's. */
 enum { TAG_NAMES = (1 << 26) - 1, TAG_BACKWARD = 1 << 26 };

@@ -21,7 +21,7 @@ static void print_size(FILE *file, double bytes)
     fprintf(file, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
-/* "g.l0[3:6,,,]": the ranges that are not whole; of a buffer that segments share always the steps. */
+/* "g.l0[3:6,,,]": the ranges that are not whole; of a buffer that chunks share always theirs. */
 static void print_view(FILE *file, const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
@@ -31,8 +31,8 @@ static void print_view(FILE *file, const struct plan *p, const struct view *v)
     fprintf(file, " %s%s", access_marks[v->access], b->name);
     for (int i = 0; i < b->rank && !whole; i++) {
         fputs(i ? "," : "[", file);
-        uint32_t first = v->first[i] + (b->axis[i] == AX_T ? v->base : 0);
-        if (v->count[i] != b->size[i] || (b->axis[i] == AX_T && b->shared))
+        uint32_t first = v->first[i] + (b->axis[i] == p->chunk_axis ? v->base : 0);
+        if (v->count[i] != b->size[i] || (b->axis[i] == p->chunk_axis && b->shared))
             fprintf(file, "%u:%u", first, first + v->count[i]);
     }
     if (!whole)
@@ -62,8 +62,8 @@ static void print_op(FILE *file, const struct plan *p, int i)
 
 void plan_print(FILE *file, const struct plan *p)
 {
-    fprintf(file, "T = %u, B = %u, chunks = %d, lanes = %d, rank %d of %d; = writes, + adds, ~ updates\n",
-            p->config.T, p->config.B, p->config.chunks, p->config.lanes, plan_rank(p), plan_ranks(p));
+    fprintf(file, "T = %u, B = %u, chunks%s = %d, lanes = %d, rank %d of %d; = writes, + adds, ~ updates\n",
+            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.lanes, plan_rank(p), plan_ranks(p));
     for (int part = 0; part < PART_N; part++) {
         double flops = 0;
         for (int i = p->part[part].first; i < p->part[part].end; i++)
@@ -147,8 +147,9 @@ json_t *plan_to_json(const struct plan *p, const struct plan *all)
         json_object_set_new(segments, segment_names[s], json_integer((json_int_t)p->segment_bytes[s]));
         total += p->segment_bytes[s];
     }
-    return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:o*}", "operations", ops, "segments", segments,
+    return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:s, s:o*}", "operations", ops, "segments", segments,
                      "flops", flops, "peak_bytes", (json_int_t)total, "steps", (int)p->config.T, "rows",
-                     (int)p->config.B, "lanes", p->config.lanes, "chunks", p->config.chunks, "checkpoints",
+                     (int)p->config.B, "lanes", p->config.lanes, "chunks", p->config.chunks, "chunks_of",
+                     p->chunk_axis == AX_B ? "rows" : "steps", "checkpoints",
                      all ? saving_to_json(p, all) : NULL);
 }

@@ -1,6 +1,7 @@
 /* Recomputation: segments of time share the memory of their activations, and before the backward of a segment
  * its forward is done again. A segment is a chunk of one sweep; what stays are the states between segments and
- * what another sweep or rank reads. It gives no offsets and knows no kind but those that communicate. */
+ * what another sweep or rank reads. Chunks of rows share what one part alone uses; nothing is done again for them.
+ * It gives no offsets and knows no kind but those that communicate. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -48,17 +49,18 @@ unroll_status pass_segment(struct plan *p)
 static bool keeps_to_chunk(const struct plan *p, const struct op *op, const struct view *v)
 {
     uint32_t first, count;
-    int dim = buffer_dim(&p->buffer[v->buffer], AX_T);
-    share(p->config.T, p->config.chunks, op->chunk, p->quantum, &first, &count);
+    int dim = buffer_dim(&p->buffer[v->buffer], p->chunk_axis);
+    plan_chunk(p, op->chunk, &first, &count);
     return v->first[dim] == first && v->count[dim] == count;
 }
 
 /* All its users are of one sweep: each segment is done with it before the next begins. What came from another
- * rank is kept: it would have to be sent again. */
+ * rank is kept: it would have to be sent again. Without recomputation they are of one part, too. */
 static bool can_share(const struct plan *p, int buffer)
 {
     int sweep = -1;
-    if (p->buffer[buffer].segment != SEG_STEP || buffer_dim(&p->buffer[buffer], AX_T) < 0)
+    enum part part = PART_N;
+    if (p->buffer[buffer].segment != SEG_STEP || buffer_dim(&p->buffer[buffer], p->chunk_axis) < 0)
         return false;
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
@@ -68,7 +70,10 @@ static bool can_share(const struct plan *p, int buffer)
             bool received = op->kind == OP_RECV && op->part == PART_FORWARD;
             if (received || !keeps_to_chunk(p, op, &op->view[k]) || (sweep >= 0 && op->sweep != sweep))
                 return false;
+            if (!p->config.checkpoint && part != PART_N && op->part != part)
+                return false;
             sweep = op->sweep;
+            part = op->part;
         }
     }
     return sweep >= 0;
@@ -138,7 +143,7 @@ static void move_views(struct plan *p)
             struct view *v = &p->op[i].view[k];
             if (!is_shared_view(p, v))
                 continue;
-            int dim = buffer_dim(&p->buffer[v->buffer], AX_T);
+            int dim = buffer_dim(&p->buffer[v->buffer], p->chunk_axis);
             v->base = v->first[dim];
             v->first[dim] = 0;
         }
@@ -149,18 +154,18 @@ static void shrink_buffers(struct plan *p)
     uint32_t longest = 0;
     for (int chunk = 0; chunk < p->config.chunks; chunk++) {
         uint32_t first, count;
-        share(p->config.T, p->config.chunks, chunk, p->quantum, &first, &count);
+        plan_chunk(p, chunk, &first, &count);
         longest = count > longest ? count : longest;
     }
     for (int i = 0; i < p->buffers; i++)
         if (p->buffer[i].shared)
-            p->buffer[i].size[buffer_dim(&p->buffer[i], AX_T)] = longest;
+            p->buffer[i].size[buffer_dim(&p->buffer[i], p->chunk_axis)] = longest;
 }
 
 unroll_status pass_recompute(struct plan *p)
 {
     int count;
-    if (!p->config.checkpoint || p->config.chunks == 1)
+    if ((!p->config.checkpoint && p->chunk_axis == AX_T) || p->config.chunks == 1)
         return UNROLL_OK;
     for (int i = 0; i < p->buffers; i++)
         p->buffer[i].shared = can_share(p, i);

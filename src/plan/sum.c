@@ -288,8 +288,11 @@ static unroll_status push_carry(struct plan *p)
             char name[32];
             snprintf(name, sizeof name, "%s.l%d", states[k].prefix, op.depth - 1);
             struct op copy = op_new(OP_COPY, part, op.depth);
-            copy.view[COPY_FROM] = view_of(p, out, READ);
-            copy.view[COPY_TO] = view_of(p, plan_find_buffer(p, name), WRITE);
+            copy.view[COPY_FROM] = op.view[states[k].out];
+            copy.view[COPY_FROM].access = READ;
+            copy.view[COPY_TO] = copy.view[COPY_FROM];
+            copy.view[COPY_TO].buffer = plan_find_buffer(p, name);
+            copy.view[COPY_TO].access = WRITE;
             TRY(plan_push(p, &copy));
         }
     }

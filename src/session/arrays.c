@@ -382,6 +382,8 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     c.lengths = a->lengths != NULL;
     c.threads = config->threads;
     c.isa = config->isa;
+    c.device = config->device;
+    c.precision = config->precision;
     c.weights = config->weights;
     r->count = 0;
     TRY(unroll_session_new(m, &c, &session));

@@ -59,6 +59,25 @@ static const char *weights_name(enum dtype weights)
     return weight_types[i].name;
 }
 
+static unroll_status find_precision(const char *name, const struct device *device, enum precision *precision)
+{
+    static const char *const names[] = {
+#define PRECISION_NAME(NAME, name) #name,
+        PRECISIONS(PRECISION_NAME)
+#undef PRECISION_NAME
+    };
+    int i = 0;
+    while (i < PRECISION_N && strcmp(name ? name : names[PRECISION_FP32], names[i]))
+        i++;
+    if (i == PRECISION_N)
+        return fail(UNROLL_USAGE, "precision = '%s': choose one of fp32, tf32, bf16, fp16", name);
+    if (!(device->precisions & 1u << i))
+        return fail(UNROLL_UNSUPPORTED, "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
+                    "device that does", name, device->name, name);
+    *precision = (enum precision)i;
+    return UNROLL_OK;
+}
+
 static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
@@ -113,12 +132,17 @@ unroll_status session_clear(unroll_session *s, enum segment segment)
     return UNROLL_OK;
 }
 
+static unroll_status run_part(unroll_session *s, enum part part)
+{
+    return s->device->run(s->instance, part, part);
+}
+
 /* The copies that a backward reads are a session's own: another session may have changed the weights. */
 static unroll_status keep_up(unroll_session *s)
 {
     if (s->packed == s->model->changes)
         return UNROLL_OK;
-    TRY(s->device->run(s->instance, PART_PACK));
+    TRY(run_part(s, PART_PACK));
     s->packed = s->model->changes;
     return UNROLL_OK;
 }
@@ -219,6 +243,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(make_config(&s->config, plan_config));
+    TRY(find_precision(s->config.precision, s->device, &plan_config->precision));
     plan_config->packed = s->device->packed;
     int threads = threads_for(s);
     if (s->config.lanes == 0)
@@ -429,7 +454,16 @@ static unroll_status check_loss(unroll_session *s)
                 *where ? "; first bad value: " : "", where);
 }
 
-unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
+/* The sums of losses so far leave VALUES: what comes now divides by its own weight. */
+static void set_aside(unroll_session *s)
+{
+    double *loss = session_host(s, "loss_sum"), *weight = session_host(s, "weight_sum");
+    s->loss += *loss;
+    s->weight += *weight;
+    s->last_weight = *loss = *weight = 0;
+}
+
+static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
 {
     if (!s || !batch)
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
@@ -438,10 +472,18 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     int64_t *run = session_host(s, "run");
     run[1]++;                                           /* each forward draws its own dropout masks */
     s->forwarded = false;
-    TRY(s->device->run(s->instance, PART_FORWARD));
+    return UNROLL_OK;
+}
+
+unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
+{
+    TRY(take_checked(s, batch));
+    if (s->last_weight > 0)
+        set_aside(s);
+    TRY(run_part(s, PART_FORWARD));
     s->forwarded = true;
-    bool has_loss = s->config.mode == UNROLL_TRAIN || s->config.mode == UNROLL_EVAL;
-    return has_loss && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;  /* of many, all find it in the sum */
+    bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
+    return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;     /* the others find it in the sum */
 }
 
 unroll_status unroll_backward(unroll_session *s)
@@ -451,31 +493,60 @@ unroll_status unroll_backward(unroll_session *s)
     if (!s->forwarded)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
+    s->summing = true;
     if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
         TRY(session_clear(s, SEG_GRAD));
     TRY(keep_up(s));
-    TRY(s->device->run(s->instance, PART_BACKWARD));
-    return s->config.mode == UNROLL_MODULE ? s->device->run(s->instance, PART_SUM) : UNROLL_OK;
+    return s->device->run(s->instance, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
+}
+
+/* Of all that was set aside. */
+static unroll_result take_result(unroll_session *s)
+{
+    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight };
+    s->loss = s->weight = 0;
+    return result;
 }
 
 static unroll_status take_loss(unroll_session *s, unroll_result *result)
 {
-    double *loss = session_host(s, "loss_sum"), *weight = session_host(s, "weight_sum");
-    *result = (unroll_result){ .loss = *weight > 0 ? *loss / *weight : 0, .weight = *weight };
-    *loss = *weight = 0;
+    set_aside(s);
+    *result = take_result(s);
     return isfinite(result->loss) ? UNROLL_OK : fail(UNROLL_DIVERGED, "the loss is %s", isnan(result->loss) ?
                                                      "NaN" : "infinite");
+}
+
+/* The sum of the squared norms, each of the sum of a parameter's gradients. */
+static double squared_norm(const unroll_session *s)
+{
+    const double *norms = session_host(s, "norms");
+    double squared = 0;
+    for (int i = 0; i < s->model->parameters; i++)
+        squared += norms[i];
+    return squared;
+}
+
+/* Of whole steps that nobody looked at since. */
+static unroll_status take_steps(unroll_session *s, unroll_result *result)
+{
+    double norm = sqrt(squared_norm(s)) / s->last_weight;
+    if (take_loss(s, result) != UNROLL_OK)
+        return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
+                    "not looked at is %s; fix: a lower learning rate, or look at each step to see which (--loss-every 1)",
+                    isnan(result->loss) ? "NaN" : "infinite");
+    result->norm = norm;
+    return UNROLL_OK;
 }
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
-    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN)
+    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0)
         return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
-    if (is_one_of_many(s))
-        TRY(s->device->run(s->instance, PART_SUM));
-    return take_loss(s, result);
+    if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
+        TRY(run_part(s, PART_SUM));
+    return s->last_weight > 0 ? take_steps(s, result) : take_loss(s, result);
 }
 
 unroll_rates unroll_rates_default(const char *optimizer)
@@ -507,29 +578,75 @@ static void give_rates(unroll_session *s, const unroll_rates *r)
     rates[RATE_STEP]++;
 }
 
-unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
+static unroll_status check_training(const unroll_session *s, const unroll_rates *rates)
 {
     if (s->config.mode != UNROLL_TRAIN)
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
-    TRY(s->device->run(s->instance, PART_SUM));
-    const double *norms = session_host(s, "norms");
-    double squared = 0, weight = *(double *)session_host(s, "weight_sum");
-    for (int i = 0; i < s->model->parameters; i++)
-        squared += norms[i];
+    return UNROLL_OK;
+}
+
+/* After an update: are its numbers finite? Else nothing was updated. */
+static unroll_status check_update(unroll_session *s, double squared)
+{
+    char where[160];
+    if (isfinite(s->loss) && isfinite(squared))
+        return UNROLL_OK;
+    ((double *)session_host(s, "rates"))[RATE_STEP]--;
+    if (!isfinite(s->loss))
+        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
+    locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" : "infinite", where);
+}
+
+unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
+{
+    TRY(check_training(s, rates));
     give_rates(s, rates);
-    TRY(s->device->run(s->instance, PART_UPDATE));
+    TRY(s->device->run(s->instance, PART_SUM, PART_UPDATE));
+    s->summing = false;
     s->packed = ++s->model->changes;
-    unroll_status status = take_loss(s, result);
-    result->norm = weight > 0 ? sqrt(squared) / weight : 0;
-    if (status == UNROLL_OK && !isfinite(squared)) {
-        char where[160];
-        locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
-        status = fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" :
-                      "infinite", where);
-    }
-    if (status != UNROLL_OK)
-        ((double *)session_host(s, "rates"))[RATE_STEP]--;     /* nothing was updated */
+    double squared = squared_norm(s), weight = *(double *)session_host(s, "weight_sum");
+    set_aside(s);
+    unroll_status status = check_update(s, squared);
+    if (!result && status == UNROLL_OK)
+        return UNROLL_OK;                                       /* for unroll_loss_result */
+    unroll_result found = take_result(s);
+    found.norm = weight > 0 ? sqrt(squared) / weight : 0;
+    if (result)
+        *result = found;
     return status;
+}
+
+/* Rows that the loss counts. */
+static double weight_of(const unroll_session *s, const unroll_batch *b)
+{
+    double weight = 0;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++)
+            weight += counts(s, b, t, row) && (!b->classes || b->classes[t * s->config.rows + row] >= 0);
+    return weight;
+}
+
+unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_rates *rates,
+                          unroll_result *result)
+{
+    if (!s || !batch)
+        return fail(UNROLL_USAGE, "a step needs a session and a batch");
+    TRY(check_training(s, rates));
+    if (!s->device->whole_steps || s->summing || is_one_of_many(s)) {
+        TRY(unroll_forward(s, batch));
+        TRY(unroll_backward(s));
+        return unroll_update(s, rates, result);
+    }
+    TRY(take_checked(s, batch));
+    double weight = weight_of(s, batch);
+    if (s->last_weight == 0)
+        set_aside(s);                                           /* of forwards without an update */
+    give_rates(s, rates);
+    TRY(s->device->run(s->instance, PART_FORWARD, PART_UPDATE));
+    s->packed = ++s->model->changes;
+    s->last_weight = weight > 0 ? weight : 1;
+    return result ? unroll_loss_result(s, result) : UNROLL_OK;
 }

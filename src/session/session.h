@@ -11,6 +11,9 @@ struct unroll_session {
     const struct device  *device;
     void                 *instance;
     bool                  forwarded;        /* a forward ran that no backward has used yet */
+    bool                  summing;          /* backwards ran that no update has used yet */
+    double                loss, weight;     /* sums of updates whose result nobody has asked for yet */
+    double                last_weight;      /* of the last whole step; 0: there is none since the host looked */
     uint64_t              packed;           /* the change of the model's weights that its own copies are of */
 };
 

@@ -317,6 +317,7 @@ static unroll_status save_shares(unroll_trainer *trainer, struct kept *kept, con
 unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
 {
     struct kept kept;
+    TRY(trainer_look(trainer));
     unroll_status status = save_shares(trainer, &kept, directory);
 
     kept_free(&kept);

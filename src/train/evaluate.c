@@ -47,6 +47,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.chunks = machine->chunks;
     config.isa = machine->isa;
     config.device = machine->device;
+    config.precision = machine->precision;
     config.weights = machine->weights;
     config.memory = machine->memory;
     config.comm = machine->comm;

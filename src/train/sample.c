@@ -202,6 +202,7 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
     session.carry = 1;
     session.weights = config->weights;
     session.device = config->device;
+    session.precision = config->precision;
     session.threads = 1;        /* a step of one row is too small to share */
     return unroll_session_new(model, &session, &sampler->session);
 }

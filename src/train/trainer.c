@@ -41,6 +41,8 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->exact < 0 || config->exact > config->batch)
         return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
                     config->exact, config->batch);
+    if (config->loss_every < 0)
+        return fail(UNROLL_USAGE, "loss_every = %d must not be negative", config->loss_every);
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
                     "be negative", config->warmup, config->total_steps);
@@ -123,6 +125,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.checkpoint_time = trainer->config.checkpoint_time;
     config.isa = trainer->config.isa;
     config.device = trainer->config.device;
+    config.precision = trainer->config.precision;
     config.comm = trainer->config.comm;
     config.mesh = trainer->config.mesh;
     config.exact = trainer->config.exact > 0;
@@ -231,13 +234,21 @@ static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_rates 
     batcher_fill(&trainer->batcher, trainer->state.cursor, trainer->inputs, trainer->targets);
     if (trainer->state.cursor.window == 0 || !trainer->config.carry)
         TRY(unroll_clear_states(trainer->session));
-    TRY(unroll_forward(trainer->session, &batch));
-    TRY(unroll_backward(trainer->session));
-    return unroll_update(trainer->session, rates, result);
+    return unroll_step(trainer->session, &batch, rates, result);
 }
 
-static void report(const unroll_trainer *trainer, const unroll_rates *rates, const unroll_result *result,
-                   unroll_progress *progress)
+/* The first step of a process, then each whose number is a multiple. */
+static bool is_time_to_look(const unroll_trainer *trainer)
+{
+    const char *device = trainer->config.device;
+    int every = trainer->config.loss_every;
+
+    if (every == 0)
+        every = device == NULL || strcmp(device, "cpu") == 0 ? 1 : 10;
+    return !trainer->looked || (trainer->state.step + 1) % every == 0;
+}
+
+static void report(const unroll_trainer *trainer, const unroll_rates *rates, int looked, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
 
@@ -245,7 +256,7 @@ static void report(const unroll_trainer *trainer, const unroll_rates *rates, con
         .step = state->step,
         .epoch = (double)state->cursor.epoch
                + (double)state->cursor.window / (double)trainer->batcher.windows,
-        .loss = result->loss, .norm = result->norm, .learning_rate = rates->learning_rate,
+        .loss = trainer->result.loss, .norm = trainer->result.norm, .looked = looked, .learning_rate = rates->learning_rate,
         .symbols = state->symbols, .steps_per_epoch = trainer->batcher.windows,
     };
 }
@@ -254,15 +265,30 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
 {
     struct trainer_state *state = &trainer->state;
     unroll_rates rates = rates_now(trainer);
-    unroll_result result;
-    unroll_status status = train_on_batch(trainer, &rates, &result);
+    bool looks = is_time_to_look(trainer);
+    unroll_status status = train_on_batch(trainer, &rates, looks ? &trainer->result : NULL);
 
     if (status != UNROLL_OK)
         return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
     state->step++;
+    trainer->unseen++;
     state->symbols += (int64_t)trainer->batcher.rows * trainer->batcher.steps;
     state->cursor = batcher_next(&trainer->batcher, state->cursor);
-    report(trainer, &rates, &result, progress);
+    report(trainer, &rates, looks ? trainer->unseen : 0, progress);
+    trainer->looked |= looks;
+    trainer->unseen = looks ? 0 : trainer->unseen;
+    return UNROLL_OK;
+}
+
+unroll_status trainer_look(unroll_trainer *trainer)
+{
+    if (trainer->unseen == 0)
+        return UNROLL_OK;
+    double norm = trainer->result.norm;
+    TRY(unroll_loss_result(trainer->session, &trainer->result));
+    if (trainer->result.norm == 0)                      /* of devices that don't keep it */
+        trainer->result.norm = norm;
+    trainer->unseen = 0;
     return UNROLL_OK;
 }
 

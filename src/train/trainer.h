@@ -2,6 +2,7 @@
  * Not the public interface: that is unroll.h. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "train/batcher.h"
@@ -31,6 +32,13 @@ struct unroll_trainer {
     unroll_session *session;
     struct evaluator *evaluator;            /* NULL: there is no validation part */
     struct trainer_state state;
+    unroll_result result;                   /* of the last look */
+    bool looked;
+    int unseen;                             /* steps since */
 };
+
+/* Are the steps that nobody looked at sound? Before a checkpoint. */
+unroll_status trainer_look(unroll_trainer *trainer);
+
 
 #endif

@@ -1,7 +1,8 @@
-/* A PJRT plugin that computes nothing and checks everything: the order of calls, the size of every struct,
- * that handles are alive, that what is donated is not used again. It gives zeros. FAKE_PLUGIN in the
+/* A PJRT plugin that checks everything: the order of calls, the size of every struct, that handles are alive,
+ * that what is donated is not used again; and computes, by the interpreter of oracle.h. FAKE_PLUGIN in the
  * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built
  * as a shared object and loaded by test_xla.c; a fault ends the process with a sentence. */
+#include "device/oracle.h"
 #include "device/xla/pjrt.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 
 enum { SLOTS = PJRT_BUFFER_TO_HOST + 1, ALIVE = 0x5afe, DEAD = 0xdead };
 
-struct pjrt_error  { const char *message; };
+struct pjrt_error  { char message[500]; };
 struct pjrt_event  { int state; };
 struct pjrt_client { int state; };
 struct pjrt_device { int number; };
-struct pjrt_buffer { int state; size_t bytes; };
-struct pjrt_executable { size_t results, bytes[64], arguments; int donated[64]; };
+struct pjrt_buffer { int state; struct tensor *tensor; };
+struct pjrt_executable { struct oracle *program; };
 
 static union {
     struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
@@ -44,7 +45,7 @@ static void demand(bool holds, const char *what)
 static pjrt_error *error_new(const char *message)
 {
     pjrt_error *error = malloc(sizeof *error);
-    error->message = message;
+    snprintf(error->message, sizeof error->message, "%s", message);
     fake_plugin_errors++;
     return error;
 }
@@ -138,39 +139,6 @@ static pjrt_error *addressable_devices(void *args)
 
 /* ---- programs -------------------------------------------------------------------------- */
 
-/* Bytes of the tensor type that begins at text; moves behind it. */
-static size_t tensor_bytes(const char **text)
-{
-    size_t bytes = 1;
-    const char *at = *text + strlen("tensor<");
-    for (char *end; *at >= '0' && *at <= '9'; at = end + 1)
-        bytes *= strtoul(at, &end, 10);
-    *text = strchr(at, '>');
-    return bytes * (!strncmp(at, "ui8", 3) ? 1 : 4);
-}
-
-/* Reads the signature of @main: arguments with their aliases, results. */
-static void read_signature(pjrt_executable *e, const char *code, size_t size)
-{
-    char *text = calloc(size + 1, 1), *line, *arrow, *end;
-    memcpy(text, code, size);
-    line = strstr(text, "@main(");
-    demand(line != NULL, "the program has no function @main");
-    end = strstr(line, " {\n");
-    arrow = strstr(line, ") -> (");
-    demand(end && arrow && arrow < end, "the program's signature is broken");
-    for (const char *at = line; (at = strstr(at, "tensor<")) && at < arrow;) {
-        tensor_bytes(&at);
-        e->donated[e->arguments++] = !strncmp(at + 1, " {tf.aliasing_output = ", 23);
-        demand(e->arguments < 64, "too many arguments for this plugin");
-    }
-    for (const char *at = arrow; (at = strstr(at, "tensor<")) && at < end;) {
-        e->bytes[e->results++] = tensor_bytes(&at);
-        demand(e->results < 64, "too many results for this plugin");
-    }
-    free(text);
-}
-
 static pjrt_error *client_compile(void *args)
 {
     ARGS(pjrt_compile_args);
@@ -179,50 +147,81 @@ static pjrt_error *client_compile(void *args)
     demand(a->options_size > 0, "no options: XLA would abort");
     if (misbehaves("nocompile"))
         return error_new("op 'stablehlo.while' is too long for today");
+    char why[400];
+    struct oracle *program = oracle_read(a->program->code, a->program->code_size, why, sizeof why);
+    if (!program)
+        return error_new(why);
     a->executable = calloc(1, sizeof *a->executable);
-    read_signature(a->executable, a->program->code, a->program->code_size);
+    a->executable->program = program;
     fake_plugin_programs++;
     return NULL;
 }
 
-static pjrt_buffer *buffer_new(size_t bytes)
+static pjrt_buffer *buffer_new(struct tensor *tensor)
 {
     pjrt_buffer *buffer = malloc(sizeof *buffer);
-    *buffer = (pjrt_buffer){ ALIVE, bytes };
+    *buffer = (pjrt_buffer){ ALIVE, tensor };
     fake_plugin_buffers++;
     return buffer;
+}
+
+static pjrt_error *run_program(struct oracle *program, pjrt_buffer *const *argument, pjrt_buffer **result)
+{
+    struct tensor *in[ORACLE_OPERANDS], *out[ORACLE_OPERANDS];
+    for (int i = 0; i < program->main.arguments; i++)
+        in[i] = argument[i]->tensor;
+    if (!oracle_run(program, 1, (struct tensor *const *const[]){ in }, (struct tensor **const[]){ out }))
+        return error_new(program->error);
+    for (int i = 0; i < program->main.returns; i++)
+        result[i] = buffer_new(out[i]);
+    return NULL;
 }
 
 static pjrt_error *execute(void *args)
 {
     ARGS(pjrt_execute_args);
+    struct oracle *program = a->executable->program;
     demand(a->devices == 1 && a->options && a->options->head.size >= 56,
            "the options of a run are incomplete");
-    demand(a->arguments == a->executable->arguments, "the number of arguments is not the program's");
+    demand((int)a->arguments == program->main.arguments, "the number of arguments is not the program's");
+    demand(a->done != NULL, "nobody would wait for the end");
     if (misbehaves("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
     for (size_t i = 0; i < a->arguments; i++) {
         demand(a->argument[0][i]->state == ALIVE, "an argument was donated or freed before");
-        a->argument[0][i]->state = a->executable->donated[i] ? DEAD : ALIVE;
+        a->argument[0][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
     }
-    for (size_t i = 0; i < a->executable->results; i++)
-        a->result[0][i] = buffer_new(a->executable->bytes[i]);
-    demand(a->done != NULL, "nobody would wait for the end");
-    a->done[0] = event_new();
+    pjrt_error *error = run_program(program, a->argument[0], a->result[0]);
+    if (!error)
+        a->done[0] = event_new();
     fake_plugin_runs++;
-    return NULL;
+    return error;
 }
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
+static enum oracle_kind kind_of(int type)
+{
+    static const struct { int type; enum oracle_kind kind; } kinds[] = {
+        { PJRT_F32, ORACLE_F32 }, { PJRT_S32, ORACLE_I32 }, { PJRT_U8, ORACLE_U8 }, { PJRT_U32, ORACLE_U32 },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].type == type)
+            return kinds[i].kind;
+    demand(false, "an array of a type that no program takes");
+    return ORACLE_KINDS;
+}
+
 static pjrt_error *buffer_from_host(void *args)
 {
     ARGS(pjrt_from_host_args);
-    size_t bytes = a->type == PJRT_U8 ? 1 : 4;
+    struct tensor_type type = { .kind = kind_of(a->type), .rank = (int)a->dims };
     demand(a->client == &client && a->device == &device && a->data, "an array comes from nowhere");
     for (size_t i = 0; i < a->dims; i++)
-        bytes *= (size_t)a->dim[i];
-    a->buffer = buffer_new(bytes);
+        type.dim[i] = a->dim[i];
+    struct tensor *tensor = tensor_new(&type);
+    tensor_from(tensor, a->data);
+    a->buffer = buffer_new(tensor);
     a->done = event_new();
     return NULL;
 }
@@ -233,8 +232,9 @@ static pjrt_error *buffer_to_host(void *args)
     demand(a->buffer->state == ALIVE, "a donated array is read");
     demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0,
            "the layout on the host is left open");
-    demand(a->bytes >= a->buffer->bytes, "the room on the host is too small");
-    memset(a->to, 0, a->buffer->bytes);
+    const struct tensor *tensor = a->buffer->tensor;
+    demand(a->bytes >= (size_t)tensor->count * kind_bytes(tensor->type.kind), "the room on the host is too small");
+    tensor_to(tensor, a->to);
     a->event = event_new();
     return NULL;
 }
@@ -242,6 +242,7 @@ static pjrt_error *buffer_to_host(void *args)
 static pjrt_error *buffer_destroy(void *args)
 {
     ARGS(pjrt_buffer_args);
+    tensor_free(a->buffer->tensor);
     free(a->buffer);
     fake_plugin_buffers--;
     return NULL;

@@ -10,7 +10,7 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     struct plan_config c = plan_config_default();
     c.real = real;
     c.T = T;
-    c.B = 4;
+    c.B = 6;
     c.mesh[M_BATCH] = batch;
     c.mesh[M_LAYER] = layer;
     c.mesh[M_HIDDEN] = hidden;

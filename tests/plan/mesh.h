@@ -3,7 +3,7 @@
 #define PLAN_MESH_H
 #include "device/cpu/instance.h"
 
-/* 4 rows of T steps, ragged, trained by sgd, on a mesh of batch x layer x hidden ranks. */
+/* 6 rows of T steps, ragged, trained by sgd, on a mesh of batch x layer x hidden ranks. */
 struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int chunks, enum dtype real);
 
 struct mesh_run {

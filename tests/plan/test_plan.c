@@ -75,6 +75,7 @@ static void check_meshes(const unroll_model *m, const char *name)
                         continue;
                     for (int lanes = 1; lanes <= 3; lanes++) {
                         struct plan_config c = config_of(batch, layer, hidden, chunks);
+                        c.B = 12;
                         c.lanes = lanes;
                         c.checkpoint = chunks == 6 ? 2 : 0;
                         int ranks = lower_all(m, c, plans);
@@ -211,6 +212,9 @@ static void check_refusals(const unroll_model *m)
     check_refused(m, config_of(8, 1, 1, 1), UNROLL_UNSUPPORTED, "fewer ranks");
     check_refused(m, config_of(1, 1, 1, 13), UNROLL_UNSUPPORTED, "chunks");
     check_refused(m, config_of(1, 1, 1, 65), UNROLL_USAGE, "chunks");
+    unroll_model *both = new_model("lstm", 2, 1, 0, 0);
+    check_refused(both, config_of(1, 2, 1, 5), UNROLL_UNSUPPORTED, "chunks of 4 rows");
+    unroll_model_free(both);
     c = config_of(4, 1, 1, 1);
     c.shards = 3;
     check_refused(m, c, UNROLL_UNSUPPORTED, "fewer ranks");
@@ -278,6 +282,28 @@ static void check_offsets(const unroll_model *m)
     plan_free(train);
 }
 
+/* Layers that read both directions, in two stages: with chunks of rows they work side by side, in no more memory. */
+static void check_pipeline_of_rows(void)
+{
+    unroll_model *m = new_model("lstm", 4, 1, 0, 0);
+    struct plan *plans[2][2];
+    double bubble[2];
+    for (int i = 0; i < 2; i++) {
+        struct plan_config c = config_of(1, 2, 1, i ? 8 : 1);
+        c.B = 16;
+        if (!CHECK(lower_all(m, c, plans[i]) == 2, "%s", unroll_last_error()))
+            return;
+        CHECK(mesh_bubble(plans[i], 2, &bubble[i]) == UNROLL_OK, "%s", unroll_last_error());
+    }
+    CHECK(bubble[0] > 0.49 && bubble[1] < 0.2, "the bubble of rows is %g, of all at once %g", bubble[1], bubble[0]);
+    for (int rank = 0; rank < 2; rank++)
+        CHECK(plans[1][rank]->segment_bytes[SEG_STEP] <= plans[0][rank]->segment_bytes[SEG_STEP], "rank %d: memory grows",
+              rank);
+    for (int i = 0; i < 4; i++)
+        plan_free(plans[i / 2][i % 2]);
+    unroll_model_free(m);
+}
+
 int main(void)
 {
     static const struct { const char *name, *cell; int bidirectional, tied; } models[] = {
@@ -295,6 +321,7 @@ int main(void)
     check_lost_operations(m, 0);
     check_lost_operations(m, 4);
     check_growth();
+    check_pipeline_of_rows();
     check_races(m);
     check_refusals(m);
     check_offsets(m);

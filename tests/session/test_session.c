@@ -75,6 +75,38 @@ static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
     return count;
 }
 
+/* Steps in one call, whose losses are asked for after the third: the bits of parts, the mean of the losses. */
+static void check_steps(void)
+{
+    static float parts[WEIGHTS], whole[WEIGHTS];
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result, found;
+    double loss = 0, weight = 0;
+    size_t count = 0;
+    for (int way = 0; way < 2; way++) {
+        unroll_model *m = new_model(vectors_spec());
+        unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+        for (int i = 0; i < 3; i++) {
+            struct arrays a = draw((uint64_t)i);
+            unroll_batch b = regression(&a);
+            MUST(way ? unroll_step(s, &b, &rates, NULL) : step(s, &a, &rates, &result));
+            loss += way ? 0 : result.loss * result.weight, weight += way ? 0 : result.weight;
+        }
+        if (way) {
+            MUST(unroll_loss_result(s, &found));
+            CHECK(fabs(found.loss - loss / weight) < 1e-12 && found.weight == weight, "the mean of three: %g, %g",
+                  found.loss, found.weight);
+            MUST(unroll_loss_result(s, &found));
+            CHECK(found.loss == 0 && found.weight == 0, "which is given once: %g", found.loss);
+        }
+        MUST(unroll_session_pull(s));
+        count = weights_of(m, way ? whole : parts);
+        unroll_session_free(s);
+        unroll_model_free(m);
+    }
+    CHECK(same(parts, whole, count), "a step in one call has the bits of its parts");
+}
+
 static void check_sharing(void)
 {
     static float one[WEIGHTS], other[WEIGHTS], alone[WEIGHTS];
@@ -363,6 +395,7 @@ int main(void)
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     static const char *const cells[] = { "rnn", "lstm", "gru", "gru-before" };
     check_sharing();
+    check_steps();
     check_push_and_pull();
     for (int i = 0; i < 4; i++) {
         check_carry(cells[i]);

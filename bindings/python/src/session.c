@@ -25,8 +25,8 @@ static const struct field config_fields[] = {
     C(input_gradient, FIELD_INT),
     C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(threads, FIELD_INT),
     C(lanes, FIELD_INT), C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(shards, FIELD_INT),
-    C(device, FIELD_TEXT), C(isa, FIELD_TEXT), C(weights, FIELD_TEXT), C(double_precision, FIELD_INT),
-    C(memory, FIELD_UNSIGNED), { NULL, 0, 0, NULL },
+    C(device, FIELD_TEXT), C(isa, FIELD_TEXT), C(precision, FIELD_TEXT), C(weights, FIELD_TEXT),
+    C(double_precision, FIELD_INT), C(memory, FIELD_UNSIGNED), { NULL, 0, 0, NULL },
 #undef C
 };
 
@@ -51,7 +51,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->session = session;
     s->model = (model_object *)Py_NewRef(model);
     s->config = config;
-    s->config.optimizer = s->config.device = s->config.isa = s->config.weights = NULL;
+    s->config.optimizer = s->config.device = s->config.isa = s->config.precision = s->config.weights = NULL;
     unroll_model_spec(m->model, &s->spec);
     return (PyObject *)s;
 }

@@ -138,7 +138,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT),
+    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -147,7 +147,7 @@ static const struct field config_fields[] = {
 static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
     P(step, FIELD_LONG), P(epoch, FIELD_DOUBLE), P(loss, FIELD_DOUBLE), P(norm, FIELD_DOUBLE),
-    P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG),
+    P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG), P(looked, FIELD_INT),
     { NULL, 0, 0, NULL },
 #undef P
 };
@@ -340,7 +340,8 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 static const struct field sample_fields[] = {
 #define S(member, kind) FIELD(unroll_sample_config, member, kind)
     S(prompt, FIELD_TEXT), S(length, FIELD_INT), S(temperature, FIELD_DOUBLE), S(top_k, FIELD_INT),
-    S(seed, FIELD_UNSIGNED), S(weights, FIELD_TEXT), S(device, FIELD_TEXT), { NULL, 0, 0, NULL },
+    S(seed, FIELD_UNSIGNED), S(weights, FIELD_TEXT), S(device, FIELD_TEXT), S(precision, FIELD_TEXT),
+    { NULL, 0, 0, NULL },
 #undef S
 };
 

@@ -65,9 +65,15 @@ static unroll_status cpu_write(void *instance, const char *buffer, uint64_t firs
     return UNROLL_OK;
 }
 
+static unroll_status cpu_run(void *instance, enum part first, enum part last)
+{
+    for (int part = (int)first; part <= (int)last; part++)
+        TRY(instance_run(instance, (enum part)part));
+    return UNROLL_OK;
+}
+
 static void cpu_store_free(void *store)                       { store_free(store); }
 static void cpu_instance_free(void *instance)                 { instance_free(instance); }
-static unroll_status cpu_run(void *instance, enum part part)  { return instance_run(instance, part); }
 static void *cpu_host(void *instance, const char *buffer)     { return instance_buffer(instance, buffer); }
 static uint64_t cpu_forecast(const struct plan *plan)         { return instance_forecast(plan); }
 static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
@@ -77,6 +83,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,
+    .precisions = 1 << PRECISION_FP32,
     .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,

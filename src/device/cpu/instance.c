@@ -151,7 +151,7 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
         if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];
-        x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == AX_T ? v->base : 0);
+        x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == in->plan->chunk_axis ? v->base : 0);
         first += v->first[i] * x->stride[i];
     }
     x->at = (char *)in->base[b->segment] + b->offset + first * dtype_size(b->dtype);

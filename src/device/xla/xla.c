@@ -322,15 +322,21 @@ static unroll_status take_results(struct xla_instance *x, enum part part)
     return UNROLL_OK;
 }
 
-static unroll_status xla_run(void *instance, enum part part)
+static unroll_status run_part(struct xla_instance *x, enum part part)
 {
-    struct xla_instance *x = instance;
     struct program *p = &x->program[part];
     if (!p->executable)
         return UNROLL_OK;
     TRY(give_arguments(x, part));
     TRY(xla_execute(x->plugin, p->executable, p->given, (size_t)p->argument.count, p->made));
     return take_results(x, part);
+}
+
+static unroll_status xla_run(void *instance, enum part first, enum part last)
+{
+    for (int part = (int)first; part <= (int)last; part++)
+        TRY(run_part(instance, (enum part)part));
+    return UNROLL_OK;
 }
 
 /* ---- looking inside -------------------------------------------------------------------- */
@@ -412,6 +418,7 @@ static unroll_status xla_about(char *text, size_t size)
 
 const struct device device_xla = {
     .name = "xla",                          .packed = false,
+    .precisions = 1 << PRECISION_FP32,
     .about = xla_about,
     .store_new = xla_store_new,             .store_free = xla_store_free,
     .instance_new = xla_instance_new,       .instance_free = instance_free,
