@@ -56,7 +56,7 @@ GPU_CODE struct spot spot_of(const struct persistent_args &a, const struct seat 
     return p;
 }
 
-GPU_CODE float *field_at(const struct gpu_fields &f, uint32_t step, const struct spot &p)
+GPU_CODE float *field_at(const struct persistent_view &f, uint32_t step, const struct spot &p)
 {
     return f.at + step * f.step + (size_t)p.row * f.row + p.unit;
 }
@@ -73,10 +73,10 @@ GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32
 }
 
 /* State s of the views that hold the first and the others. */
-GPU_CODE float *state_of(const struct gpu_fields &h, const struct gpu_fields &others, uint32_t s, uint32_t step,
+GPU_CODE float *state_of(const struct persistent_view &h, const struct persistent_view &others, uint32_t s, uint32_t step,
                          const struct spot &p)
 {
-    const struct gpu_fields &f = s ? others : h;
+    const struct persistent_view &f = s ? others : h;
     return f.at ? field_at(f, step, p) + (s ? (size_t)(s - 1) * f.field : 0) : NULL;
 }
 
@@ -179,7 +179,7 @@ GPU_CODE void load_lengths(const struct persistent_args &a, const struct seat &s
 
 /* The states or gradients that a walk begins with. */
 GPU_CODE void load_states(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                          const struct gpu_fields &h, const struct gpu_fields &others)
+                          const struct persistent_view &h, const struct persistent_view &others)
 {
     const struct tiling &t = a.tiling;
 #pragma unroll 1
@@ -400,7 +400,7 @@ GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint3
     const bool inside = before < a.steps
                         && (int32_t)before < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
     const bool anew = starts_anew(a, step, p.row);
-    const struct gpu_fields &h = inside ? a.y : a.h0, &others = inside ? a.s : a.s0;
+    const struct persistent_view &h = inside ? a.y : a.h0, &others = inside ? a.s : a.s0;
     C::get_saved(v, field_at(a.g, step, p), a.g.field, phase);
     C::get_entering(v, h, others, inside ? before : 0, p, anew);
     C::get_leaving(v, a.y, a.s, step, p);

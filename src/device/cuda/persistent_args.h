@@ -5,7 +5,7 @@
 
 /* A view of floats: field f of unit u of row b at step t lies at at[t * step + b * row + f * field + u].
  * at NULL: it is absent. */
-struct gpu_fields {
+struct persistent_view {
     float   *at;
     uint64_t step;
     uint32_t row, field;
@@ -14,9 +14,9 @@ struct gpu_fields {
 /* enum RNN_.. of plan.h says what they are. */
 struct persistent_args {
     struct tiling tiling;
-    struct gpu_fields g, h0, s0, y, s, link, hn, sn;
-    struct gpu_fields dy, dhn, dsn, dh0, ds0, dv;           /* backward */
-    struct gpu_fields vector;                               /* weights unit by unit: step and row 0 */
+    struct persistent_view g, h0, s0, y, s, link, hn, sn;
+    struct persistent_view dy, dhn, dsn, dh0, ds0, dv;           /* backward */
+    struct persistent_view vector;                               /* weights unit by unit: step and row 0 */
     const float   *weights, *bias;                          /* [gates, units, units], [gates, units] */
     const int32_t *lengths;                                 /* [rows] of the whole sequence, or NULL */
     const uint8_t *reset;                                   /* [steps, reset_row], or NULL */

@@ -151,13 +151,13 @@ struct CELL_(persistent) {
         }
         (void)v, (void)g, (void)field;
     }
-    GPU_CODE void get_entering(unit &v, const struct gpu_fields &h, const struct gpu_fields &others, uint32_t step,
+    GPU_CODE void get_entering(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
                                const struct spot &p, bool anew)
     {
         const float *at;
         STATES(GET_ENTERING)
     }
-    GPU_CODE void get_leaving(unit &v, const struct gpu_fields &h, const struct gpu_fields &others, uint32_t step,
+    GPU_CODE void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
                               const struct spot &p)
     {
         STATES(GET_LEAVING)
