@@ -6,12 +6,12 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim)
+CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FUZZERS = json safetensors npy text state frames import
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -62,6 +62,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 RUN_device/test_xla = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
+RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors

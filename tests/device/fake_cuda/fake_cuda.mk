@@ -18,4 +18,16 @@ $T/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
 $T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(FAKE_CUDA)
 	$(CXX) $(SANITIZE) $^ -o $@
 
+
+# The persistent kernels alone, and what the planner and the plain cells need of the library.
+PERSISTENT = $(patsubst src/device/cuda/%.cu,$T/device/cuda/%.o,$(wildcard src/device/cuda/persistent_*.cu))
+$T/device/cuda/%.o: src/device/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) $(FAKE_KERNEL_FLAGS) -Wno-unknown-pragmas $(SANITIZE) -c $< -o $@
+$T/device/test_persistent.o: tests/device/test_persistent.cc
+	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
+$T/device/test_persistent: $T/device/test_persistent.o $(PERSISTENT) $(FAKE_CUDA) $B/libunroll.a
+	$(CXX) $(SANITIZE) $^ $(LIBS) -o $@
+
+-include $(wildcard $T/device/cuda/*.d)
 -include $(wildcard $T/device/fake_cuda/*.d)
