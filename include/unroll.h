@@ -300,7 +300,7 @@ typedef struct unroll_session_config {
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
+    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
                                        are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
