@@ -24,6 +24,7 @@ struct device {
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
+    int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
