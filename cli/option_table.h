@@ -168,7 +168,7 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
        .commands = IN(TRAIN),
-       .doc = "sum each batch as V shards: the same bits on any number of ranks up to V, cut along batch and layer; "
+       .doc = "sum each batch as V shards: the same bits on any number of ranks, of which up to V along batch; "
               "0: the order that is fastest")
 OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN),
@@ -191,10 +191,10 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "operations that may run side by side; 0: directions or chunks where there are few rows and several "
               "threads, otherwise 1")
-OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
+OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
-              "in different layers")
+              "in different layers; 0: as many as keep a piece of a long training in the caches, otherwise 1")
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")

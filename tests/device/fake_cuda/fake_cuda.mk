@@ -7,7 +7,7 @@ SHIM = $(call FAKE,runtime fibre sync memory async warp)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access is an illegal instruction, caught and named.
-FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function \
+FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unknown-pragmas \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
 $T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
@@ -43,5 +43,12 @@ $T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(SHIM)
 $T/device/test_fake_cuda.o: FLAGS += -Itests/device
 $T/device/test_fake_cuda: $T/device/test_fake_cuda.o $B/libunroll.a | $(FAKE_CUDA)
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+# The persistent kernels alone, without a driver.
+$T/device/test_persistent.o: tests/device/test_persistent.cc
+	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
+$T/device/test_persistent: $T/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
+    %persistent_tf32_kernels.o %persistent_fp32_kernels.o,$(FAKE_KERNELS)) $(SHIM) $B/libunroll.a
+	$(CXX) $(SANITIZE) $^ $(LIBS) -o $@
 
 -include $(wildcard $T/device/fake_cuda/*.d)
