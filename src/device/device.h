@@ -26,6 +26,7 @@ struct device {
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
+    int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
