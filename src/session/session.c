@@ -282,7 +282,7 @@ static unroll_status open_session(struct unroll_session *s)
     unroll_status status = prepare_session(s, &plan_config);
     TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
-    return s->model->sessions == 1 ? keep_up(s) : UNROLL_OK;
+    return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
