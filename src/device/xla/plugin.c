@@ -28,7 +28,7 @@ struct xla_plugin {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct xla_plugin *open_plugins;
+static struct xla_plugin *open_plugins, *loaded_plugins;        /* loaded: without a client */
 static struct xla_counts counts;
 
 #define HEAD(type) { .size = sizeof(type) }
@@ -150,8 +150,27 @@ static unroll_status find_plugin(const char *which, char *found, size_t size)
 
 /* ---- opening --------------------------------------------------------------------------- */
 
+static struct xla_plugin *find_in_list(struct xla_plugin *p, const char *path)
+{
+    while (p && strcmp(p->path, path))
+        p = p->next;
+    return p;
+}
+
+static struct xla_plugin *find_known(const char *path)
+{
+    struct xla_plugin *p = find_in_list(open_plugins, path);
+    return p ? p : find_in_list(loaded_plugins, path);
+}
+
+/* Loads and initializes it, once in a process. */
 static unroll_status load(struct xla_plugin *p)
 {
+    const struct xla_plugin *known = find_known(p->path);
+    if (known) {
+        p->api = known->api;
+        return UNROLL_OK;
+    }
     if (access(p->path, R_OK) != 0)
         return fail(UNROLL_DATA,
                     "the XLA plugin '%s' cannot be read: there is no such file, or no permission", p->path);
@@ -170,7 +189,8 @@ static unroll_status load(struct xla_plugin *p)
                     p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
     if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
         return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
-    return UNROLL_OK;
+    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
+    return call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing");
 }
 
 static unroll_status name_platform(struct xla_plugin *p)
@@ -184,9 +204,7 @@ static unroll_status name_platform(struct xla_plugin *p)
 
 static unroll_status start(struct xla_plugin *p)
 {
-    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
     struct pjrt_client_create_args create = { .head = HEAD(create) };
-    TRY(call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing"));
     TRY(call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
     p->client = create.client;
     struct pjrt_client_devices_args devices = { .head = HEAD(devices), .client = p->client };
@@ -230,6 +248,48 @@ unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin)
     return status;
 }
 
+/* What libtpu asks its surroundings for where there is no TPU: what a machine with one would answer, so that it
+ * neither waits for a server nor writes its log. The user's own words stay. */
+static void stand_in_for_tpu(void)
+{
+    static const char *const said[][2] = {
+        { "TPU_SKIP_MDS_QUERY", "1" }, { "ALLOW_MULTIPLE_LIBTPU_LOAD", "1" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
+        { "TPU_ACCELERATOR_TYPE", "v5litepod-4" }, { "TPU_LOG_DIR", "disabled" },
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        setenv(said[i][0], said[i][1], 0);
+}
+
+static unroll_status load_new(const char *path, struct xla_plugin **plugin)
+{
+    struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
+    if (!p)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
+    snprintf(p->path, sizeof p->path, "%s", path);
+    stand_in_for_tpu();
+    unroll_status status = load(p);
+    if (status != UNROLL_OK) {
+        release(p);
+        return status;
+    }
+    p->next = loaded_plugins;
+    *plugin = loaded_plugins = p;
+    return UNROLL_OK;
+}
+
+unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
+{
+    char found[sizeof (*plugin)->path];
+    TRY(find_plugin(which, found, sizeof found));
+    pthread_mutex_lock(&lock);
+    struct xla_plugin *p = find_known(found);
+    unroll_status status = p ? UNROLL_OK : load_new(found, &p);
+    pthread_mutex_unlock(&lock);
+    if (status == UNROLL_OK)
+        *plugin = p;
+    return status;
+}
+
 const char *xla_plugin_path(const struct xla_plugin *p)         { return p->path; }
 const char *xla_plugin_platform(const struct xla_plugin *p)     { return p->platform; }
 
@@ -237,6 +297,11 @@ void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
 {
     *major = p->api->version.major;
     *minor = p->api->version.minor;
+}
+
+unroll_status xla_call(const struct xla_plugin *p, enum pjrt_slot slot, void *args, const char *doing)
+{
+    return call(p, slot, args, doing);
 }
 
 struct xla_counts xla_counts(void)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "device/xla/plugin.h"
+#include "device/xla/tpu.h"
 #include "device/xla/translate.h"
 #include <stdio.h>
 #include <string.h>
@@ -426,4 +427,5 @@ const struct device device_xla = {
     .read = xla_read,                       .write = xla_write,
     .forecast = xla_forecast,               .bytes = xla_bytes,
     .isa = xla_isa,                         .threads = xla_threads,
+    .estimate = estimate_step,
 };
