@@ -13,6 +13,7 @@ struct device_options {
     int          threads;               /* at most so many; 0: one for each processor that may be used */
     struct unroll_comm *comm;           /* NULL: alone */
     bool         profile;               /* the time of each operation is taken */
+    int          mesh[M_N];             /* of a device with `cuts`: how it divides the plan, which is whole; 0: not */
 };
 
 /* What the runs of an operation took. */
@@ -25,6 +26,7 @@ struct device {
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
+    bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);

@@ -41,13 +41,13 @@ static int ranks_along(int asked)
     return asked ? asked : 1;
 }
 
-unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
+unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
     const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch),
                              [M_TIME] = 1,
                              [M_LAYER] = ranks_along(c->mesh.layer),
                              [M_HIDDEN] = ranks_along(c->mesh.hidden) };
-    int ranks = unroll_comm_ranks(c->comm), rank = unroll_comm_rank(c->comm);
+    int rank = unroll_comm_rank(c->comm);
     long product = 1;
     for (int m = 0; m < M_N; m++) {
         if (sizes[m] < 1 || sizes[m] > RANKS_MAX)
@@ -56,7 +56,7 @@ unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
         product *= sizes[m];
         p->mesh[m] = sizes[m];
     }
-    if (product != ranks)
+    if (ranks && product != ranks)
         return fail(UNROLL_USAGE,
                     "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
                     "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)",

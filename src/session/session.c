@@ -59,7 +59,8 @@ static const char *weights_name(enum dtype weights)
     return weight_types[i].name;
 }
 
-static unroll_status make_config(const unroll_session_config *c, struct plan_config *p)
+/* ranks: that share the plan, 0: as many as the mesh has. */
+static unroll_status make_config(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
                                             [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
@@ -88,7 +89,7 @@ static unroll_status make_config(const unroll_session_config *c, struct plan_con
     p->input_gradient = c->input_gradient;
     p->no_dropout = c->no_dropout;
     TRY(plan_set_checkpoint(p, c->checkpoint_time));
-    TRY(mesh_place(c, p));
+    TRY(mesh_place(c, ranks, p));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
@@ -211,9 +212,24 @@ static int threads_for(const struct unroll_session *s)
     return processors > 1 ? processors : 1;
 }
 
+/* A device that cuts does so itself, and the plan stays whole. */
+static unroll_status give_to_device(const struct unroll_session *s, struct plan_config *p, int mesh[M_N])
+{
+    if (is_one_of_many(s) && s->device->cuts)
+        return fail(UNROLL_UNSUPPORTED, "%s is driven by one process, and this is one of several; fix: start it once, "
+                    "without mpirun: --split then divides the work among its devices", s->device->name);
+    for (int m = 0; m < M_N && s->device->cuts; m++) {
+        mesh[m] = p->mesh[m];
+        p->mesh[m] = 1;
+        p->at[m] = 0;
+    }
+    return UNROLL_OK;
+}
+
 /* What this rank can find out by itself. */
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
+    struct device_options options = { .threads = 0 };
     const char *used = s->model->store ? s->model->device->name : "cpu", *which;
     const char *name = s->config.device ? s->config.device : used;
     s->device = device_find(name, &which);
@@ -223,7 +239,8 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
-    TRY(make_config(&s->config, plan_config));
+    TRY(make_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
+    TRY(give_to_device(s, plan_config, options.mesh));
     TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
     plan_config->packed = s->device->packed;
     int threads = threads_for(s);
@@ -233,9 +250,9 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));
     TRY(check_memory(s));
-    TRY(open_instance(s, &(struct device_options){ .which = which, .isa = s->config.isa, .threads = threads,
-                                                    .comm = is_one_of_many(s) ? s->config.comm : NULL,
-                                                    .profile = s->config.profile != 0 }));
+    options.which = which, options.isa = s->config.isa, options.threads = threads;
+    options.comm = is_one_of_many(s) ? s->config.comm : NULL, options.profile = s->config.profile != 0;
+    TRY(open_instance(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }

@@ -111,7 +111,7 @@ static long count_of(const char *name)
     return count ? *count : -1;
 }
 
-static void train_some(unroll_model *model, unroll_session *session)
+static void train_some(unroll_session *session)
 {
     float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 }, weights[20 * 5];
     unroll_rates rates = unroll_rates_default("adam");
@@ -126,7 +126,33 @@ static void train_some(unroll_model *model, unroll_session *session)
         CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s",
               unroll_last_error());
     }
-    (void)model;
+}
+
+/* Whole steps with falling rates, then one look: one program each, one round trip for all, and nothing comes
+ * to the device but the batch and the rates. */
+static void step_unseen(unroll_session *session, int steps)
+{
+    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
+    unroll_batch batch = { .inputs = x, .values = y };
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    CHECK(unroll_step(session, &batch, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
+    struct xla_counts before = xla_counts();
+    for (int i = 0; i < steps; i++) {
+        rates.learning_rate *= 0.9;
+        CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
+    }
+    CHECK(xla_counts().looks == before.looks && xla_counts().downloads == before.downloads,
+          "%d steps that nobody looks at: %llu round trips", steps,
+          (unsigned long long)(xla_counts().looks - before.looks));
+    CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
+    struct xla_counts after = xla_counts();
+    CHECK(after.looks == before.looks + 1, "a look is one round trip: %llu",
+          (unsigned long long)(after.looks - before.looks));
+    CHECK(after.executed == before.executed + (uint64_t)steps, "a program for each step: %llu",
+          (unsigned long long)(after.executed - before.executed));
+    CHECK(after.uploads == before.uploads + 3 * (uint64_t)steps, "x, targets, rates: %llu arrays in %d steps",
+          (unsigned long long)(after.uploads - before.uploads), steps);
 }
 
 static int good_plugin(void)
@@ -135,9 +161,16 @@ static int good_plugin(void)
     unroll_session *one, *two;
     CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
     uint64_t compiled = xla_counts().compiled;
-    train_some(model, one);
+    train_some(one);
+    CHECK(xla_counts().compiled - compiled == 3, "forward, backward, the rest: %llu programs",
+          (unsigned long long)(xla_counts().compiled - compiled));
+    compiled = xla_counts().compiled;
+    train_some(one);
     CHECK(!strcmp(unroll_session_isa(one), "xla fake"), "it is called %s", unroll_session_isa(one));
     CHECK(xla_counts().compiled == compiled, "another learning rate compiles nothing");
+    step_unseen(one, 10);
+    step_unseen(one, 25);
+    CHECK(xla_counts().compiled == compiled + 1, "a step is one program, compiled once");
     unroll_session_config config = unroll_session_default();
     config.mode = UNROLL_EVAL, config.steps = 6, config.rows = 2;
     CHECK(unroll_session_new(model, &config, &two) == UNROLL_OK, "without a name, on the model's device: %s",
@@ -148,7 +181,8 @@ static int good_plugin(void)
           "two devices at a time are refused");
     unroll_session_free(one);
     CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(xla_counts().compiled - compiled < 5, "the same programs are compiled once");
+    train_some(one);
+    CHECK(xla_counts().compiled == compiled + 1, "the same programs are compiled once");
     unroll_session_free(one);
     CHECK(count_of("fake_plugin_buffers") == 0, "%ld arrays are left", count_of("fake_plugin_buffers"));
     CHECK(count_of("fake_plugin_events") == 0, "%ld events are left", count_of("fake_plugin_events"));

@@ -18,9 +18,6 @@ static const struct chip chips[] = {
     { "v6e", 918, 1640, 32, 1.75 },
 };
 
-/* TEMPORARY */
-struct mesh_plans { const struct plan *const *plan; int n; };
-static unroll_status translate_parts(struct mesh_plans m, enum part a, enum part b, const char *n, struct translation *t) { (void)a; (void)b; return translate(m.plan[0], m.plan[0]->config.mode == MODE_TRAIN ? PART_BACKWARD : PART_FORWARD, n, t); }
 enum { ADVICE = 6 };
 
 struct step_estimate {
