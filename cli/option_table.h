@@ -175,7 +175,8 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
-       .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
+       .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
+              "xla:FILE: through this one; tpu: xla:tpu")
 OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",
        .commands = IN(PLAN),
        .doc = "with --device tpu: compiles the step for these chips, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, without "

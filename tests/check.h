@@ -4,7 +4,12 @@
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_int, std::atomic_load, std::atomic_fetch_add;
+#else
 #include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <stdio.h>
 

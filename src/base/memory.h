@@ -9,7 +9,7 @@
 enum { MEMORY_ALIGNMENT = 64 };     /* bytes: a cache line and an AVX-512 register */
 
 /* count * size zero bytes, aligned to MEMORY_ALIGNMENT. NULL when there is no memory or the product
- * overflows, and only then: an empty array has an address too. */
+ * overflows, and only then: an empty array has an address too. Large ones ask the system for large pages. */
 void *allocate_zeroed(size_t count, size_t size);
 
 /* Gives back what allocate_zeroed gave; NULL is allowed. */

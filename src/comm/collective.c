@@ -2,6 +2,7 @@
  * order of each sum follows from them, never from what arrives first. */
 #include "base/memory.h"
 #include "comm/engine.h"
+#include "comm/poll.h"
 #include "comm/topology.h"
 #include <string.h>
 
@@ -101,12 +102,51 @@ static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
     return UNROLL_OK;
 }
 
+static void note_time(struct unroll_comm *comm, bool under_way)
+{
+    if (under_way == (comm->began > 0))
+        return;
+    double now = comm_seconds();
+    comm->times.communication += under_way ? 0 : now - comm->began;
+    comm->began = under_way ? now : 0;
+}
+
 unroll_status comm_progress(struct unroll_comm *comm)
 {
-    for (struct collective *c = comm ? comm->active : NULL; c; c = c->next)
+    bool under_way = false;
+    for (struct collective *c = comm ? comm->active : NULL; c; c = c->next) {
         if (!c->done)
             TRY(go_on(comm, c));
-    return UNROLL_OK;
+        under_way |= !c->done;
+    }
+    if (comm)
+        note_time(comm, under_way);
+    return comm && comm->engine->push ? comm->engine->push(comm, &comm->more) : UNROLL_OK;
+}
+
+/* ---- polls ----------------------------------------------------------------------------- */
+
+_Thread_local struct unroll_comm *comm_of_thread;
+
+/* A system call each time would cost more than it moves. */
+void comm_poll_now(void)
+{
+    const double often = 200e-6;
+    struct unroll_comm *comm = comm_of_thread;
+    if ((!(comm->began > 0) && !comm->more) || comm->failed != UNROLL_OK)
+        return;
+    double now = comm_seconds();
+    if (now - comm->polled < often)
+        return;
+    comm->polled = now;
+    comm->failed = comm_progress(comm);
+    if (comm->failed != UNROLL_OK)
+        strncpy(comm->words, unroll_last_error(), sizeof comm->words - 1);
+}
+
+bool comm_wants_polls(void)
+{
+    return comm_of_thread && comm_of_thread->began > 0;
 }
 
 /* ---- from begin to end ----------------------------------------------------------------- */
@@ -146,7 +186,7 @@ unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
     while (*end)
         end = &(*end)->next;
     *end = c;
-    return go_on(comm, c);
+    return comm_progress(comm);
 }
 
 static void put_away(struct unroll_comm *comm, struct collective **at)
@@ -161,6 +201,8 @@ static void put_away(struct unroll_comm *comm, struct collective **at)
 static unroll_status wait_for(struct unroll_comm *comm, struct collective *c)
 {
     struct patience patience = { 0 };
+    if (comm->failed != UNROLL_OK)
+        return fail(comm->failed, "%s", comm->words);
     for (int number = c->number;; number = c->number) {
         TRY(comm_progress(comm));
         if (c->done)
@@ -180,7 +222,9 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     if (!at || !*at)
         return sum->size == 1 ? UNROLL_OK : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited "
                                                  "for", (unsigned)sum->tag);
+    double begin = comm_seconds();
     unroll_status status = wait_for(comm, *at);
+    comm_waited(comm, begin);
     put_away(comm, at);
     return status;
 }

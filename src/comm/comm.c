@@ -94,7 +94,25 @@ static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32
 unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     TRY(check_peer(comm, to, tag));
+    comm->more = comm->engine->push != NULL;
     return comm->engine->send(comm, to, tag, data, bytes);
+}
+
+struct comm_times comm_times(const struct unroll_comm *comm)
+{
+    struct comm_times times = comm->times;
+    if (comm->began > 0)
+        times.communication += comm_seconds() - comm->began;
+    return times;
+}
+
+/* What sums under way count anyhow is not counted twice. */
+void comm_waited(struct unroll_comm *comm, double begin)
+{
+    double now = comm_seconds();
+    comm->times.exposed += now - begin;
+    if (!(comm->began > 0))
+        comm->times.communication += now - begin;
 }
 
 unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
@@ -138,7 +156,10 @@ unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *
     struct receipt r = { .from = from, .tag = tag, .data = data, .bytes = bytes };
     TRY(check_peer(comm, from, tag));
     TRY(comm->engine->begin(comm, &r));
-    return wait_for(comm, &r);
+    double begin = comm_seconds();
+    unroll_status status = wait_for(comm, &r);
+    comm_waited(comm, begin);
+    return status;
 }
 
 /* ---- the whole world ------------------------------------------------------------------- */

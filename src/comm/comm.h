@@ -76,11 +76,16 @@ struct sum {
     int shards;
 };
 
-/* Sums that have begun go on in comm_progress and in every wait. Several may be under way, of different tags. */
+/* Sums that have begun go on in comm_progress, in comm_poll (poll.h) and in every wait. Several may be under way, of
+ * different tags. */
 unroll_status comm_sum_begin(struct unroll_comm *, const struct sum *);
 unroll_status comm_sum_end(struct unroll_comm *, const struct sum *);
-/* Long operations call it at least every millisecond; without a sum under way it costs a comparison. */
 unroll_status comm_progress(struct unroll_comm *);
+
+/* Seconds so far in which sums were under way or a message was waited for; and of them those in which this rank did
+ * nothing but wait: exposed. */
+struct comm_times { double communication, exposed; };
+struct comm_times comm_times(const struct unroll_comm *);
 
 /* The tree: the sum in the order of the group whatever its size. */
 unroll_status comm_all_reduce(struct unroll_comm *, const int *ranks, int size, uint32_t tag, void *data,

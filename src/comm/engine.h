@@ -20,6 +20,7 @@ struct engine {
     unroll_status (*test)(struct unroll_comm *, struct receipt *, bool *done);
     void (*drop)(struct unroll_comm *, struct receipt *);       /* nothing may be written to its data any more */
     void (*idle)(struct unroll_comm *, int looks);      /* between two tests; looks counts those without success */
+    unroll_status (*push)(struct unroll_comm *, bool *more);    /* what was sent goes on, is there more?; NULL: by itself */
     void (*abort)(struct unroll_comm *, int code);
     void (*close)(struct unroll_comm *);
 };
@@ -32,6 +33,12 @@ struct unroll_comm {
     int rank, ranks;
     double deadline;                            /* seconds */
     struct collective *active, *unused;         /* sums under way, oldest first; and those to use again */
+    bool more;                                  /* to push */
+    double polled;                              /* when comm_poll last looked, in seconds */
+    unroll_status failed;                       /* what a poll met: told by the next wait, in these words */
+    char words[512];
+    struct comm_times times;
+    double began;                               /* when sums were under way again; 0: none is */
 };
 
 /* A row of the table. */
@@ -49,6 +56,7 @@ bool comm_patient(struct unroll_comm *, struct patience *);
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
 
 double comm_seconds(void);
+void comm_waited(struct unroll_comm *, double begin);           /* since then: counts as exposed */
 void comm_collectives_free(struct unroll_comm *);
 
 #endif

@@ -144,6 +144,14 @@ static void mpi_idle(struct unroll_comm *comm, int looks)
         nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 }
 
+static unroll_status mpi_push(struct unroll_comm *comm, bool *more)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    TRY(r->sent ? look_after_sent(r) : UNROLL_OK);
+    *more = r->sent != NULL;
+    return UNROLL_OK;
+}
+
 /* ---- opening and ending ---------------------------------------------------------------- */
 
 static void mpi_abort(struct unroll_comm *comm, int code)
@@ -211,7 +219,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
     if (!r)
         return fail(UNROLL_RESOURCE, "no memory for a rank");
     static const struct engine engine = {
-        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_abort, mpi_close,
+        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_abort, mpi_close,
     };
     r->comm = (struct unroll_comm){ .engine = &engine, .deadline = deadline };
     r->mpi = abi;

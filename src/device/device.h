@@ -25,8 +25,8 @@ struct device {
     const char *name;
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
-    unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
+    unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
@@ -34,7 +34,7 @@ struct device {
     unroll_status (*instance_new)(const struct plan *, void *store, const struct device_options *, void **instance);
     void          (*instance_free)(void *instance);
 
-    /* Runs the parts from first to last, one after the other; on an error buffers hold anything. What the host then
+    /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an error buffers hold anything. What the host then
      * asks for is waited for, and nothing else need be. From FORWARD to UPDATE is a whole step: it begins with no
      * gradients, divides by its own weight, and its sums of losses are added to those that VALUES holds. Devices
      * without whole_steps are not asked for one. */

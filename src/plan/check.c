@@ -1,5 +1,5 @@
 /* Proofs about a finished plan, without arithmetic: memory is never read before it is written nor
- * reused while in use, and the messages of a whole mesh match and cannot hang. */
+ * reused while in use. What the ranks of a mesh say to each other: check_mesh.c. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct view *clash(const struct plan *p, const struct op *a, const 
 static unroll_status check_races(const struct plan *p, const struct before *order)
 {
     for (int i = 0; i < p->ops; i++)
-        for (int k = i + 1; k < p->ops && p->op[k].part == p->op[i].part; k++) {
+        for (int k = i + 1; k < p->ops; k++) {
             if (before(order, i, k))
                 continue;
             const struct view *v = clash(p, &p->op[i], &p->op[k]);
@@ -89,175 +89,71 @@ static unroll_status check_bounds(const struct plan *p)
     return UNROLL_OK;
 }
 
+/* ---- sums under way -------------------------------------------------------------------- */
+
+static bool is_end_of(const struct op *begin, const struct op *end)
+{
+    return end->kind == OP_SUM_END && end->tag == begin->tag && end->group == begin->group &&
+           end->view[COMM_X].buffer == begin->view[COMM_X].buffer;
+}
+
+static unroll_status check_sum(const struct plan *p, int begin)
+{
+    char one[96], other[96];
+    for (int i = begin + 1; i < p->ops; i++) {
+        const struct view *v = is_end_of(&p->op[begin], &p->op[i]) ? NULL : clash(p, &p->op[begin], &p->op[i]);
+        if (v)
+            return fail(UNROLL_FAILURE, "the plan lets '%s' use '%s' while '%s' is under way",
+                        op_label(p, &p->op[i], one, sizeof one), p->buffer[v->buffer].name,
+                        op_label(p, &p->op[begin], other, sizeof other));
+        if (is_end_of(&p->op[begin], &p->op[i]))
+            return UNROLL_OK;
+    }
+    return fail(UNROLL_FAILURE, "the plan never ends '%s'", op_label(p, &p->op[begin], one, sizeof one));
+}
+
+/* One message holds all views: they fill a range of memory, gaps of alignment apart, which hold zeros. */
+static unroll_status check_bucket(const struct plan *p, const struct op *op)
+{
+    for (int k = 1; k < op->views; k++) {
+        const struct buffer *a = &p->buffer[op->view[k - 1].buffer], *b = &p->buffer[op->view[k].buffer];
+        if (a->segment != b->segment || a->dtype != b->dtype || b->offset < a->offset + a->bytes ||
+            b->offset - a->offset - a->bytes >= 64)
+            return fail(UNROLL_FAILURE, "'%s' and '%s' are summed together, but lie apart", a->name, b->name);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status check_sums(const struct plan *p)
+{
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        int begin = i;
+        char label[96];
+        if (op->part == PART_SUM && op->lane)
+            return fail(UNROLL_FAILURE, "'%s' is on lane %d: sums are on the lane of communication",
+                        op_label(p, op, label, sizeof label), op->lane);
+        if (op->kind == OP_SUM_BEGIN) {
+            TRY(check_bucket(p, op));
+            TRY(check_sum(p, i));
+        }
+        while (op->kind == OP_SUM_END && begin > 0 &&
+               !(p->op[begin].kind == OP_SUM_BEGIN && is_end_of(&p->op[begin], op)))
+            begin--;
+        if (op->kind == OP_SUM_END && p->op[begin].kind != OP_SUM_BEGIN)
+            return fail(UNROLL_FAILURE, "the plan ends '%s', which never began", op_label(p, op, label, sizeof label));
+    }
+    return UNROLL_OK;
+}
+
 unroll_status pass_check(const struct plan *p)
 {
     struct before *order;
     TRY(check_bounds(p));
     TRY(check_reads(p));
+    TRY(check_sums(p));
     TRY(before_new(p, &order));
     unroll_status status = p->config.lanes > 1 ? check_races(p, order) : UNROLL_OK;    /* one lane: one order */
     before_free(order);
     return status;
-}
-
-/* ---- messages of a mesh ---------------------------------------------------------------- */
-
-/* Each rank walks its communications in list order, as its lane does. A send never waits; a receive waits
- * for its message; a group waits for all its members. If nobody can go on, that is the deadlock. */
-struct walk {
-    struct plan *const *plans;
-    int ranks;
-    int at[RANKS_MAX];                  /* the next operation of each rank */
-    unsigned char *sent[RANKS_MAX];     /* [rank][op]: this send was already received */
-    double now[RANKS_MAX];              /* FLOPs since the beginning, waits for others among them */
-    double *when[RANKS_MAX];            /* [rank][op]: that this was sent */
-};
-
-static bool communicates(const struct op *op)
-{
-    return op->group >= 0 || op->peer >= 0;
-}
-
-static const struct op *next_of(struct walk *w, int rank)
-{
-    const struct plan *p = w->plans[rank];
-    while (w->at[rank] < p->ops && !communicates(&p->op[w->at[rank]]))
-        w->now[rank] += p->op[w->at[rank]++].flops;
-    return w->at[rank] < p->ops ? &p->op[w->at[rank]] : NULL;
-}
-
-static bool same_meeting(const struct plan *p, const struct op *a, const struct plan *q, const struct op *b)
-{
-    return a && b && b->group >= 0 && a->kind == b->kind && a->tag == b->tag &&
-           !memcmp(&p->group[a->group], &q->group[b->group], sizeof *p->group);
-}
-
-/* A send of the peer that was passed already and nobody took. */
-static bool take_message(struct walk *w, int rank, const struct op *op)
-{
-    const struct plan *peer = w->plans[op->peer];
-    for (int i = 0; i < w->at[op->peer]; i++) {
-        const struct op *send = &peer->op[i];
-        if (send->kind == OP_SEND && send->peer == rank && send->tag == op->tag && !w->sent[op->peer][i] &&
-            view_elements(peer, &send->view[COMM_X]) == view_elements(w->plans[rank], &op->view[COMM_X])) {
-            w->sent[op->peer][i] = 1;
-            if (w->when[op->peer][i] > w->now[rank])
-                w->now[rank] = w->when[op->peer][i];
-            return true;
-        }
-    }
-    return false;
-}
-
-/* All go on from when the last one came. */
-static void meet(struct walk *w, const struct group *group)
-{
-    double latest = 0;
-    for (int i = 0; i < group->size; i++)
-        if (w->now[group->rank[i]] > latest)
-            latest = w->now[group->rank[i]];
-    for (int i = 0; i < group->size; i++) {
-        int rank = group->rank[i];
-        w->now[rank] = latest + w->plans[rank]->op[w->at[rank]++].flops;
-    }
-}
-
-static bool advance(struct walk *w, int rank)
-{
-    const struct op *op = next_of(w, rank);
-    if (!op)
-        return false;
-    if (op->kind == OP_SEND)
-        w->when[rank][w->at[rank]] = w->now[rank];
-    if (op->kind == OP_SEND || (op->kind == OP_RECV && take_message(w, rank, op))) {
-        w->at[rank]++;
-        return true;
-    }
-    if (op->group < 0)
-        return false;
-    const struct group *group = &w->plans[rank]->group[op->group];
-    for (int i = 0; i < group->size; i++)
-        if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
-            return false;
-    meet(w, group);
-    return true;
-}
-
-/* Of two ranks that wait, what each waits for. */
-static unroll_status report_deadlock(struct walk *w, int rank)
-{
-    const struct op *op = next_of(w, rank);
-    char one[96], other[96];
-    int peer = op->peer;
-    if (op->group >= 0) {
-        const struct group *group = &w->plans[rank]->group[op->group];
-        for (int i = 0; i < group->size; i++)
-            if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
-                peer = group->rank[i];
-    }
-    const struct op *its = next_of(w, peer);
-    return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
-                op_label(w->plans[rank], op, one, sizeof one), peer, its ? "waits in '" : "has ended",
-                its ? op_label(w->plans[peer], its, other, sizeof other) : "", its ? "'" : "");
-}
-
-static unroll_status walk_mesh(struct walk *w)
-{
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int rank = 0; rank < w->ranks; rank++)
-            while (advance(w, rank))
-                moved = true;
-    }
-    for (int rank = 0; rank < w->ranks; rank++)
-        if (next_of(w, rank))
-            return report_deadlock(w, rank);
-    for (int rank = 0; rank < w->ranks; rank++)
-        for (int i = 0; i < w->plans[rank]->ops; i++) {
-            char label[96];
-            if (w->plans[rank]->op[i].kind == OP_SEND && !w->sent[rank][i])
-                return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
-                            op_label(w->plans[rank], &w->plans[rank]->op[i], label, sizeof label),
-                            w->plans[rank]->op[i].peer);
-        }
-    return UNROLL_OK;
-}
-
-static unroll_status walk_all(struct walk *w)
-{
-    unroll_status status = UNROLL_OK;
-    for (int i = 0; i < w->ranks; i++) {
-        w->sent[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, 1);
-        w->when[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, sizeof *w->when[i]);
-        if (!w->sent[i] || !w->when[i])
-            status = fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
-    }
-    if (status == UNROLL_OK)
-        status = walk_mesh(w);
-    for (int i = 0; i < w->ranks; i++) {
-        release(w->sent[i]);
-        release(w->when[i]);
-    }
-    return status;
-}
-
-unroll_status check_mesh(struct plan *const *plans, int ranks)
-{
-    struct walk w = { .plans = plans, .ranks = ranks };
-    return walk_all(&w);
-}
-
-unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble)
-{
-    struct walk w = { .plans = plans, .ranks = ranks };
-    double work = 0, latest = 0;
-    TRY(walk_all(&w));
-    for (int rank = 0; rank < ranks; rank++) {
-        for (int i = 0; i < plans[rank]->ops; i++)
-            work += plans[rank]->op[i].flops;
-        if (w.now[rank] > latest)
-            latest = w.now[rank];
-    }
-    *bubble = latest > 0 ? 1 - work / (latest * ranks) : 0;
-    return UNROLL_OK;
 }

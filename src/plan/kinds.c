@@ -58,6 +58,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define flops_send       NULL
 #define flops_recv       NULL
 #define flops_all_reduce NULL
+#define flops_sum_begin  NULL
+#define flops_sum_end    NULL
 
 #define adjoint_embed_grad NULL
 #define adjoint_gemm_dx    NULL
@@ -72,6 +74,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define adjoint_update     NULL
 #define adjoint_pack       NULL
 #define adjoint_all_reduce NULL
+#define adjoint_sum_begin  NULL
+#define adjoint_sum_end    NULL
 
 #define carried_rnn        { { RNN_H0, RNN_HN }, { RNN_S0, RNN_SN } }
 #define carried_rnn_back   { { RNN_DHN, RNN_DH0 }, { RNN_DSN, RNN_DS0 } }
@@ -94,6 +98,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define carried_send       { { 0, 0 } }
 #define carried_recv       { { 0, 0 } }
 #define carried_all_reduce { { 0, 0 } }
+#define carried_sum_begin  { { 0, 0 } }
+#define carried_sum_end    { { 0, 0 } }
 
 static struct op_kind_info kinds[OP_KIND_MAX] = {
 #define KIND_INFO(KIND, name, t, b, u, inside) \

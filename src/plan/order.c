@@ -5,17 +5,85 @@
 #include "plan/plan.h"
 #include <string.h>
 
-static void gather_parts(struct plan *p, struct op *sorted)
+static bool conflict(const struct op *a, const struct op *b)
+{
+    if (!(a->touches & b->touches))
+        return false;
+    for (int i = 0; i < a->views; i++)
+        for (int k = 0; k < b->views; k++)
+            if ((access_writes(a->view[i].access) || access_writes(b->view[k].access)) &&
+                view_overlap(&a->view[i], &b->view[k]))
+                return true;
+    return false;
+}
+
+static int take_part(const struct plan *p, enum part part, struct op *to)
 {
     int count = 0;
-    for (int part = 0; part < PART_N; part++) {
-        p->part[part].first = count;
-        for (int i = 0; i < p->ops; i++)
-            if ((int)p->op[i].part == part)
-                sorted[count++] = p->op[i];
-        p->part[part].end = count;
+    for (int i = 0; i < p->ops; i++)
+        if (p->op[i].part == part)
+            to[count++] = p->op[i];
+    return count;
+}
+
+/* Of the sums those up to the last that begins over ranks stand where backward has made their operands. */
+static int overlapping(const struct op *sum, int sums)
+{
+    int count = sums;
+    while (count > 0 && sum[count - 1].kind != OP_SUM_BEGIN)
+        count--;
+    return count;
+}
+
+/* backward[0 .. backwards) and the sums after them, merged; both keep their order. */
+static void merge_sums(const struct op *backward, int backwards, int sums, struct op *merged)
+{
+    const struct op *sum = backward + backwards;
+    int early = overlapping(sum, sums), done = 0, count = 0;
+    for (int k = 0; k < sums; k++) {
+        int after = k < early ? backwards : 0;
+        while (k < early && after > done && !conflict(&backward[after - 1], &sum[k]))
+            after--;
+        after = k < early ? after : backwards;
+        while (done < after)
+            merged[count++] = backward[done++];
+        merged[count++] = sum[k];
     }
+    while (done < backwards)
+        merged[count++] = backward[done++];
+}
+
+static void find_ranges(struct plan *p)
+{
+    for (int part = 0, count = 0; part < PART_N; part++) {
+        int first = p->ops, end = 0;
+        for (int i = 0; i < p->ops; i++)
+            if ((int)p->op[i].part == part) {
+                first = i < first ? i : first;
+                end = i + 1;
+            }
+        count = end > count ? end : count;
+        p->part[part].first = end ? first : count;
+        p->part[part].end = end ? end : count;
+    }
+}
+
+/* room: for as many operations again. */
+static void gather_parts(struct plan *p, struct op *room)
+{
+    struct op *sorted = room, *merged = room + p->ops;
+    int count = 0, forward = 0, backwards = 0, sums = 0;
+    for (int part = 0; part < PART_N; part++) {
+        int n = take_part(p, (enum part)part, sorted + count);
+        forward = part == PART_FORWARD ? n : forward;
+        backwards = part == PART_BACKWARD ? n : backwards;
+        sums = part == PART_SUM ? n : sums;
+        count += n;
+    }
+    merge_sums(sorted + forward, backwards, sums, merged);
     memcpy(p->op, sorted, (size_t)count * sizeof *sorted);
+    memcpy(p->op + forward, merged, (size_t)(backwards + sums) * sizeof *merged);
+    find_ranges(p);
 }
 
 /* All communication of a rank is on lane 0, in list order; layers and directions go round. */
@@ -38,23 +106,17 @@ int plan_lanes_for(const struct unroll_model *m, const struct plan_config *c, in
     return independent < most ? independent : most;
 }
 
-static bool conflict(const struct op *a, const struct op *b)
+/* Backward and sum are one where they overlap. */
+static int phase_of(const struct plan *p, const struct op *op)
 {
-    if (!(a->touches & b->touches))
-        return false;
-    for (int i = 0; i < a->views; i++)
-        for (int k = 0; k < b->views; k++)
-            if ((access_writes(a->view[i].access) || access_writes(b->view[k].access)) &&
-                view_overlap(&a->view[i], &b->view[k]))
-                return true;
-    return false;
+    return plan_overlaps(p) && op->part == PART_SUM ? PART_BACKWARD : (int)op->part;
 }
 
-/* Per lane, the last earlier operation of the part that touches the same memory. */
+/* Per lane, the last earlier operation of the phase that touches the same memory. */
 static void find_waits(struct plan *p, int i)
 {
     struct op *op = &p->op[i];
-    for (int k = i; k-- > p->part[op->part].first;) {
+    for (int k = i; k-- > 0 && phase_of(p, &p->op[k]) == phase_of(p, op);) {
         int lane = p->op[k].lane;
         if (lane != op->lane && op->wait[lane] < 0 && conflict(&p->op[k], op))
             op->wait[lane] = k;
@@ -76,11 +138,11 @@ static void price(const struct plan *p, struct op *op)
 
 unroll_status pass_order(struct plan *p)
 {
-    struct op *sorted = allocate_zeroed((size_t)p->ops + 1, sizeof *sorted);
-    if (!sorted)
+    struct op *room = allocate_zeroed(2 * (size_t)p->ops + 1, sizeof *room);
+    if (!room)
         return fail(UNROLL_RESOURCE, "no memory to order %d operations", p->ops);
-    gather_parts(p, sorted);
-    release(sorted);
+    gather_parts(p, room);
+    release(room);
     for (int i = 0; i < p->ops; i++) {
         p->op[i].lane = lane_of(p, &p->op[i]);
         price(p, &p->op[i]);
@@ -92,7 +154,7 @@ unroll_status pass_order(struct plan *p)
 
 /* ---- what always ends before what ------------------------------------------------------ */
 
-/* One row of bits per operation: the operations of its part that end before it begins. */
+/* One row of bits per operation: the operations of its phase that end before it begins. */
 struct before {
     const struct plan *plan;
     size_t words;
@@ -119,19 +181,23 @@ unroll_status before_new(const struct plan *p, struct before **out)
         release(b);
         return fail(UNROLL_RESOURCE, "no memory for the order of %d operations", p->ops);
     }
-    for (int part = 0; part < PART_N; part++) {
-        int last[LANES_MAX];
+    int last[LANES_MAX], sums = -1;         /* they are on one lane, and left out where backward runs without them */
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
         for (int lane = 0; lane < LANES_MAX; lane++)
-            last[lane] = -1;
-        for (int i = p->part[part].first; i < p->part[part].end; i++) {
-            const struct op *op = &p->op[i];
-            if (last[op->lane] >= 0)
-                join_row(b, i, last[op->lane]);
-            for (int lane = 0; lane < LANES_MAX; lane++)
-                if (op->wait[lane] >= 0)
-                    join_row(b, i, op->wait[lane]);
+            if (!i || phase_of(p, &p->op[i - 1]) != phase_of(p, op))
+                last[lane] = -1;
+        if (last[op->lane] >= 0)
+            join_row(b, i, last[op->lane]);
+        if (sums >= 0 && op->part == PART_SUM)
+            join_row(b, i, sums);
+        for (int lane = 0; lane < LANES_MAX; lane++)
+            if (op->wait[lane] >= 0)
+                join_row(b, i, op->wait[lane]);
+        if (op->part == PART_SUM)
+            sums = i;
+        else
             last[op->lane] = i;
-        }
     }
     *out = b;
     return UNROLL_OK;
@@ -139,9 +205,9 @@ unroll_status before_new(const struct plan *p, struct before **out)
 
 bool before(const struct before *b, int first, int second)
 {
-    enum part one = b->plan->op[first].part, other = b->plan->op[second].part;
+    int one = phase_of(b->plan, &b->plan->op[first]), other = phase_of(b->plan, &b->plan->op[second]);
     if (one != other)
-        return one < other;                             /* parts run one after the other */
+        return one < other;                             /* they run one after the other */
     return b->bits[(size_t)second * b->words + (size_t)first / 64] >> first % 64 & 1;
 }
 

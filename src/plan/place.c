@@ -1,6 +1,6 @@
 /* Memory: gives every buffer an offset in its segment. Only here are offsets written. Activations share
  * memory when the waits prove that all users of one end before all users of the other begin; all
- * other segments are laid out one after the other, in the order of declaration. */
+ * other segments are laid out one after the other, in the order of declaration; gradients in that of their sums. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -66,18 +66,36 @@ static bool is_shared(const struct buffer *b)
     return b->segment == SEG_STEP || b->segment == SEG_SCRATCH;
 }
 
-static void place_in_order(struct plan *p, const struct users *users)
+static void place_next(struct plan *p, struct buffer *b)
+{
+    b->offset = p->segment_bytes[b->segment];
+    p->segment_bytes[b->segment] += aligned(b->bytes);
+}
+
+/* The gradients of a bucket lie side by side, buckets in the order in which they are summed. */
+static void place_buckets(struct plan *p, bool *placed)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; p->op[i].kind == OP_SUM_BEGIN && k < p->op[i].views; k++) {
+            int b = p->op[i].view[k].buffer;
+            if (p->buffer[b].segment == SEG_GRAD)
+                place_next(p, &p->buffer[b]);
+            placed[b] = p->buffer[b].segment == SEG_GRAD;
+        }
+}
+
+static void place_in_order(struct plan *p, const struct users *users, bool *placed)
 {
     for (int i = 0; i < p->buffers; i++) {
         struct buffer *b = &p->buffer[i];
         bool here = users[i].any || (b->parameter >= 0 && p->config.mesh[M_LAYER] == 1) ||
                     b->segment == SEG_VALUES || b->segment == SEG_IO || b->segment == SEG_CARRY;
         b->bytes = here ? buffer_bytes(b) : 0;
-        if (is_shared(b))
-            continue;
-        b->offset = p->segment_bytes[b->segment];
-        p->segment_bytes[b->segment] += aligned(b->bytes);
     }
+    place_buckets(p, placed);
+    for (int i = 0; i < p->buffers; i++)
+        if (!is_shared(&p->buffer[i]) && !placed[i])
+            place_next(p, &p->buffer[i]);
 }
 
 static void sort_by_offset(const struct plan *p, int *index, int count)
@@ -132,14 +150,16 @@ unroll_status pass_place(struct plan *p)
     TRY(before_new(p, &order));
     struct users *users = allocate_zeroed((size_t)p->buffers, sizeof *users);
     int *placed = allocate_zeroed((size_t)p->buffers * 2, sizeof *placed);
+    bool *in_bucket = allocate_zeroed((size_t)p->buffers, sizeof *in_bucket);
     unroll_status status = UNROLL_OK;
-    if (users && placed) {
+    if (users && placed && in_bucket) {
         find_users(p, users);
-        place_in_order(p, users);
+        place_in_order(p, users, in_bucket);
         place_shared(p, order, users, placed, placed + p->buffers);
     } else {
         status = fail(UNROLL_RESOURCE, "no memory to place %d buffers", p->buffers);
     }
+    release(in_bucket);
     release(placed);
     release(users);
     before_free(order);

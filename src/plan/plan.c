@@ -250,6 +250,29 @@ uint64_t view_elements(const struct plan *p, const struct view *v)
     return n;
 }
 
+double op_bytes(const struct plan *p, const struct op *op)
+{
+    double bytes = 0;
+    for (int i = 0; i < op->views; i++)
+        if (op->view[i].buffer >= 0)
+            bytes += (double)view_elements(p, &op->view[i]) * (double)dtype_size(p->buffer[op->view[i].buffer].dtype);
+    return bytes;
+}
+
+bool plan_overlaps(const struct plan *p)
+{
+    return p->part[PART_SUM].first < p->part[PART_BACKWARD].end;
+}
+
+void part_range(const struct plan *p, enum part part, int *first, int *end)
+{
+    bool both = (int)part == PART_BACKWARD_SUM;
+    int sums = p->part[PART_SUM].first;
+    *first = p->part[both ? PART_BACKWARD : part].first;
+    *first = both && sums < *first ? sums : *first;
+    *end = p->part[both ? PART_SUM : part].end;
+}
+
 /* ---- names ----------------------------------------------------------------------------- */
 
 /* FNV-1a over the name and the numbers; the bits above are left to the backward of a message. */
@@ -284,7 +307,7 @@ struct plan_config plan_config_default(void)
 {
     return (struct plan_config){
         .mode = MODE_TRAIN, .real = DTYPE_F32, .weights = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
-        .chunks = 1, .lanes = 1, .shards = 1,
+        .chunks = 1, .lanes = 1, .shards = 1, .bucket = 1 << 20,
     };
 }
 

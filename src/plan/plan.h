@@ -83,6 +83,10 @@ enum part {
     PART_N
 };
 
+/* Backward and sum in one, in list order, which is how a device runs a range with both where they overlap: sums over
+ * ranks go on while what is left of backward computes. */
+enum { PART_BACKWARD_SUM = PART_N };
+
 /* KIND, name, roles of T, B and U, mesh axes over which it exchanges inside. plan/kinds.c has the rest. */
 #define OP_KINDS(KIND)                                              \
     KIND(EMBED,       embed,       FREE,    FREE,   ABSENT,  0)     \
@@ -105,7 +109,9 @@ enum part {
     KIND(PACK,        pack,        ABSENT,  ABSENT, FREE,    0)     \
     KIND(SEND,        send,        FREE,    FREE,   FREE,    0)     \
     KIND(RECV,        recv,        FREE,    FREE,   FREE,    0)     \
-    KIND(ALL_REDUCE,  all_reduce,  FREE,    FREE,   FREE,    0)
+    KIND(ALL_REDUCE,  all_reduce,  FREE,    FREE,   FREE,    0)     \
+    KIND(SUM_BEGIN,   sum_begin,   FREE,    FREE,   FREE,    0)     \
+    KIND(SUM_END,     sum_end,     FREE,    FREE,   FREE,    0)
 
 enum op_kind {
 #define KIND_ENUM(KIND, name, t, b, u, inside) OP_##KIND,
@@ -155,7 +161,7 @@ enum { TREE_X };                                                 /* shard 0 gets
 enum { NORM_GRAD, NORM_OUT };
 enum { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1, UPDATE_RUN, UPDATE_NORM, UPDATE_WEIGHT };
 enum { PACK_FROM, PACK_TO };
-enum { COMM_X };
+enum { COMM_X };                                                 /* of a bucket, sum_begin and sum_end: its first view */
 enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
@@ -282,6 +288,7 @@ struct plan_config {
     bool           no_dropout;      /* a module that evaluates: gradients, no masks */
     int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
     int            optimizer;       /* index in the optimizer table */
+    uint32_t       bucket;          /* bytes of gradients that are worth a sum over ranks of their own */
 };
 
 struct plan {
@@ -290,7 +297,8 @@ struct plan {
     struct buffer *buffer;  int buffers, buffer_room;
     struct op     *op;      int ops, op_room;
     struct group  *group;   int groups, group_room;
-    struct { int first, end; } part[PART_N];    /* ranges of the list, after order */
+    struct { int first, end; } part[PART_N];    /* ranges of the list, after order; of several ranks those of backward
+                                                   and sum overlap, and an operation's own part counts */
     uint64_t segment_bytes[SEG_N];
     int stage_of[DEPTHS];   /* of a layer cut, by depth */
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
@@ -315,6 +323,13 @@ struct op_kind_info {
 /* Returns a checked, placed, immutable plan for one coordinate of the mesh. The model outlives it. */
 unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan);
 void plan_free(struct plan *plan);
+bool plan_overlaps(const struct plan *);                    /* sums begin inside backward */
+/* Operations [first, end) among which those of a part are, PART_BACKWARD_SUM included; and whether one is. */
+void part_range(const struct plan *, enum part, int *first, int *end);
+static inline bool is_in_part(const struct op *op, enum part part)
+{
+    return op->part == part || ((int)part == PART_BACKWARD_SUM && (op->part == PART_BACKWARD || op->part == PART_SUM));
+}
 struct plan_config plan_config_default(void);
 /* From the public number of steps: 0, UNROLL_AUTO, or so many. */
 unroll_status plan_set_checkpoint(struct plan_config *, int steps);
@@ -332,6 +347,7 @@ unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
 unroll_status pass_join(struct plan *);                     /* sums over rows, of all chunks at once */
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
+unroll_status sum_begin_all(struct plan *);                 /* of it: buckets of gradients over the ranks (bucket.c) */
 unroll_status pass_recompute(struct plan *);                /* segments share memory; forwards done again */
 unroll_status pass_order(struct plan *);                    /* lanes, waits, parts, prices */
 unroll_status pass_place(struct plan *);
@@ -374,6 +390,7 @@ void view_narrow(const struct plan *, struct view *, enum axis, uint32_t first, 
 bool view_overlap(const struct view *, const struct view *);
 bool op_writes(const struct op *, const struct view *);          /* any part of what the view covers */
 uint64_t view_elements(const struct plan *, const struct view *);
+double op_bytes(const struct plan *, const struct op *);         /* of its views, each once */
 static inline bool access_reads(enum access a)  { return a == READ || a == ADD || a == UPDATE; }
 static inline bool access_writes(enum access a) { return a == WRITE || a == ADD || a == UPDATE; }
 /* n shares of size in multiples of grain: share number at is [first, first + count). */

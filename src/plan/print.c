@@ -60,20 +60,30 @@ static void print_op(FILE *file, const struct plan *p, int i)
     fputc('\n', file);
 }
 
+static void print_part(FILE *file, const struct plan *p, int part, const char *name)
+{
+    int first, end;
+    double flops = 0;
+    part_range(p, (enum part)part, &first, &end);
+    for (int i = first; i < end; i++)
+        flops += p->op[i].flops;
+    if (first < end)
+        fprintf(file, "%s: %d operations, %.3f MFLOP\n", name, end - first, flops / 1e6);
+    for (int i = first; i < end; i++)
+        print_op(file, p, i);
+}
+
 void plan_print(FILE *file, const struct plan *p)
 {
     fprintf(file, "T = %u, B = %u, chunks%s = %d, lanes = %d, rank %d of %d; = writes, + adds, ~ updates\n",
-            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.lanes, plan_rank(p), plan_ranks(p));
-    for (int part = 0; part < PART_N; part++) {
-        double flops = 0;
-        for (int i = p->part[part].first; i < p->part[part].end; i++)
-            flops += p->op[i].flops;
-        if (p->part[part].first < p->part[part].end)
-            fprintf(file, "%s: %d operations, %.3f MFLOP\n", part_names[part],
-                    p->part[part].end - p->part[part].first, flops / 1e6);
-        for (int i = p->part[part].first; i < p->part[part].end; i++)
-            print_op(file, p, i);
-    }
+            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.lanes,
+            plan_rank(p), plan_ranks(p));
+    bool overlap = plan_overlaps(p);
+    for (int part = 0; part < PART_N; part++)
+        if (overlap && part == PART_BACKWARD)
+            print_part(file, p, PART_BACKWARD_SUM, "backward and sum");
+        else if (!overlap || part != PART_SUM)
+            print_part(file, p, part, part_names[part]);
     fputs("memory:", file);
     for (int s = 0; s < SEG_N; s++) {
         fprintf(file, "  %s ", segment_names[s]);

@@ -14,14 +14,11 @@ struct rank_summary {
 static void count_traffic(const struct plan *p, const struct op *op, struct rank_summary *s)
 {
     int group = op->group >= 0 ? p->group[op->group].size : 1;
-    double bytes = op->kind == OP_SEND || op->kind == OP_ALL_REDUCE
-                       ? (double)view_elements(p, &op->view[COMM_X]) *
-                             (double)dtype_size(p->buffer[op->view[COMM_X].buffer].dtype)
-                       : 0;
+    double bytes = op_bytes(p, op);
     if (op->kind == OP_SEND) {
         s->messages++;
         s->message_bytes += bytes;
-    } else if (op->kind == OP_ALL_REDUCE) {
+    } else if (op->kind == OP_ALL_REDUCE || op->kind == OP_SUM_BEGIN) {
         s->sums++;
         s->sum_bytes += bytes * 2 * (group - 1) / group;
     } else if (op->kind == OP_RNN || op->kind == OP_RNN_BACK) {

@@ -2,7 +2,7 @@
  * gradients of weights over shards and ranks, their norm; then the update, the packed copies and the
  * states carried to the next run. The same rule serves every strategy: found partial, wanted whole. */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/sum.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -43,12 +43,21 @@ static unroll_status mark(struct plan *p, enum mesh m, enum axis axis, int role)
     return UNROLL_OK;
 }
 
-static unsigned partial_axes(const struct buffer *b)
+unsigned partial_axes(const struct buffer *b)
 {
     unsigned axes = 0;
     for (int m = 0; m < M_N; m++)
         axes |= (unsigned)(b->state[m] == PARTIAL) << m;
     return axes;
+}
+
+/* Sums of one buffer so far: parts of it may be wanted at several places. */
+static int sums_of(const struct plan *p, int buffer, int chunk)
+{
+    int count = 0;
+    for (int i = 0; i < p->ops; i++)
+        count += p->op[i].kind == OP_ALL_REDUCE && p->op[i].view[COMM_X].buffer == buffer && p->op[i].chunk == chunk;
+    return count;
 }
 
 static unroll_status push_all_reduce(struct plan *p, enum part part, int group, struct view v, const struct op *about)
@@ -61,7 +70,8 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
     op.group = group;
     v.access = UPDATE;
     op.view[COMM_X] = v;
-    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1]);
+    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[group].rank[p->group[group].size - 1] +
+                                                              RANKS_MAX * (1 + sums_of(p, v.buffer, op.chunk)));
     return plan_push(p, &op);
 }
 
@@ -109,43 +119,18 @@ static bool lives_here(const struct plan *p, const struct buffer *master)
     return master->homes >> p->config.at[M_LAYER] & 1;
 }
 
-static bool is_written(const struct plan *p, int buffer)
-{
-    for (int i = 0; i < p->ops; i++)
-        for (int k = 0; k < p->op[i].views; k++)
-            if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
-                return true;
-    return false;
-}
-
-/* After the tree, shard 0 holds the sum. */
-static struct view sum_of(const struct plan *p, int gradient, enum access access)
+struct view sum_of(const struct plan *p, int gradient, enum access access)
 {
     struct view v = view_of(p, gradient, access);
     v.count[0] = 1;
     return v;
 }
 
-/* One use of a weight: over the shards here, then over the ranks of a batch cut. */
-static unroll_status sum_use(struct plan *p, int gradient)
+/* What sums in buckets left: shards that no rank holds whole parts of were summed over the batch alone. */
+static unroll_status sum_rest(struct plan *p, int gradient)
 {
-    unsigned axes = partial_axes(&p->buffer[gradient]);
-    uint32_t shards = p->config.shards, ranks = (uint32_t)p->config.mesh[M_BATCH], each = shards / ranks;
-    bool whole_parts = shards % ranks == 0 && !(each & (each - 1));     /* of the tree over shards, on each rank */
-    if (ranks > 1 && shards > 1 && !whole_parts) {
-        TRY(push_all_reduce(p, PART_SUM, plan_group(p, 1u << M_BATCH), view_of(p, gradient, UPDATE), NULL));
-        p->op[p->ops - 1].choice = 1;
-        axes &= ~(1u << M_BATCH);
-        return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), sum_of(p, gradient, UPDATE), NULL) : UNROLL_OK;
-    }
-    if (p->buffer[gradient].size[0] > 1) {
-        struct op op = op_new(OP_TREE, PART_SUM, 0);
-        op.view[TREE_X] = view_of(p, gradient, UPDATE);
-        TRY(plan_push(p, &op));
-    }
-    if (p->config.mesh[M_BATCH] > 1)
-        axes |= 1u << M_BATCH;
-    return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), sum_of(p, gradient, UPDATE), NULL) : UNROLL_OK;
+    struct way way = way_of(p, gradient);
+    return way.left ? push_all_reduce(p, PART_SUM, plan_group(p, way.left), sum_of(p, gradient, UPDATE), NULL) : UNROLL_OK;
 }
 
 /* The sum of the second use is added to the first's, and left zero for the next step. */
@@ -173,22 +158,6 @@ static int home_group(struct plan *p, const struct buffer *master)
     return plan_add_group(p, &homes);
 }
 
-static unroll_status sum_parameter(struct plan *p, int master)
-{
-    int first = p->buffer[master].gradient, second = p->buffer[master].second;
-    bool shared = p->buffer[master].homes & (p->buffer[master].homes - 1);
-    if (is_written(p, first))
-        TRY(sum_use(p, first));
-    if (second >= 0 && is_written(p, second)) {
-        TRY(sum_use(p, second));
-        TRY(join_uses(p, first, second));
-    }
-    if (!shared)
-        return UNROLL_OK;
-    return push_all_reduce(p, PART_SUM, home_group(p, &p->buffer[master]), sum_of(p, first, UPDATE),
-                           NULL);
-}
-
 /* Every weight counts once in the norm: at its first home, and on one rank where all hold the same. */
 static bool owns_norm(const struct plan *p, const struct buffer *master)
 {
@@ -197,36 +166,91 @@ static bool owns_norm(const struct plan *p, const struct buffer *master)
            (master->state[M_HIDDEN] == SPLIT || p->config.at[M_HIDDEN] == 0);
 }
 
-static unroll_status push_norms(struct plan *p)
+static unroll_status push_norm(struct plan *p, int master)
 {
-    int norms = plan_find_buffer(p, "norms");
-    struct op fill = op_new(OP_FILL, PART_SUM, 0);
-    fill.view[FILL_TO] = view_of(p, norms, WRITE);
-    TRY(plan_push(p, &fill));
-    for (int i = 0; i < p->buffers; i++) {
-        const struct buffer *b = &p->buffer[i];
-        if (b->segment != SEG_PARAM || !b->homes || !owns_norm(p, b))
-            continue;
-        struct op op = op_new(OP_NORM, PART_SUM, 0);
-        op.view[NORM_GRAD] = sum_of(p, b->gradient, READ);
-        op.view[NORM_OUT] = view_of(p, norms, ADD);
-        view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
-        TRY(plan_push(p, &op));
-    }
-    unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
-                    (p->config.mesh[M_HIDDEN] > 1 ? 1u << M_HIDDEN : 0);
-    return axes ? push_all_reduce(p, PART_SUM, plan_group(p, axes), view_of(p, norms, UPDATE), NULL) : UNROLL_OK;
+    const struct buffer *b = &p->buffer[master];
+    struct op op = op_new(OP_NORM, PART_SUM, 0);
+    if (p->config.mode != MODE_TRAIN || !owns_norm(p, b))
+        return UNROLL_OK;
+    op.view[NORM_GRAD] = sum_of(p, b->gradient, READ);
+    op.view[NORM_OUT] = view_of(p, plan_find_buffer(p, "norms"), ADD);
+    view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
+    return plan_push(p, &op);
 }
 
-static unroll_status push_loss_sums(struct plan *p)
+/* All sums of this weight over a batch have ended: its uses become one, the stages that share it add theirs. */
+static unroll_status complete(struct plan *p, int master)
 {
-    static const char *const names[] = { "loss_sum", "weight_sum" };
-    unsigned axes = (p->config.mesh[M_BATCH] > 1 ? 1u << M_BATCH : 0) |
-                    (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0);
-    for (int i = 0; axes && i < 2; i++)
-        TRY(push_all_reduce(p, PART_SUM, plan_group(p, axes), view_of(p, plan_find_buffer(p, names[i]), UPDATE),
-                            NULL));
+    int first = p->buffer[master].gradient, second = p->buffer[master].second;
+    bool shared = p->buffer[master].homes & (p->buffer[master].homes - 1);
+    if (is_written(p, first))
+        TRY(sum_rest(p, first));
+    if (second >= 0 && is_written(p, second)) {
+        TRY(sum_rest(p, second));
+        TRY(join_uses(p, first, second));
+    }
+    if (shared)
+        TRY(push_all_reduce(p, PART_SUM, home_group(p, &p->buffer[master]), sum_of(p, first, UPDATE), NULL));
+    return push_norm(p, master);
+}
+
+static bool is_under_way(const struct plan *p, int gradient)
+{
+    int begun = 0;
+    for (int i = 0; i < p->ops && gradient >= 0; i++)
+        for (int k = 0; k < p->op[i].views && (p->op[i].kind == OP_SUM_BEGIN || p->op[i].kind == OP_SUM_END); k++)
+            if (p->op[i].view[k].buffer == gradient)
+                begun += p->op[i].kind == OP_SUM_BEGIN ? 1 : -1;
+    return begun > 0;
+}
+
+/* Weights whose sums have all ended, in the model's order; done: [buffers]. */
+static unroll_status complete_all(struct plan *p, bool *done)
+{
+    for (int i = 0; i < p->buffers; i++) {
+        const struct buffer *b = &p->buffer[i];
+        if (done[i] || b->segment != SEG_PARAM || b->gradient < 0 || !lives_here(p, b) || is_under_way(p, b->gradient) ||
+            is_under_way(p, b->second))
+            continue;
+        done[i] = true;
+        TRY(complete(p, i));
+    }
     return UNROLL_OK;
+}
+
+/* Sums end in the order in which they began; what of a weight comes after its sum is done while others go on. */
+static unroll_status end_sums(struct plan *p, bool *done)
+{
+    TRY(complete_all(p, done));
+    for (int i = 0, begun = p->ops; i < begun; i++) {
+        if (p->op[i].kind != OP_SUM_BEGIN)
+            continue;
+        struct op end = p->op[i];
+        end.kind = OP_SUM_END;
+        TRY(plan_push(p, &end));
+        TRY(complete_all(p, done));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status sum_gradients(struct plan *p)
+{
+    bool trains = p->config.mode == MODE_TRAIN;
+    int norms = plan_find_buffer(p, "norms");
+    unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
+                    (p->config.mesh[M_HIDDEN] > 1 ? 1u << M_HIDDEN : 0);
+    TRY(sum_begin_all(p));
+    if (trains) {
+        struct op fill = op_new(OP_FILL, PART_SUM, 0);
+        fill.view[FILL_TO] = view_of(p, norms, WRITE);
+        TRY(plan_push(p, &fill));
+    }
+    bool *done = allocate_zeroed((size_t)p->buffers, sizeof *done);
+    unroll_status status = done ? end_sums(p, done) : fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
+    release(done);
+    if (status != UNROLL_OK || !trains || !axes)
+        return status;
+    return push_all_reduce(p, PART_SUM, plan_group(p, axes), view_of(p, norms, UPDATE), NULL);
 }
 
 /* ---- the update ------------------------------------------------------------------------ */
@@ -303,15 +327,9 @@ unroll_status pass_sum(struct plan *p)
 {
     TRY(settle_activations(p));
     TRY(push_carry(p));
-    if (p->config.mode >= MODE_TRAIN)
-        for (int i = 0; i < p->buffers; i++)
-            if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
-                TRY(sum_parameter(p, i));
-    if (p->config.mode == MODE_EVAL)
-        TRY(push_loss_sums(p));
+    if (p->config.mode >= MODE_EVAL)
+        TRY(sum_gradients(p));
     if (p->config.mode == MODE_TRAIN) {
-        TRY(push_norms(p));
-        TRY(push_loss_sums(p));
         for (int i = 0; i < p->buffers; i++)
             if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
                 TRY(push_update(p, i));

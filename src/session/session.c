@@ -234,7 +234,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     const char *name = s->config.device ? s->config.device : used;
     s->device = device_find(name, &which);
     if (!s->device)
-        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu and xla", name);
+        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu, cuda and xla", name);
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     if (s->config.profile && !s->device->time)
@@ -484,7 +484,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;     /* the others find it in the sum */
 }
 
-unroll_status unroll_backward(unroll_session *s)
+static unroll_status start_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
         return fail(UNROLL_USAGE, "this session was made to run, not to train (mode)");
@@ -494,7 +494,12 @@ unroll_status unroll_backward(unroll_session *s)
     s->summing = true;
     if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
         TRY(session_clear(s, SEG_GRAD));
-    TRY(keep_up(s));
+    return keep_up(s);
+}
+
+unroll_status unroll_backward(unroll_session *s)
+{
+    TRY(start_backward(s));
     return s->device->run(s->instance, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
 }
 
@@ -598,11 +603,11 @@ static unroll_status check_update(unroll_session *s, double squared)
     return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" : "infinite", where);
 }
 
-unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
+/* The parts from first on: SUM, or BACKWARD, which ranks then overlap with their sums. */
+static unroll_status run_update(unroll_session *s, enum part first, const unroll_rates *rates, unroll_result *result)
 {
-    TRY(check_training(s, rates));
     give_rates(s, rates);
-    TRY(s->device->run(s->instance, PART_SUM, PART_UPDATE));
+    TRY(s->device->run(s->instance, first, PART_UPDATE));
     s->summing = false;
     s->packed = ++s->model->changes;
     double squared = squared_norm(s), weight = *(double *)session_host(s, "weight_sum");
@@ -615,6 +620,12 @@ unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll
     if (result)
         *result = found;
     return status;
+}
+
+unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
+{
+    TRY(check_training(s, rates));
+    return run_update(s, PART_SUM, rates, result);
 }
 
 /* Rows that the loss counts. */
@@ -635,8 +646,8 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
     TRY(check_training(s, rates));
     if (!s->device->whole_steps || s->summing || is_one_of_many(s)) {
         TRY(unroll_forward(s, batch));
-        TRY(unroll_backward(s));
-        return unroll_update(s, rates, result);
+        TRY(start_backward(s));
+        return run_update(s, PART_BACKWARD, rates, result);
     }
     TRY(take_checked(s, batch));
     double weight = weight_of(s, batch);

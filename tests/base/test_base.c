@@ -151,6 +151,11 @@ static void test_memory(void)
     CHECK(first && !second && third, "fault injection: %p %p %p", first, second, third);
     release(first);
     release(third);
+
+    unsigned char *large = allocate_zeroed(5, 1 << 20);
+    CHECK(large && (uintptr_t)large % (2 << 20) == 0, "a large array has no large pages of its own");
+    CHECK(large && !large[0] && !memcmp(large, large + 1, (5 << 20) - 1), "a large array is not zeroed");
+    release(large);
 }
 
 /* ---- random numbers ---- */

@@ -1,15 +1,14 @@
 #!/bin/bash
 # What shows how a training went: TensorBoard events, unroll plot, and the schedule and the first sight of a
 # run with --for.
-#     tests/cli/test_plot.sh BINARY [VENV]   with UPDATE=1: writes golden/errors-plot.txt and the goldens anew
-# VENV is a folder for Python packages that is made when it is not there, and kept. Not a test of how pictures
-# look: somebody has to look at them.
+#     tests/cli/test_plot.sh BINARY [BUILD]   with UPDATE=1: writes golden/errors-plot.txt and the goldens anew
+# Not a test of how pictures look: somebody has to look at them.
 set -u
 
 binary=$(realpath "$1") || exit 2
 here=$(realpath "$(dirname "$0")")
 golden=$here/golden
-venv=$(realpath -m "${2:-$(dirname "$1")/tensorboard}")
+build=$(realpath -m "${2:-$(dirname "$1")}")
 place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
 cd "$place" || exit 2
@@ -115,19 +114,14 @@ else
     skip "no python3 to read the events"
 fi
 
-install_tensorboard() {
-    [ -x "$venv/bin/python" ] && "$venv/bin/python" -c 'import tensorboard' 2> /dev/null && return
-    command -v python3 > /dev/null && python3 -m venv "$venv" > pip 2>&1 || return
-    timeout 100 "$venv/bin/pip" --timeout 5 --retries 0 install -q tensorboard > pip 2>&1
-}
-if install_tensorboard; then
+if python=$("$here/../venv.sh" "$build" tensorboard); then
     for run in run killed; do
-        "$venv/bin/python" "$here/read_tensorboard.py" $run 2> message | found_scalars > found
+        "$python" "$here/read_tensorboard.py" $run 2> message | found_scalars > found
         expected_scalars $run > expected
         holds "TensorBoard reads $run" cmp found expected
     done
 else
-    skip "TensorBoard can't be installed from PyPI; only our own reader has read the events"
+    skip "$python; only our own reader has read the events"
 fi
 
 if command -v prlimit > /dev/null; then

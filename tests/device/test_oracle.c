@@ -99,6 +99,10 @@ static void test_damages(void)
             oracle_free(o);
     }
     translation_free(&t);
+    if (!example_text(&(struct example){ "damaged", "lstm", 0, PART_BACKWARD, 1 }, &t))
+        return;
+    test_damage(&t, " {tf.aliasing_output = 0 : i32}", " {tf.aliasing_output = 1 : i32}", "become");
+    translation_free(&t);
 }
 
 /* What is donated goes to one result of its type. */

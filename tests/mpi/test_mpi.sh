@@ -171,7 +171,7 @@ fail_rank() {   # fail_rank SIGNAL EXIT-CODE
 }
 fail_rank STOP 7
 check "the message names both ranks and the operation" says "rank [02] waited 2 seconds for a message from rank [012]"
-check "and what was being done" says "'all_reduce"
+check "and what was being done" says "'sum_end\\|'all_reduce"
 fail_rank KILL 137
 
 # A slow rank delays the others and nothing else: ten stops of a tenth of a second.

@@ -17,6 +17,7 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     c.chunks = chunks;
     c.packed = true;
     c.lengths = true;
+    c.bucket = 500;             /* bytes: several buckets of such small weights, some of them of several */
     c.optimizer = optimizer_find("sgd");
     return c;
 }
@@ -113,6 +114,8 @@ void mesh_close(struct mesh_run *run)
 
 /* ---- running --------------------------------------------------------------------------- */
 
+#define END ((enum part)(PART_N + 1))
+
 struct rank_thread {
     struct instance *instance;
     const enum part *parts;
@@ -123,7 +126,7 @@ struct rank_thread {
 static void *run_rank(void *arg)
 {
     struct rank_thread *r = arg;
-    for (const enum part *part = r->parts; *part != PART_N && r->status == UNROLL_OK; part++)
+    for (const enum part *part = r->parts; *part != END && r->status == UNROLL_OK; part++)
         r->status = instance_run(r->instance, *part);
     if (r->status != UNROLL_OK)
         strncpy(r->error, unroll_last_error(), sizeof r->error - 1);
@@ -150,13 +153,14 @@ static unroll_status run_all(struct mesh_run *run, const enum part *parts)
 
 unroll_status mesh_gradients(struct mesh_run *run)
 {
-    static const enum part parts[] = { PART_FORWARD, PART_BACKWARD, PART_SUM, PART_N };
-    return run_all(run, parts);
+    static const enum part apart[] = { PART_FORWARD, PART_BACKWARD, PART_SUM, END };
+    static const enum part together[] = { PART_FORWARD, (enum part)PART_BACKWARD_SUM, END };
+    return run_all(run, run->apart || !plan_overlaps(run->plan[0]) ? apart : together);
 }
 
 unroll_status mesh_update(struct mesh_run *run)
 {
-    static const enum part parts[] = { PART_UPDATE, PART_N };
+    static const enum part parts[] = { PART_UPDATE, END };
     return run_all(run, parts);
 }
 

@@ -8,6 +8,7 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
 
 struct mesh_run {
     int ranks;
+    bool apart;                 /* sums after all of backward, not inside it */
     struct plan *plan[RANKS_MAX];
     struct store *store[RANKS_MAX];
     struct instance *instance[RANKS_MAX];

@@ -137,16 +137,26 @@ static void gather_weights(unroll_model *m, struct outcome *o)
     }
 }
 
+static unroll_status take_outcome(unroll_status status, const unroll_result *result, struct outcome *o)
+{
+    o->loss = result->loss;
+    o->norm = result->norm;
+    return status;
+}
+
 static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
 {
     static _Thread_local struct numbers numbers;
     unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result;
+    unroll_result result = { 0 };
     unroll_status status = UNROLL_OK;
     rates.learning_rate = 0.01;
     rates.clip = 0.3;
-    for (int i = 0; i <= has(o->way, ACCUMULATE) && status == UNROLL_OK; i++) {
+    bool apart = seed % 2;                              /* sums after backward, or inside the last one */
+    for (int i = 0, last = has(o->way, ACCUMULATE); i <= last && status == UNROLL_OK; i++) {
         unroll_batch batch = make_batch(o->way, &numbers, 10 * seed + (unsigned)i);
+        if (i == last && !apart)
+            return take_outcome(unroll_step(s, &batch, &rates, &result), &result, o);
         status = unroll_forward(s, &batch);
         if (status == UNROLL_OK)
             status = unroll_backward(s);
@@ -155,9 +165,7 @@ static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
     }
     if (status == UNROLL_OK)
         status = unroll_update(s, &rates, &result);
-    o->loss = result.loss;
-    o->norm = result.norm;
-    return status;
+    return take_outcome(status, &result, o);
 }
 
 /* Losses of a session that evaluates beside the one that trains. */

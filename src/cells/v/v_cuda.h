@@ -1,7 +1,7 @@
 /* V is one float in a CUDA thread, with the bits of v_f32.h: the functions with _rn are rounded
  * as IEEE asks and never contracted, whatever flags nvcc gets (but not with -ftz=true). */
-#ifndef __CUDACC__
-#error "v_cuda.h is for nvcc"
+#if !defined __CUDACC__ && !defined GPU_ON_HOST
+#error "v_cuda.h is for nvcc, and for the tests that compile kernels for the host"
 #endif
 
 typedef float V, v_element;

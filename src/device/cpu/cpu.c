@@ -67,8 +67,10 @@ static unroll_status cpu_write(void *instance, const char *buffer, uint64_t firs
 
 static unroll_status cpu_run(void *instance, enum part first, enum part last)
 {
+    bool overlap = first <= PART_BACKWARD && last >= PART_SUM && plan_overlaps(instance_plan(instance));
     for (int part = (int)first; part <= (int)last; part++)
-        TRY(instance_run(instance, (enum part)part));
+        if (!overlap || part != PART_SUM)
+            TRY(instance_run(instance, overlap && part == PART_BACKWARD ? (enum part)PART_BACKWARD_SUM : (enum part)part));
     return UNROLL_OK;
 }
 

@@ -44,7 +44,7 @@ static unroll_status kernel_dropout(const struct call *call, int me, int team, s
     const struct range row = my_share(rows, me, team, 1);
     const struct lasting lasting = lasting_of(x, call->view[DROPOUT_LENGTHS].at);
     struct mask mask = mask_of(call);
-    for (size_t r = row.first; r < row.end; r++) {
+    for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         if (!lasts(&lasting, r / batch, r % batch)) {
             if (!adds)
                 memset(tensor_row(y, r), 0, tensor_width(y) * sizeof(real));
@@ -69,7 +69,7 @@ static unroll_status kernel_copy(const struct call *call, int me, int team, stru
     const struct tensor *from = &call->view[COPY_FROM], *to = &call->view[COPY_TO];
     const size_t rows = tensor_rows(to), width = tensor_width(to);
     const struct range row = my_share(rows, me, team, 1);
-    for (size_t r = row.first; r < row.end; r++)
+    for (size_t r = row.first; r < row.end; r++, comm_poll())
         if (call->op->view[COPY_TO].access == ADD)
             add_numbers(tensor_row(to, r), tensor_row(from, r), width);
         else
@@ -85,7 +85,7 @@ static unroll_status kernel_fill(const struct call *call, int me, int team, stru
     const struct tensor *to = &call->view[FILL_TO];
     const size_t rows = tensor_rows(to);
     const struct range row = my_share(rows, me, team, 1);
-    for (size_t r = row.first; r < row.end; r++)
+    for (size_t r = row.first; r < row.end; r++, comm_poll())
         memset(tensor_row(to, r), 0, tensor_width(to) * dtype_size(to->dtype));
     count_slices(work, call, FILL_TO, row, rows);
     return UNROLL_OK;
@@ -101,7 +101,7 @@ static unroll_status kernel_tree(const struct call *call, int me, int team, stru
     const struct range column = my_share(width, me, team, 16);
     for (size_t distance = 1; distance < shards; distance *= 2)
         for (size_t s = 0; s + distance < shards; s += 2 * distance)
-            for (size_t r = 0; r < rows; r++)
+            for (size_t r = 0; r < rows; r++, comm_poll())
                 add_numbers((real *)tensor_row(x, s * rows + r) + column.first,
                             (const real *)tensor_row(x, (s + distance) * rows + r) + column.first,
                             column.end - column.first);
@@ -135,7 +135,7 @@ static unroll_status kernel_norm(const struct call *call, int me, int team, stru
     (void)team;
     if (me != 0)
         return UNROLL_OK;
-    for (size_t row = 0; row < rows; row += LANES) {
+    for (size_t row = 0; row < rows; row += LANES, comm_poll()) {
         size_t lanes = rows - row < LANES ? rows - row : LANES;
         squares_of_rows(x, row, lanes, sum);
         for (size_t i = 0; i < lanes; i++)

@@ -63,6 +63,19 @@ static unroll_status recv_piece(const struct call *call, void *data, size_t coun
                      count * dtype_size(call->view[COMM_X].dtype));
 }
 
+/* A view, or the views of a bucket, which lie side by side. */
+struct stretch { char *at; size_t count; };
+
+static struct stretch stretch_of(const struct call *call)
+{
+    const struct tensor *first = &call->view[COMM_X], *last = &call->view[COMM_X + call->op->views - 1];
+    size_t size = dtype_size(first->dtype);
+    if (call->op->kind == OP_ALL_REDUCE)
+        last = first;
+    char *end = (char *)last->at + tensor_rows(last) * tensor_width(last) * size;
+    return (struct stretch){ first->at, (size_t)(end - (char *)first->at) / size };
+}
+
 /* Of few numbers the fewest messages, of many the fewest bytes. Sums over shards keep the order of their tree. */
 static enum topology choose_topology(const struct call *call, size_t bytes)
 {
@@ -75,15 +88,20 @@ static enum topology choose_topology(const struct call *call, size_t bytes)
     return (size & (size - 1)) == 0 ? COMM_HALVING : call->plan->config.shards > 1 ? COMM_TREE : COMM_RING;
 }
 
-static unroll_status sum_piece(const struct call *call, void *data, size_t count)
+static struct sum sum_of(const struct call *call, void *data, size_t count)
 {
     const struct group *group = &call->plan->group[call->op->group];
     const struct tensor *x = &call->view[COMM_X];
     size_t here = call->op->choice ? x->count[0] : 1;
-    struct sum sum = { .ranks = group->rank, .size = group->size, .tag = call->op->tag, .data = data,
-                       .count = count / here, .is_double = x->dtype == DTYPE_F64,
-                       .topology = choose_topology(call, count * dtype_size(x->dtype)),
-                       .shards = call->op->choice ? (int)call->plan->config.shards : 1 };
+    return (struct sum){ .ranks = group->rank, .size = group->size, .tag = call->op->tag, .data = data,
+                         .count = count / here, .is_double = x->dtype == DTYPE_F64,
+                         .topology = choose_topology(call, count * dtype_size(x->dtype)),
+                         .shards = call->op->choice ? (int)call->plan->config.shards : 1 };
+}
+
+static unroll_status sum_piece(const struct call *call, void *data, size_t count)
+{
+    struct sum sum = sum_of(call, data, count);
     TRY(comm_sum_begin(call->comm, &sum));
     return comm_sum_end(call->comm, &sum);
 }
@@ -106,17 +124,47 @@ unroll_status kernel_recv(const struct call *call, int me, int team, struct work
     return by_pieces(call, recv_piece, false, true);
 }
 
-unroll_status kernel_all_reduce(const struct call *call, int me, int team, struct work *work)
+static unroll_status check_type(const struct call *call)
 {
     enum dtype dtype = call->view[COMM_X].dtype;
+    return dtype == DTYPE_F32 || dtype == DTYPE_F64
+               ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
+}
+
+unroll_status kernel_all_reduce(const struct call *call, int me, int team, struct work *work)
+{
     (void)team;
     if (me > 0)
         return UNROLL_OK;
-    if (dtype != DTYPE_F32 && dtype != DTYPE_F64)
-        return fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
+    TRY(check_type(call));
     count_view(work, call, COMM_X, me);
-    if (is_contiguous(&call->view[COMM_X]))                 /* here and on all others: their views are alike */
-        return sum_piece(call, call->view[COMM_X].at,
-                         tensor_rows(&call->view[COMM_X]) * tensor_width(&call->view[COMM_X]));
-    return by_pieces(call, sum_piece, true, true);
+    if (!is_contiguous(&call->view[COMM_X]))                /* here and on all others: their views are alike */
+        return by_pieces(call, sum_piece, true, true);
+    struct stretch all = stretch_of(call);
+    return sum_piece(call, all.at, all.count);
+}
+
+static unroll_status run_bucket(const struct call *call, int me, struct work *work,
+                                unroll_status (*step)(struct unroll_comm *, const struct sum *))
+{
+    if (me > 0)
+        return UNROLL_OK;
+    TRY(check_type(call));
+    for (int k = 0; k < call->op->views; k++)
+        count_view(work, call, COMM_X + k, me);
+    struct stretch all = stretch_of(call);
+    struct sum sum = sum_of(call, all.at, all.count);
+    return step(call->comm, &sum);
+}
+
+unroll_status kernel_sum_begin(const struct call *call, int me, int team, struct work *work)
+{
+    (void)team;
+    return run_bucket(call, me, work, comm_sum_begin);
+}
+
+unroll_status kernel_sum_end(const struct call *call, int me, int team, struct work *work)
+{
+    (void)team;
+    return run_bucket(call, me, work, comm_sum_end);
 }

@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "cells/cell.h"
 #include "comm/comm.h"
+#include "comm/poll.h"
 #include "device/cpu/division.h"
 #include "plan/plan.h"
 

@@ -28,4 +28,5 @@
     [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
     [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \
     [OP_SEND] = kernel_send,            [OP_RECV] = kernel_recv,        \
-    [OP_ALL_REDUCE] = kernel_all_reduce
+    [OP_ALL_REDUCE] = kernel_all_reduce, [OP_SUM_BEGIN] = kernel_sum_begin, \
+    [OP_SUM_END] = kernel_sum_end

@@ -112,7 +112,7 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
 {
     const struct steps z = steps_of(&call->view[LOSS_Z]);
     const size_t n = tensor_width(&call->view[LOSS_Z]);
-    for (size_t r = row.first; r < row.end; r++) {
+    for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t class = class_at(call, r / z.batch, r % z.batch);
         if (class >= 0)
             xent_row(steps_at(&z, r), n, class);
@@ -123,7 +123,7 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
     if (me == 0)
         xent_sum(call, &z);
     meet(call, team);
-    for (size_t r = row.first; r < row.end; r++) {
+    for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t class = class_at(call, r / z.batch, r % z.batch);
         real *at = steps_at(&z, r);
         if (class >= 0)
@@ -159,7 +159,7 @@ static void loss_mse(const struct call *call, struct range row, int me, int team
     if (me == 0)
         mse_sum(call, &z, &y, n);
     meet(call, team);
-    for (size_t r = row.first; r < row.end; r++) {
+    for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         real *zr = steps_at(&z, r);
         const real *yr = steps_at(&y, r);
         if (!row_lasts(call, r / z.batch, r % z.batch)) {

@@ -14,7 +14,7 @@ static void product(const struct product *p)
     const real *a = p->a, *b = p->b, *bias = p->bias;
     const size_t *end = p->chains ? p->end : &p->k, chains = p->chains ? p->chains : 1;
     const size_t strip = p->a_strip ? p->a_strip : STRIP * p->a_row;
-    for (size_t m = 0; m < p->m; m++)
+    for (size_t m = 0; m < p->m; m++, comm_poll())
         for (size_t n = 0; n < p->n; n++) {
             real *c = (real *)p->c + m * p->c_row + n, start = p->start == AS_IS ? *c : 0;
             if (bias)

@@ -314,6 +314,7 @@ static void product_block(const struct product *p, struct tile t, size_t rows,
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
         const real *from = b + n / PANEL * p->b_panel;
+        comm_poll();
         if (copies && in_panel == 0)
             copy_panel(panel, from, p->b_row, t.k, rest < PANEL ? rest : PANEL);
         t.b = (copies ? panel : from) + in_panel;

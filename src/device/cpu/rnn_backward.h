@@ -437,7 +437,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
     divide_back(&k, me, team);
     begin_gradients(&k);
-    for (size_t i = k.r.steps; i-- > 0;)
+    for (size_t i = k.r.steps; i-- > 0; comm_poll())
         TRY(backward_step(&k, step_at(&k.r, i)));
     size_t unit, units;
     for (size_t i = 0; next_units(&k, i, &unit, &units); i++)

@@ -143,6 +143,11 @@ static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 static size_t rows_together(const struct rnn *r)
 {
     size_t rows = r->row_end - r->row;
+    if (comm_wants_polls() && rows > 1) {
+        const double flops = 2.0 * (double)r->width * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
+        size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
+        rows = rows < few ? rows : few > 0 ? few : 1;
+    }
     if (r->view[RNN_W].dtype != DTYPE_I8 || rows == 1)
         return rows;
     size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
@@ -171,6 +176,7 @@ static void run_phase(const struct forward *f, size_t t, int phase, bool reverse
             }
         if (step.rows > 0)
             run_kernel(r, &step, phase);
+        comm_poll();
     }
 }
 

@@ -46,9 +46,9 @@ static void sum_leaf(const struct steps *dy, const struct lasting *rows, const s
 {
     enum { SOME = SUM_VECTORS / 4, SOME_COLUMNS = SOME * V_WIDTH };
     size_t c = 0;
-    for (; c + SUM_COLUMNS <= n; c += SUM_COLUMNS)
+    for (; c + SUM_COLUMNS <= n; c += SUM_COLUMNS, comm_poll())
         sum_columns(dy, rows, leaf, column + c, SUM_COLUMNS, sums_after(to, c), SUM_VECTORS);
-    for (; c + SOME_COLUMNS <= n; c += SOME_COLUMNS)
+    for (; c + SOME_COLUMNS <= n; c += SOME_COLUMNS, comm_poll())
         sum_columns(dy, rows, leaf, column + c, SOME_COLUMNS, sums_after(to, c), SOME);
     for (; c < n; c += V_WIDTH)
         sum_columns(dy, rows, leaf, column + c, n - c < V_WIDTH ? n - c : V_WIDTH, sums_after(to, c), 1);
@@ -111,7 +111,7 @@ static unroll_status kernel_embed(const struct call *call, int me, int team, str
     const struct steps y = steps_of(out);
     const size_t rows = tensor_rows(out), width = tensor_width(out);
     const struct range row = my_share(rows, me, team, 1);
-    for (size_t r = row.first; r < row.end; r++) {
+    for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t token = token_at(tokens, r / y.batch, r % y.batch);
         real *to = steps_at(&y, r);
         if (token >= 0 && table->at) {
@@ -141,7 +141,7 @@ static unroll_status kernel_embed_grad(const struct call *call, int me, int team
         struct range row = shard_rows(call, dy_view, sum, s);
         real *table = (real *)sum->at + s * sum->stride[0];
         for (size_t t = dy_view->count[0]; t-- > 0;)
-            for (size_t b = row.first; b < row.end; b++) {
+            for (size_t b = row.first; b < row.end; b++, comm_poll()) {
                 int32_t token = token_at(tokens, t, b);
                 if (token >= 0)
                     add_numbers(table + (size_t)token * sum->stride[1] + column.first,

@@ -1,7 +1,9 @@
 /* Running a part of a plan. Each team does the operations of its lanes in list order; before one, its thread
  * 0 waits for what the plan says must have ended on other lanes. The list is a correct serial program and
  * every team takes its earliest operation first, so some team can always go on. */
+#include "comm/poll.h"
 #include "device/cpu/instance_parts.h"
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -75,18 +77,37 @@ static bool may_begin(struct instance *in, const struct op *op)
     return true;
 }
 
+/* Until something changed; while sums are under way, to poll them, at most half a millisecond. */
+static void sleep_for_change(struct instance *in)
+{
+    struct timespec until;
+    if (!comm_wants_polls()) {
+        pthread_cond_wait(&in->change, &in->lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 500000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&in->change, &in->lock, &until);
+    pthread_mutex_unlock(&in->lock);
+    comm_poll();
+    pthread_mutex_lock(&in->lock);
+}
+
 /* False: something failed elsewhere, the operation must not begin. */
 static bool wait_for_others(struct instance *in, const struct op *op)
 {
     for (int i = 0; i < LOOKS_BEFORE_SLEEP; i++) {
         if (failed(in) || may_begin(in, op))
             return !failed(in);
+        comm_poll();
         cpu_pause();
     }
     pthread_mutex_lock(&in->lock);
     atomic_fetch_add(&in->sleepers, 1);
     while (!failed(in) && !may_begin(in, op))
-        pthread_cond_wait(&in->change, &in->lock);
+        sleep_for_change(in);
     atomic_fetch_sub(&in->sleepers, 1);
     pthread_mutex_unlock(&in->lock);
     return !failed(in);
@@ -125,9 +146,10 @@ static void run_lanes(struct instance *in, int number, int me)
 {
     struct lane_team *team = &in->team[number];
     struct work *work = &in->work[team->first + me].work;
-    for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end; i++) {
+    int i, end;
+    for (part_range(in->plan, in->part, &i, &end); i < end; i++) {
         const struct op *op = &in->plan->op[i];
-        if (op->lane % in->teams != number)
+        if (op->lane % in->teams != number || !is_in_part(op, in->part))
             continue;
         if (!begin_op(in, team, me, op))
             return;
@@ -152,7 +174,10 @@ static void run_thread(void *instance, int me)
 static void run_alone(struct instance *in)
 {
     uint64_t mode = cpu_flush_denormals();
-    for (int i = in->plan->part[in->part].first; i < in->plan->part[in->part].end && !failed(in); i++) {
+    int i, end;
+    for (part_range(in->plan, in->part, &i, &end); i < end && !failed(in); i++) {
+        if (!is_in_part(&in->plan->op[i], in->part))
+            continue;
         double begin = begin_time(in);
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
@@ -164,14 +189,17 @@ static void run_alone(struct instance *in)
 
 static void run_together(struct instance *in)
 {
+    /* All parts before have ended; sums alone, of which all are on one lane, wait for backward only. */
+    int first, end;
+    part_range(in->plan, in->part, &first, &end);
     for (int i = 0; i < LANES_MAX; i++)
-        atomic_store(&in->ended[i], in->plan->part[in->part].first - 1);    /* all parts before have ended */
+        atomic_store(&in->ended[i], in->part == PART_SUM ? INT_MAX : first - 1);
     team_run(in->all, run_thread, in);
 }
 
 static void run_as_is_faster(struct instance *in)
 {
-    struct pace *pace = &in->pace[in->part];
+    struct pace *pace = &in->pace[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD : in->part];
     double begin = nanoseconds();
     if (pace_together(pace))
         run_together(in);
@@ -187,12 +215,14 @@ unroll_status instance_run(struct instance *in, enum part part)
     in->part = part;
     atomic_store(&in->error, UNROLL_OK);
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
+    comm_of_thread = in->comm;
     if (in->chooses)
         run_as_is_faster(in);
     else if (in->all)
         run_together(in);
     else
         run_alone(in);
+    comm_of_thread = NULL;
     unroll_status status = (unroll_status)atomic_load(&in->error);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
 }

@@ -38,7 +38,7 @@ static unroll_status kernel_update(const struct call *call, int me, int team, st
     const double scale = gradient_scale(call);
     const struct portion part = my_portion(tensor_rows(w), tensor_width(w), 16, me, team);
     const size_t column = part.column.first, n = part.column.end - column;
-    for (size_t row = part.row.first; row < part.row.end; row++) {
+    for (size_t row = part.row.first; row < part.row.end; row++, comm_poll()) {
         real *gradient = (real *)tensor_row(g, row) + column;
         if (scale == 0)
             memset(gradient, 0, n * sizeof *gradient);

@@ -1,0 +1,20 @@
+/* What sum.c and bucket.c share: which axes a gradient is partial along, and how its sum over them is made. */
+#ifndef PLAN_SUM_H
+#define PLAN_SUM_H
+#include "plan/plan.h"
+
+/* The mesh axes along which a buffer holds a summand: 1 << M_... */
+unsigned partial_axes(const struct buffer *);
+/* Of a gradient [S, ..] shard 0, which gets the sum. */
+struct view sum_of(const struct plan *, int gradient, enum access);
+bool is_written(const struct plan *, int buffer);
+
+/* How one use of a weight is summed: over the shards here, then over ranks. */
+struct way {
+    bool tree;              /* over the shards that are here */
+    bool by_shards;         /* over ranks in the tree of shards, of which no rank holds a whole part */
+    unsigned axes, left;    /* of the mesh: of the sum over ranks; of another after it */
+};
+struct way way_of(const struct plan *, int gradient);
+
+#endif
