@@ -61,12 +61,15 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
-# Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES and, as PTX, for all that come later. They
-# are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
+# Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES and, as PTX, for all that come later;
+# persistent ones need clusters, which sm_90 brought. They are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
 NVCC      ?= $(shell command -v nvcc 2>/dev/null)
 GPU_CODES ?= $(if $(NVCC),$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
 NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(foreach i,$(GPU_CODES),-gencode=arch=compute_$i,code=sm_$i) \
-    -gencode=arch=compute_80,code=compute_80
+    -gencode=arch=compute_$(GPU_PTX),code=compute_$(GPU_PTX)
+GPU_PTX    = 80
+%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_CODES := $(filter 90,$(GPU_CODES))
+%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_PTX = 90
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 
 %.fatbin:

@@ -6,12 +6,12 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim)
+CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FUZZERS = json safetensors npy text state frames import compiled
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -30,7 +30,8 @@ OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+include tests/device/fake_cuda/fake_cuda.mk
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -42,7 +43,6 @@ FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
-include tests/device/fake_cuda/fake_cuda.mk
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
@@ -63,6 +63,7 @@ RUN_device/test_xla = $T/device/fake_plugin.so
 RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
+RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
