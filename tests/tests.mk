@@ -24,7 +24,7 @@ OF_cells/check_printed  = cells/toys_scalar cells/toy_records
 OF_plan/test_mesh       = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
-OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run
+OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run device/oracle_devices
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
@@ -39,7 +39,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device,$(eval $(call TEST_RULE,$p)))
-FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run
+FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
@@ -105,6 +105,7 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
+	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
 	@echo '200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'

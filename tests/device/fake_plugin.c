@@ -14,16 +14,17 @@ struct pjrt_error  { char message[500]; };
 struct pjrt_event  { int state; };
 struct pjrt_client { int state; };
 struct pjrt_device { int number; };
-struct pjrt_buffer { int state; struct tensor *tensor; };
+struct pjrt_buffer { int state, device; struct tensor *tensor; };
 struct pjrt_executable { struct oracle *program; };
 struct pjrt_topology { int state; };
 struct pjrt_compiled { int state; struct oracle *program; unsigned char bytes[1 << 14]; size_t size; };
+enum { DEVICES = 8 };
 
 static union {
     struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
 } table;
 static struct pjrt_client client = { ALIVE };
-static struct pjrt_device device;
+static struct pjrt_device device[DEVICES];
 static bool initialized, created;
 
 /* What the test asks for when all is over. */
@@ -132,10 +133,14 @@ static pjrt_error *platform_name(void *args)
 static pjrt_error *addressable_devices(void *args)
 {
     ARGS(pjrt_client_devices_args);
-    static pjrt_device *const list[] = { &device };
+    static pjrt_device *list[DEVICES];
     demand(a->client == &client, "the client is another");
+    for (int i = 0; i < DEVICES; i++) {
+        device[i].number = i;
+        list[i] = &device[i];
+    }
     a->device = list;
-    a->devices = misbehaves("nodevice") ? 0 : 1;
+    a->devices = misbehaves("nodevice") ? 0 : DEVICES;
     return NULL;
 }
 
@@ -146,36 +151,45 @@ static pjrt_error *client_compile(void *args)
     ARGS(pjrt_compile_args);
     demand(a->client == &client, "the client is another");
     demand(a->program->format_size == 4 && !memcmp(a->program->format, "mlir", 4), "the format is not mlir");
-    demand(a->options_size > 0, "no options: XLA would abort");
+    demand(a->options_size == 6 && a->options[0] == 0x1a && a->options[2] == 0x20 && a->options[3] > 0,
+           "no options, or none of devices: XLA would abort");
     if (misbehaves("nocompile"))
         return error_new("op 'stablehlo.while' is too long for today");
     char why[400];
     struct oracle *program = oracle_read(a->program->code, a->program->code_size, why, sizeof why);
     if (!program)
         return error_new(why);
+    demand(program->devices == a->options[3], "the text is for another number of devices than the options");
     a->executable = calloc(1, sizeof *a->executable);
     a->executable->program = program;
     fake_plugin_programs++;
     return NULL;
 }
 
-static pjrt_buffer *buffer_new(struct tensor *tensor)
+static pjrt_buffer *buffer_new(struct tensor *tensor, int on)
 {
     pjrt_buffer *buffer = malloc(sizeof *buffer);
-    *buffer = (pjrt_buffer){ ALIVE, tensor };
+    *buffer = (pjrt_buffer){ ALIVE, on, tensor };
     fake_plugin_buffers++;
     return buffer;
 }
 
-static pjrt_error *run_program(struct oracle *program, pjrt_buffer *const *argument, pjrt_buffer **result)
+static pjrt_error *run_program(struct oracle *program, int devices, pjrt_buffer *const *const *argument,
+                               pjrt_buffer **const *result)
 {
-    struct tensor *in[ORACLE_OPERANDS], *out[ORACLE_OPERANDS];
-    for (int i = 0; i < program->main.arguments; i++)
-        in[i] = argument[i]->tensor;
-    if (!oracle_run(program, 1, (struct tensor *const *const[]){ in }, (struct tensor **const[]){ out }))
+    static struct tensor *in[DEVICES][ORACLE_OPERANDS], *out[DEVICES][ORACLE_OPERANDS];
+    struct tensor *const *given[DEVICES], **made[DEVICES];
+    for (int d = 0; d < devices; d++) {
+        for (int i = 0; i < program->main.arguments; i++)
+            in[d][i] = argument[d][i]->tensor;
+        given[d] = in[d];
+        made[d] = out[d];
+    }
+    if (!oracle_run(program, devices, given, made))
         return error_new(program->error);
-    for (int i = 0; i < program->main.returns; i++)
-        result[i] = buffer_new(out[i]);
+    for (int d = 0; d < devices; d++)
+        for (int i = 0; i < program->main.returns; i++)
+            result[d][i] = buffer_new(out[d][i], d);
     return NULL;
 }
 
@@ -183,19 +197,21 @@ static pjrt_error *execute(void *args)
 {
     ARGS(pjrt_execute_args);
     struct oracle *program = a->executable->program;
-    demand(a->devices == 1 && a->options && a->options->head.size >= 56,
-           "the options of a run are incomplete");
+    demand((int)a->devices == program->devices, "the lists are not of as many devices as the program is for");
+    demand(a->options && a->options->head.size >= 56, "the options of a run are incomplete");
     demand((int)a->arguments == program->main.arguments, "the number of arguments is not the program's");
     demand(a->done != NULL, "nobody would wait for the end");
     if (misbehaves("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
-    for (size_t i = 0; i < a->arguments; i++) {
-        demand(a->argument[0][i]->state == ALIVE, "an argument was donated or freed before");
-        a->argument[0][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
-    }
-    pjrt_error *error = run_program(program, a->argument[0], a->result[0]);
-    if (!error)
-        a->done[0] = event_new();
+    for (size_t d = 0; d < a->devices; d++)
+        for (size_t i = 0; i < a->arguments; i++) {
+            demand(a->argument[d][i]->state == ALIVE, "an argument was donated or freed before");
+            demand(a->argument[d][i]->device == (int)d, "an argument lies on another device");
+            a->argument[d][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
+        }
+    pjrt_error *error = run_program(program, (int)a->devices, a->argument, a->result);
+    for (size_t d = 0; !error && d < a->devices; d++)
+        a->done[d] = event_new();
     fake_plugin_runs++;
     return error;
 }
@@ -321,12 +337,12 @@ static pjrt_error *buffer_from_host(void *args)
 {
     ARGS(pjrt_from_host_args);
     struct tensor_type type = { .kind = kind_of(a->type), .rank = (int)a->dims };
-    demand(a->client == &client && a->device == &device && a->data, "an array comes from nowhere");
+    demand(a->client == &client && a->device && a->data, "an array comes from nowhere");
     for (size_t i = 0; i < a->dims; i++)
         type.dim[i] = a->dim[i];
     struct tensor *tensor = tensor_new(&type);
     tensor_from(tensor, a->data);
-    a->buffer = buffer_new(tensor);
+    a->buffer = buffer_new(tensor, a->device->number);
     a->done = event_new();
     return NULL;
 }

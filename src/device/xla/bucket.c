@@ -145,18 +145,6 @@ static bool is_in(const struct program_buffers *list, int buffer)
     return false;
 }
 
-/* Activations that are written in these parts. */
-static bool is_made(const struct plan *p, enum part first, enum part last, int buffer)
-{
-    if (p->buffer[buffer].segment != SEG_STEP)
-        return false;
-    for (int i = p->part[first].first; i < p->part[last].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
-            if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
-                return true;
-    return false;
-}
-
 static unroll_status make_rows(pjrt_buffer ***all, pjrt_buffer ****rows, int devices, int count)
 {
     size_t n = (size_t)devices, m = (size_t)count;
@@ -178,7 +166,8 @@ static unroll_status make_lists(struct bucket *b, struct program *p, struct tran
     if (!p->lost.buffer)
         return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
     for (int i = 0; i < b->plan[0]->buffers; i++)
-        if (is_made(b->plan[0], t->first, t->last, i) && !is_in(&p->result, i))
+        if (b->plan[0]->buffer[i].segment == SEG_STEP && is_written_in(b->plan[0], t->first, t->last, i) &&
+            !is_in(&p->result, i))
             p->lost.buffer[p->lost.count++] = i;
     TRY(make_rows(&p->given, &p->given_rows, b->mesh.devices, p->argument.count));
     return make_rows(&p->given_back, &p->given_back_rows, b->mesh.devices, p->result.count);

@@ -48,8 +48,8 @@ static bool is_ignored(const struct plan *p, int buffer)
 /* The first operation of the parts that touches a buffer; -1: none does. */
 static int first_use(const struct plan *p, enum part first, enum part last, int buffer)
 {
-    for (int i = p->part[first].first; i < p->part[last].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
             if (p->op[i].view[k].buffer == buffer)
                 return i;
     return -1;
@@ -65,10 +65,10 @@ static bool is_read_first(const struct plan *p, enum part first, enum part last,
     return false;
 }
 
-static bool is_written_in(const struct plan *p, enum part first, enum part last, int buffer)
+bool is_written_in(const struct plan *p, enum part first, enum part last, int buffer)
 {
-    for (int i = p->part[first].first; i < p->part[last].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
             if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
                 return true;
     return false;
@@ -397,6 +397,7 @@ static translator *const translators[OP_KIND_MAX] = {
     [OP_COPY] = translate_copy,             [OP_FILL] = translate_fill,
     [OP_TREE] = translate_tree,             [OP_NORM] = translate_norm,
     [OP_UPDATE] = translate_update,         [OP_ALL_REDUCE] = translate_all_reduce,
+    [OP_SUM_BEGIN] = translate_sum_begin,   [OP_SUM_END] = translate_sum_end,
 };
 
 static unroll_status begin(struct translation *t, const char *name)
@@ -444,8 +445,10 @@ static unroll_status write_program(struct translation *t, const char *name)
     TRY(list_buffers(t, is_argument, &t->argument));
     TRY(list_buffers(t, is_result, &t->result));
     TRY(begin(t, name));
-    for (int i = t->plan->part[t->first].first; i < t->plan->part[t->last].end; i++) {
+    for (int i = 0; i < t->plan->ops; i++) {
         const struct op *op = &t->plan->op[i];
+        if (!is_of(op, t->first, t->last))
+            continue;
         if (!translators[op->kind])
             return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s", kind_info(op->kind)->name);
         TRY(translators[op->kind](t, op));
@@ -464,7 +467,10 @@ unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
     t->h.narrow = plan->config.precision == PRECISION_BF16;
-    return plan->part[first].first < plan->part[last].end ? write_program(t, name) : UNROLL_OK;
+    for (int i = 0; i < plan->ops; i++)
+        if (is_of(&plan->op[i], first, last))
+            return write_program(t, name);
+    return UNROLL_OK;
 }
 
 void translation_free(struct translation *t)

@@ -43,6 +43,13 @@ static inline unroll_status translate(const struct plan *plan, enum part part, c
 
 /* Sums of losses begin at zero in a program with a forward: what it gives is a summand. */
 bool is_summand(const struct plan *, enum part first, enum part last, int buffer);
+/* Is the operation one of these parts? Those of backward and sum may be mixed in the list. */
+static inline bool is_of(const struct op *op, enum part first, enum part last)
+{
+    return op->part >= first && op->part <= last;
+}
+/* Does an operation of these parts write the buffer? */
+bool is_written_in(const struct plan *, enum part first, enum part last, int buffer);
 /* Are the shares of all devices alike, so that one program serves them? */
 unroll_status check_alike(struct mesh_plans);
 
@@ -57,7 +64,7 @@ typedef unroll_status translator(struct translation *, const struct op *);
 translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_sum_rows, translate_embed,
     translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
     translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
-    translate_update, translate_all_reduce;
+    translate_update, translate_all_reduce, translate_sum_begin, translate_sum_end;
 /* At the end of a whole step: a loss that says whether the gradient's norm was finite. */
 void mark_divergence(struct translation *);
 

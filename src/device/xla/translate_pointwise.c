@@ -294,18 +294,37 @@ unroll_status translate_tree(struct translation *t, const struct op *op)
     return UNROLL_OK;
 }
 
-unroll_status translate_all_reduce(struct translation *t, const struct op *op)
+static void sum_over_devices(struct translation *t, const struct op *op, const struct view *v)
 {
     int members[RANKS_MAX];
     struct devices all = devices_of(t, op->group, members);
-    struct view to = op->view[COMM_X];
-    struct value x = view_get(t, &op->view[COMM_X]);
+    struct view to = *v;
+    struct value x = view_get(t, v);
     if (op->choice && to.count[0] > 1) {                /* shards, of which the first gets the sum */
         x = hlo_fold(&t->h, "add", x, 0, 1);
         to.count[0] = 1;
     }
     x = hlo_sum_over(&t->h, x, &all);
     view_put(t, &to, x);
+}
+
+unroll_status translate_all_reduce(struct translation *t, const struct op *op)
+{
+    sum_over_devices(t, op, &op->view[COMM_X]);
+    return UNROLL_OK;
+}
+
+/* XLA joins and overlaps sums as it likes, so here they end where they begin. */
+unroll_status translate_sum_begin(struct translation *t, const struct op *op)
+{
+    for (int k = 0; k < op->views; k++)
+        sum_over_devices(t, op, &op->view[k]);
+    return UNROLL_OK;
+}
+
+unroll_status translate_sum_end(struct translation *t, const struct op *op)
+{
+    (void)t, (void)op;
     return UNROLL_OK;
 }
 
@@ -315,7 +334,7 @@ static struct value counts_norm(struct translation *t, const struct op *op)
     int64_t counts[RANKS_MAX] = { 0 };
     for (int r = 0; r < t->mesh.devices; r++) {
         const struct plan *p = t->mesh.plan[r];
-        for (int i = p->part[PART_SUM].first; i < p->part[PART_SUM].end; i++)
+        for (int i = 0; i < p->ops; i++)
             counts[r] |= p->op[i].kind == OP_NORM && p->op[i].view[NORM_GRAD].buffer == op->view[NORM_GRAD].buffer;
     }
     struct value here = hlo_of_device(&t->h, counts, t->mesh.devices);
