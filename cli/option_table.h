@@ -196,10 +196,10 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "operations that may run side by side; 0: directions or chunks where there are few rows and several "
               "threads, otherwise 1")
-OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
+OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
-              "in different layers")
+              "in different layers; 0: as many as keep a piece of a long training in the caches, otherwise 1")
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")

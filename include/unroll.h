@@ -296,7 +296,8 @@ typedef struct unroll_session_config {
     int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
                                        run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
-    int         chunks;             /* pieces of time that may run side by side in different layers */
+    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
+                                       keep a piece of a long training in the caches, otherwise 1 */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
@@ -317,7 +318,7 @@ typedef struct unroll_session_config {
                                        have them is refused */
 } unroll_session_config;
 
-UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
+UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
 
 typedef struct unroll_session unroll_session;
 

@@ -278,7 +278,8 @@ struct plan_config {
     enum dtype     weights;         /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
-    int            chunks, lanes;
+    int            chunks, lanes;   /* chunks 0: the plan chooses (pass_near) */
+    uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           packed;          /* the device's products read packed copies of weights */
@@ -341,6 +342,7 @@ int plan_lanes_for(const struct unroll_model *, const struct plan_config *, int 
 unroll_status pass_lower(struct plan *);                    /* forward list on whole tensors */
 unroll_status pass_balance(struct plan *);                  /* which stage does which depth */
 unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
+void          pass_near(struct plan *);                     /* how many chunks caches ask for, if nobody else does */
 unroll_status pass_segment(struct plan *);                  /* how many chunks a checkpoint asks for */
 unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);

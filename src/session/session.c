@@ -16,7 +16,7 @@
 unroll_session_config unroll_session_default(void)
 {
     return (unroll_session_config){ .size = sizeof(unroll_session_config), .mode = UNROLL_INFER, .steps = 1,
-                                    .rows = 1, .optimizer = "adam", .chunks = 1, .shards = 1 };
+                                    .rows = 1, .optimizer = "adam", .shards = 1 };
 }
 
 void *session_host(const unroll_session *s, const char *name)
@@ -240,9 +240,11 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     TRY(give_to_device(s, plan_config, options.mesh));
     TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
     plan_config->packed = s->device->packed;
+    plan_config->near = s->device->near;
     int threads = threads_for(s);
     if (s->config.lanes == 0)
-        plan_config->lanes = plan_lanes_for(s->model, plan_config, threads ? threads : cpu_count());
+        plan_config->lanes = plan_lanes_for(s->model, plan_config, s->device->workers ? s->device->workers :
+                                            threads ? threads : cpu_count());
     TRY(plan_new(s->model, plan_config, &s->plan));
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));

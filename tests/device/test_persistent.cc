@@ -34,7 +34,7 @@ struct test_case {
     uint32_t T, B, U;
     enum gpu_operand operand;
     bool direction, ragged, resets;
-    enum rnn_way way;
+    enum tiling_way way;
     uint32_t blocks, shared;                /* of a group at least; bytes a block has */
 };
 
@@ -90,7 +90,7 @@ static struct tiling_device small_device(const struct test_case &c)
     d.cooperative = 1;
     for (uint32_t i = 0; i < 5; i++)
         d.clusters[i] = 1u << i >= c.blocks && 1u << i < 2 * c.blocks ? 2 : 0;
-    if (c.way == RNN_GRID)
+    if (c.way == WAY_GRID)
         d.multiprocessors = 2 * c.blocks;
     return d;
 }
@@ -151,8 +151,8 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     struct fake_launch launch = {};
     launch.grid = { t.groups * t.cluster, 1, 1 };
     launch.block = { TILING_WARPS * 32, 1, 1 };
-    launch.cluster = { t.way == RNN_CLUSTER ? t.cluster : 1, 1, 1 };
-    launch.cooperative = t.way == RNN_GRID;
+    launch.cluster = { t.way == WAY_CLUSTER ? t.cluster : 1, 1, 1 };
+    launch.cooperative = t.way == WAY_GRID;
     launch.shared = t.shared_bytes;
     launch.args = &a;
     const char *wrong = fake_run(kernel, &launch);
@@ -176,7 +176,7 @@ static void compare(const struct test_case &c, const char *what, const floats &o
             worst = difference, at = i;
     }
     CHECK(worst <= tolerance_of[c.operand] * scale, "%s %s, T = %u, B = %u, U = %u, %s, %u blocks%s%s%s: %s[%zu] is %g, not %g",
-          c.cell, operand_name(c.operand), c.T, c.B, c.U, c.way == RNN_GRID ? "grid" : "cluster", c.blocks,
+          c.cell, operand_name(c.operand), c.T, c.B, c.U, c.way == WAY_GRID ? "grid" : "cluster", c.blocks,
           c.direction ? ", backwards" : "", c.ragged ? ", ragged" : "", c.resets ? ", resets" : "", what, at,
           (double)ours[at], (double)plain[at]);
 }
@@ -240,28 +240,28 @@ static void test(const struct test_case &c)
 int main(int count, char **argument)
 {
     static const struct test_case tiny[] = {
-        { "lstm", 3, 9, 16, OPERAND_BF16, false, true, true, RNN_CLUSTER, 2, 200000 },
-        { "gru_before", 2, 3, 16, OPERAND_TF32, true, true, false, RNN_CLUSTER, 2, 200000 },
-        { "gru", 3, 9, 16, OPERAND_F32, false, false, true, RNN_GRID, 2, 200000 },
+        { "lstm", 3, 9, 16, OPERAND_BF16, false, true, true, WAY_CLUSTER, 2, 200000 },
+        { "gru_before", 2, 3, 16, OPERAND_TF32, true, true, false, WAY_CLUSTER, 2, 200000 },
+        { "gru", 3, 9, 16, OPERAND_F32, false, false, true, WAY_GRID, 2, 200000 },
     };
     static const struct test_case cases[] = {
-        { "rnn", 4, 1, 16, OPERAND_F32, false, false, false, RNN_CLUSTER, 1, 200000 },
-        { "rnn_relu", 5, 17, 24, OPERAND_F32, true, true, true, RNN_CLUSTER, 2, 200000 },
-        { "lstm", 6, 9, 40, OPERAND_F32, false, true, true, RNN_CLUSTER, 4, 200000 },
-        { "lstm", 4, 33, 32, OPERAND_F32, true, true, false, RNN_CLUSTER, 2, 200000 },
-        { "lstm", 5, 16, 64, OPERAND_BF16, false, false, true, RNN_CLUSTER, 2, 200000 },
-        { "lstm", 3, 8, 128, OPERAND_BF16, false, true, false, RNN_CLUSTER, 8, 200000 },
-        { "lstm_peephole", 3, 5, 20, OPERAND_F32, false, true, true, RNN_CLUSTER, 2, 200000 },
-        { "lstm_peephole_clip", 3, 5, 16, OPERAND_TF32, true, true, true, RNN_CLUSTER, 2, 200000 },
-        { "lstm_clip", 3, 5, 16, OPERAND_F16, false, false, false, RNN_GRID, 2, 200000 },
-        { "gru", 4, 12, 48, OPERAND_F32, false, true, true, RNN_CLUSTER, 2, 200000 },
-        { "gru", 4, 20, 64, OPERAND_TF32, true, true, true, RNN_CLUSTER, 4, 200000 },
-        { "gru", 5, 33, 40, OPERAND_F16, false, true, true, RNN_GRID, 3, 200000 },
-        { "gru_before", 5, 9, 24, OPERAND_F32, false, true, true, RNN_CLUSTER, 2, 200000 },
-        { "gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, RNN_GRID, 3, 200000 },
-        { "lstm", 4, 40, 72, OPERAND_F32, true, true, true, RNN_GRID, 5, 200000 },
-        { "lstm", 9, 3, 56, OPERAND_BF16, false, true, true, RNN_GRID, 7, 200000 },
-        { "lstm", 3, 6, 128, OPERAND_TF32, false, false, false, RNN_CLUSTER, 2, 227 * 1024 },
+        { "rnn", 4, 1, 16, OPERAND_F32, false, false, false, WAY_CLUSTER, 1, 200000 },
+        { "rnn_relu", 5, 17, 24, OPERAND_F32, true, true, true, WAY_CLUSTER, 2, 200000 },
+        { "lstm", 6, 9, 40, OPERAND_F32, false, true, true, WAY_CLUSTER, 4, 200000 },
+        { "lstm", 4, 33, 32, OPERAND_F32, true, true, false, WAY_CLUSTER, 2, 200000 },
+        { "lstm", 5, 16, 64, OPERAND_BF16, false, false, true, WAY_CLUSTER, 2, 200000 },
+        { "lstm", 3, 8, 128, OPERAND_BF16, false, true, false, WAY_CLUSTER, 8, 200000 },
+        { "lstm_peephole", 3, 5, 20, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
+        { "lstm_peephole_clip", 3, 5, 16, OPERAND_TF32, true, true, true, WAY_CLUSTER, 2, 200000 },
+        { "lstm_clip", 3, 5, 16, OPERAND_F16, false, false, false, WAY_GRID, 2, 200000 },
+        { "gru", 4, 12, 48, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
+        { "gru", 4, 20, 64, OPERAND_TF32, true, true, true, WAY_CLUSTER, 4, 200000 },
+        { "gru", 5, 33, 40, OPERAND_F16, false, true, true, WAY_GRID, 3, 200000 },
+        { "gru_before", 5, 9, 24, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
+        { "gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, WAY_GRID, 3, 200000 },
+        { "lstm", 4, 40, 72, OPERAND_F32, true, true, true, WAY_GRID, 5, 200000 },
+        { "lstm", 9, 3, 56, OPERAND_BF16, false, true, true, WAY_GRID, 7, 200000 },
+        { "lstm", 3, 6, 128, OPERAND_TF32, false, false, false, WAY_CLUSTER, 2, 227 * 1024 },
     };
     const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
     for (const struct test_case &c : tiny)

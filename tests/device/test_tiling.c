@@ -34,9 +34,9 @@ static const char *limits_broken(const struct tiling *t, const struct tiling_dev
         return "cells of a thread";
     if (t->shared_bytes > d->shared_bytes)
         return "shared memory";
-    if (t->way == RNN_GRID && blocks > d->multiprocessors)
+    if (t->way == WAY_GRID && blocks > d->multiprocessors)
         return "blocks of a grid that must run at once";
-    if (t->way == RNN_CLUSTER && (t->cluster > 16 || (t->cluster & (t->cluster - 1))))
+    if (t->way == WAY_CLUSTER && (t->cluster > 16 || (t->cluster & (t->cluster - 1))))
         return "the size of a cluster";
     return NULL;
 }
@@ -79,7 +79,7 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
         row = m->operand_row > row ? m->operand_row : row;
         pieces += t->chunk_rows * m->fields * t->units * number / 16;
     }
-    uint32_t buffers = t->way == RNN_GRID ? 1 : 2 * t->chunks;
+    uint32_t buffers = t->way == WAY_GRID ? 1 : 2 * t->chunks;
     bool holds = t->operand_buffer >= t->chunk_rows * row
         && t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + sums
         && t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number
@@ -91,20 +91,20 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
         && t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
     if (!holds)
         return "parts of shared memory overlap";
-    if (t->way == RNN_GRID && (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer
+    if (t->way == WAY_GRID && (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer
                                || t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
         return "global memory of the exchange";
     return NULL;
 }
 
-static void check_shape(const char *cell, const struct tiling_problem *p, const struct tiling_device *d, enum rnn_way only)
+static void check_shape(const char *cell, const struct tiling_problem *p, const struct tiling_device *d, enum tiling_way only)
 {
     struct tiling t;
     const char *why, *broken;
     bool slot_used[TILING_SLOTS] = { false };
     tiling_choose(p, d, only, &t, &why);
     if (why) {
-        CHECK(t.way == RNN_PORTABLE, "refused (%s), and a way chosen", why);
+        CHECK(t.way == WAY_PORTABLE, "refused (%s), and a way chosen", why);
         return;
     }
     broken = limits_broken(&t, d, p);
@@ -113,7 +113,7 @@ static void check_shape(const char *cell, const struct tiling_problem *p, const 
     broken = broken ? broken : memory_broken(&t, p);
     broken = broken ? broken : only && t.way != only ? "another way than asked for" : NULL;
     CHECK(!broken, "%s %s%s, B = %u, U = %u, %s of %u: %s", cell, operand_name(p->operand), p->backward ? " back" : "",
-          (unsigned)p->rows, (unsigned)p->units, t.way == RNN_GRID ? "grid" : "cluster", (unsigned)t.cluster, broken);
+          (unsigned)p->rows, (unsigned)p->units, t.way == WAY_GRID ? "grid" : "cluster", (unsigned)t.cluster, broken);
 }
 
 static void check_properties(void)
@@ -131,7 +131,7 @@ static void check_properties(void)
                 struct tiling_problem p = problem(cells[c], 100, rows[i % (sizeof rows / sizeof *rows)],
                                                   units[i / (sizeof rows / sizeof *rows)],
                                                   (enum gpu_operand)(way / 3 % GPU_OPERANDS), way / 12);
-                check_shape(cells[c], &p, devices[i % 3], (enum rnn_way)(way % 3));
+                check_shape(cells[c], &p, devices[i % 3], (enum tiling_way)(way % 3));
             }
 }
 
@@ -140,7 +140,7 @@ static void check_properties(void)
 static struct tiling chosen(struct tiling_problem p, const struct tiling_device *d, const char **why)
 {
     struct tiling t;
-    tiling_choose(&p, d, RNN_PORTABLE, &t, why);
+    tiling_choose(&p, d, WAY_PORTABLE, &t, why);
     return t;
 }
 
@@ -148,9 +148,9 @@ static void check_choices(void)
 {
     const char *why;
     struct tiling t = chosen(problem("lstm", 2048, 1, 512, OPERAND_BF16, false), &h200, &why);
-    CHECK(!why && t.way == RNN_CLUSTER && t.shared_slots == 0, "an LSTM of 512 has its weights in registers: %s", why);
+    CHECK(!why && t.way == WAY_CLUSTER && t.shared_slots == 0, "an LSTM of 512 has its weights in registers: %s", why);
     t = chosen(problem("lstm", 512, 16, 1024, OPERAND_BF16, false), &h200, &why);
-    CHECK(!why && t.way == RNN_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
+    CHECK(!why && t.way == WAY_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
     t = chosen(problem("lstm", 512, 64, 4096, OPERAND_BF16, false), &h200, &why);
     CHECK(why && strstr(why, "do not fit"), "an LSTM of 4096 does not fit: %s", why);
     t = chosen(problem("mingru", 512, 64, 512, OPERAND_BF16, false), &h200, &why);
@@ -171,7 +171,7 @@ static void check_choices(void)
     memset(few.clusters, 0, sizeof few.clusters);
     few.registers = 65536, few.cooperative = 0;
     t = chosen(problem("lstm", 512, 64, 512, OPERAND_BF16, false), &few, &why);
-    CHECK(why != NULL && t.way == RNN_PORTABLE, "neither clusters nor grids: %s", why);
+    CHECK(why != NULL && t.way == WAY_PORTABLE, "neither clusters nor grids: %s", why);
 }
 
 int main(void)

@@ -292,6 +292,7 @@ static unroll_status fill_instance(struct cuda_instance *in, const struct device
     TRY(take_memory(in));
     TRY(make_streams(in));
     TRY(fill_tables(in));
+    cuda_begin_values(in);
     return make_graphs(in);
 }
 

@@ -149,7 +149,7 @@ GPU_CODE struct seat take_seat(const struct persistent_args &a)
 
 GPU_CODE void clear_operands(const struct tiling &t)
 {
-    const uint32_t bytes = (t.way == RNN_GRID ? 1 : 2 * t.chunks) * t.operand_buffer;
+    const uint32_t bytes = (t.way == WAY_GRID ? 1 : 2 * t.chunks) * t.operand_buffer;
     uint4 *at = (uint4 *)(dynamic_shared() + t.at_operand);
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; i < bytes / 16; i += PERSISTENT_THREADS)
@@ -305,7 +305,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
         enter_operand<O>(a, s, chunk, step);
     else
         wait_for_operand(a, s, chunk, round);
-    if (threadIdx.x == 0 && !last && t.way != RNN_GRID)
+    if (threadIdx.x == 0 && !last && t.way != WAY_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     multiply<O>(t, PHASE, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
     __syncthreads();
@@ -465,7 +465,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
     }
     if (round > 0)
         wait_for_operand(a, s, chunk, round);
-    if (threadIdx.x == 0 && t.way != RNN_GRID)
+    if (threadIdx.x == 0 && t.way != WAY_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     if (round > 0)
         multiply<O>(t, HALF, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));

@@ -16,7 +16,7 @@ struct seat {
 
 GPU_CODE unsigned char *operand_at(const struct tiling &t, uint32_t chunk, uint32_t round)
 {
-    const uint32_t buffer = t.way == RNN_GRID ? 0 : chunk * 2 + round % 2;
+    const uint32_t buffer = t.way == WAY_GRID ? 0 : chunk * 2 + round % 2;
     return dynamic_shared() + t.at_operand + buffer * t.operand_buffer;
 }
 
@@ -101,7 +101,7 @@ GPU_CODE void send_to_cluster(const struct tiling &t, const struct seat &s, uint
 /* Begins: barriers of all blocks are there, nothing is sent before. */
 GPU_CODE void begin_exchange(const struct tiling &t)
 {
-    if (t.way == RNN_GRID) {
+    if (t.way == WAY_GRID) {
         __syncthreads();
         return;
     }
@@ -119,7 +119,7 @@ GPU_CODE void begin_exchange(const struct tiling &t)
 GPU_CODE void wait_for_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round)
 {
     const struct tiling &t = a.tiling;
-    if (t.way != RNN_GRID) {
+    if (t.way != WAY_GRID) {
         mbarrier_wait(barrier_at(t, chunk, round), (round - 1) / 2 % 2);
         return;
     }
@@ -144,7 +144,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
 {
     const struct tiling &t = a.tiling;
     const uint32_t pieces = pieces_of(t, phase, number);
-    if (t.way != RNN_GRID) {
+    if (t.way != WAY_GRID) {
         send_to_cluster(t, s, chunk, round, phase, number, threadIdx.x % pieces, threadIdx.x / pieces,
                         PERSISTENT_THREADS / pieces, PERSISTENT_THREADS % pieces);
         return;
@@ -163,7 +163,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
 /* Nobody's memory is written after this. */
 GPU_CODE void end_exchange(const struct tiling &t)
 {
-    if (t.way != RNN_GRID)
+    if (t.way != WAY_GRID)
         cluster_sync();
 }
 

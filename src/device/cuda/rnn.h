@@ -16,9 +16,13 @@ struct rnn {
     struct gpu_ends   ends;
     struct gpu_resets resets;
     size_t   plane, row;                    /* numbers in a plane of scratch, and in a row of one */
+    struct matrix weights, projection;      /* as products want them: narrow ones are made once, by rnn_weights */
+    size_t   weight_bytes;
 };
 
 struct rnn rnn_of(struct walker *, const struct cuda_call *);
+/* For the ways that multiply with rnn_product. */
+unroll_status rnn_weights(struct rnn *);
 
 /* The step that is done i-th in forward; -1 beyond the ends. */
 int64_t rnn_step(const struct rnn *, int64_t i);
@@ -42,7 +46,7 @@ void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size)
 
 /* How a recurrence is run: step by step on any GPU, or in one launch that keeps weights on chip (persistent.h).
  * RNN_CUDA_WAY=portable in the environment forbids the second. */
-typedef unroll_status rnn_way(const struct rnn *);
+typedef unroll_status rnn_way(struct rnn *);
 rnn_way rnn_portable, rnn_back_portable;
 rnn_way *rnn_choose(const struct rnn *, bool back);
 

@@ -70,7 +70,7 @@ static void place(const struct tiling_problem *p, struct tiling *t)
         gates += p->fields[i];
     }
     t->operand_buffer = rows * operand_row;
-    t->at_operand = take(&bytes, (t->way == RNN_GRID ? 1 : 2 * t->chunks) * t->operand_buffer);
+    t->at_operand = take(&bytes, (t->way == WAY_GRID ? 1 : 2 * t->chunks) * t->operand_buffer);
     t->at_sums = take(&bytes, sums * 4);
     t->at_staged = take(&bytes, rows * fields * t->units * number);
     t->at_states = take(&bytes, t->chunks * t->states * rows * t->units * 4);
@@ -80,7 +80,7 @@ static void place(const struct tiling_problem *p, struct tiling *t)
     t->at_barriers = take(&bytes, t->chunks * 2 * 8);
     t->at_weights = take(&bytes, TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES);
     t->shared_bytes = bytes;
-    if (t->way != RNN_GRID)
+    if (t->way != WAY_GRID)
         return;
     t->exchange_bytes = (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer;
     t->flag_bytes = (uint64_t)t->groups * t->chunks * t->members * 4;
@@ -112,8 +112,8 @@ static double round_cycles(const struct tiling_problem *p, const struct tiling *
     double product = adds / multiply_adds_a_cycle(p->operand);
     double work = (product > shared / 128 ? product : shared / 128) + ROUND_BARRIERS
                 + rows * t->units * CELL_INSTRUCTIONS / 128;
-    double latency = t->way == RNN_GRID ? GRID_LATENCY : CLUSTER_LATENCY;
-    work += t->way == RNN_GRID ? operand / 24 : 0;
+    double latency = t->way == WAY_GRID ? GRID_LATENCY : CLUSTER_LATENCY;
+    work += t->way == WAY_GRID ? operand / 24 : 0;
     double alone = work + latency, together = work * t->chunks;
     return alone > together ? alone : together;
 }
@@ -146,14 +146,14 @@ struct search {
 
 /* So many groups at once, of `blocks` blocks, with chunks of `rows` rows; fewer chunks at a time if they don't fit,
  * which only clusters can do: the other groups then follow. */
-static void try_groups(struct search *s, enum rnn_way way, uint32_t blocks, uint32_t at_once, uint32_t rows)
+static void try_groups(struct search *s, enum tiling_way way, uint32_t blocks, uint32_t at_once, uint32_t rows)
 {
     const struct tiling_problem *p = s->problem;
     uint32_t chunks_all = quotient_up(p->rows, rows);
     struct tiling t = { .way = way, .phases = p->phases, .states = p->states, .chunk_rows = rows };
     t.units = multiple_up(quotient_up(p->units, blocks), 8);
     t.members = quotient_up(p->units, t.units);
-    t.cluster = way == RNN_GRID ? t.members : blocks;
+    t.cluster = way == WAY_GRID ? t.members : blocks;
     if (rows * t.units > TILING_CELLS * TILING_WARPS * 32)
         return;
     for (uint32_t i = 0; i < p->phases; i++)
@@ -167,7 +167,7 @@ static void try_groups(struct search *s, enum rnn_way way, uint32_t blocks, uint
         if (t.shared_bytes <= s->device->shared_bytes)
             break;
     }
-    if (t.chunks == 0 || (way == RNN_GRID && t.groups > at_once))
+    if (t.chunks == 0 || (way == WAY_GRID && t.groups > at_once))
         return;
     t.cycles = all_cycles(p, &t, at_once);
     if (s->found && s->best.cycles <= t.cycles)
@@ -182,7 +182,7 @@ static void try_clusters(struct search *s)
         uint32_t blocks = 1u << i;
         uint32_t at_once = at_most(s->device->clusters[i], s->device->multiprocessors >> i);
         for (uint32_t rows = 8; at_once > 0 && rows <= 16; rows += 8)
-            try_groups(s, RNN_CLUSTER, blocks, at_once, rows);
+            try_groups(s, WAY_CLUSTER, blocks, at_once, rows);
     }
 }
 
@@ -192,7 +192,7 @@ static void try_grids(struct search *s)
     for (uint32_t groups = 1; s->device->cooperative && groups <= all; groups++)
         for (uint32_t rows = 8; rows <= 16; rows += 8)
             if ((groups - 1) * rows < s->problem->rows)
-                try_groups(s, RNN_GRID, all / groups, groups, rows);
+                try_groups(s, WAY_GRID, all / groups, groups, rows);
 }
 
 static const char *refusal(const struct tiling_problem *p, const struct tiling_device *d)
@@ -207,7 +207,7 @@ static const char *refusal(const struct tiling_problem *p, const struct tiling_d
          : d->registers < REGISTERS ? "a multiprocessor has too few registers" : NULL;
 }
 
-void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d, enum rnn_way only,
+void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d, enum tiling_way only,
                    struct tiling *t, const char **why)
 {
     struct search s = { .problem = p, .device = d };
@@ -216,12 +216,12 @@ void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d
     *why = refusal(p, d);
     if (*why)
         return;
-    if (only != RNN_GRID)
+    if (only != WAY_GRID)
         try_clusters(&s);
-    if (only != RNN_CLUSTER)
+    if (only != WAY_CLUSTER)
         try_grids(&s);
     *why = !s.found ? "its weights and operands do not fit into the multiprocessors"
-         : only == RNN_PORTABLE && s.best.cycles > t->portable_cycles ? "single products are cheaper" : NULL;
+         : only == WAY_PORTABLE && s.best.cycles > t->portable_cycles ? "single products are cheaper" : NULL;
     if (*why)
         return;
     s.best.portable_cycles = t->portable_cycles;

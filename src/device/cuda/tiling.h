@@ -15,7 +15,7 @@
  * A block multiplies in pairs of tiles of 16 rows; the k of a pair is divided into splits; a warp does one split of
  * one pair: k in steps of 32 bytes, the weights of the first steps in registers, of others in shared memory. */
 
-enum rnn_way { RNN_PORTABLE, RNN_CLUSTER, RNN_GRID };       /* how a recurrence runs; groups meet in a cluster or in L2 */
+enum tiling_way { WAY_PORTABLE, WAY_CLUSTER, WAY_GRID };       /* how a recurrence runs; groups meet in a cluster or in L2 */
 
 enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPERANDS };
 
@@ -49,7 +49,7 @@ struct tiling_product {
 };
 
 struct tiling {
-    enum rnn_way way;
+    enum tiling_way way;
     uint32_t groups, members;       /* groups may be more than fit at once if they are clusters */
     uint32_t cluster;               /* blocks from group to group: members, or the size of the cluster */
     uint32_t units;                 /* of a block, a multiple of 8 */
@@ -86,9 +86,9 @@ struct tiling_device {
     int      cooperative;                   /* grids whose blocks all run at once */
 };
 
-/* The cheapest way. RNN_PORTABLE: *why says in a few words why no other. `only`: RNN_CLUSTER or RNN_GRID ask for
- * that way or none, RNN_PORTABLE for whichever is cheapest. */
-void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum rnn_way only, struct tiling *,
+/* The cheapest way. WAY_PORTABLE: *why says in a few words why no other. `only`: WAY_CLUSTER or WAY_GRID ask for
+ * that way or none, WAY_PORTABLE for whichever is cheapest. */
+void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum tiling_way only, struct tiling *,
                    const char **why);
 
 #endif

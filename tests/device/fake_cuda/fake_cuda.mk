@@ -7,7 +7,7 @@ SHIM = $(call FAKE,runtime fibre sync memory async warp)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access is an illegal instruction, caught and named.
-FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function \
+FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unknown-pragmas \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
 $T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
@@ -36,16 +36,11 @@ $T/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
 $T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(SHIM)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-
-# The persistent kernels alone, and what the planner and the plain cells need of the library.
-PERSISTENT = $(patsubst src/device/cuda/%.cu,$T/device/cuda/%.o,$(wildcard src/device/cuda/persistent_*.cu))
-$T/device/cuda/%.o: src/device/cuda/%.cu
-	@mkdir -p $(@D)
-	$(CXX) $(FAKE_KERNEL_FLAGS) -Wno-unknown-pragmas $(SANITIZE) -c $< -o $@
+# The persistent kernels alone, without a driver.
 $T/device/test_persistent.o: tests/device/test_persistent.cc
 	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
-$T/device/test_persistent: $T/device/test_persistent.o $(PERSISTENT) $(FAKE_CUDA) $B/libunroll.a
+$T/device/test_persistent: $T/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
+    %persistent_tf32_kernels.o %persistent_fp32_kernels.o,$(FAKE_KERNELS)) $(SHIM) $B/libunroll.a
 	$(CXX) $(SANITIZE) $^ $(LIBS) -o $@
 
--include $(wildcard $T/device/cuda/*.d)
 -include $(wildcard $T/device/fake_cuda/*.d)
