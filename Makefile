@@ -72,10 +72,14 @@ GPU_PTX    = 80
 %/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_PTX = 90
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 
+# What ptxas says of registers and stacks stays beside the image, the PTX too: tests/device/check_cuda_code.sh reads it.
 %.fatbin:
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) $(NVCCFLAGS_$(basename $(@F))) -MMD -MP -MF $@.d -fatbin src/device/cuda/$(basename $(@F)).cu -o $@
-$(foreach i,$(IMAGES),$(eval $i: src/device/cuda/$(basename $(notdir $i)).cu))
+	@mkdir -p $@.ptx && rm -f $@.ptx/*
+	$(NVCC) $(NVCCFLAGS) $(NVCCFLAGS_$(basename $(@F))) -Xptxas -v --keep --keep-dir $@.ptx -MMD -MP -MF $@.d \
+	    -fatbin src/device/cuda/$(basename $(@F)).cu -o $@ 2>$@.log || { cat $@.log; exit 1; }
+	@! grep -i warning $@.log >&2
+	@find $@.ptx -type f ! -name '*.ptx' -delete
+$(foreach i,$(IMAGES),$(eval $i: src/device/cuda/$(basename $(notdir $i)).cu $(if $(wildcard $i.log),,without_its_log)))
 -include $(IMAGES:%=%.d)
 
 # The images as data, and of which toolkit they are.
@@ -117,6 +121,6 @@ include bench/peers.mk
 
 clean:
 	rm -rf $B
-.PHONY: all clean debug deps demo
+.PHONY: without_its_log all clean debug deps demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)
