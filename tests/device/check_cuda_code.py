@@ -70,7 +70,7 @@ def check_names(build, names):
     if not os.path.exists(fake):
         return
     symbols = subprocess.run(["nm", fake], capture_output=True, text=True, check=True).stdout
-    ours = set(re.findall(r" [dD] (\w+)_kernel$", symbols, re.M)) - {"fake_probe"}
+    ours = set(re.findall(r" [dD] (?:_ZL\d+)?(\w+)_kernel$", symbols, re.M)) - {"fake_probe"}
     check(ours == names, f"kernels of the fake driver or of the images alone: {sorted(ours ^ names)}")
 
 
