@@ -57,25 +57,6 @@ static const char *weights_name(enum dtype weights)
     return weight_types[i].name;
 }
 
-static unroll_status find_precision(const char *name, const struct device *device, enum precision *precision)
-{
-    static const char *const names[] = {
-#define PRECISION_NAME(NAME, name) #name,
-        PRECISIONS(PRECISION_NAME)
-#undef PRECISION_NAME
-    };
-    int i = 0;
-    while (i < PRECISION_N && strcmp(name ? name : names[PRECISION_FP32], names[i]))
-        i++;
-    if (i == PRECISION_N)
-        return fail(UNROLL_USAGE, "precision = '%s': choose one of fp32, tf32, bf16, fp16", name);
-    if (!(device->precisions & 1u << i))
-        return fail(UNROLL_UNSUPPORTED, "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
-                    "device that does", name, device->name, name);
-    *precision = (enum precision)i;
-    return UNROLL_OK;
-}
-
 /* ranks: that share the plan, 0: as many as the mesh has. */
 static unroll_status make_config(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
@@ -187,12 +168,13 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     TRY(join_store(s));
     unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
     if (status == UNROLL_OK && first)
-        status = unroll_session_push(s);
+        status = weights_push(s->device, s->instance, s->plan, s->model->values);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
         status = session_clear(s, SEG_OPT);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
+        s->model->changes += first;                     /* packed when all ranks are here: some gather for that */
         s->model->sessions++;
         s->model->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
@@ -257,12 +239,13 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(make_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
     TRY(give_to_device(s, plan_config, options.mesh));
-    TRY(find_precision(s->config.precision, s->device, &plan_config->precision));
+    TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
     plan_config->packed = s->device->packed;
     plan_config->near = s->device->near;
     int threads = threads_for(s);
     if (s->config.lanes == 0)
-        plan_config->lanes = plan_lanes_for(s->model, plan_config, threads ? threads : cpu_count());
+        plan_config->lanes = plan_lanes_for(s->model, plan_config, s->device->workers ? s->device->workers :
+                                            threads ? threads : cpu_count());
     TRY(plan_new(s->model, plan_config, &s->plan));
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));
@@ -278,8 +261,9 @@ static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config = plan_config_default();
     unroll_status status = prepare_session(s, &plan_config);
-    return comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
-                      "the model, the batch or the way it is cut is");
+    TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
+                   "the model, the batch or the way it is cut is"));
+    return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)

@@ -237,11 +237,11 @@ unroll_status cuda_describe(char *text, size_t size)
     for (c.index = 0; c.index < count; c.index++) {
         TRY(learn(&c));
         used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%s (sm_%d, %d processors, %.1f GB)",
-                                 c.index ? "; " : "", c.name, c.capability, c.processors, (double)c.memory / 1e9);
+                                 c.index ? ", " : "", c.name, c.capability, c.processors, (double)c.memory / 1e9);
         used = used < size ? used : size;
     }
     size_t lt_version = lt.cublasLtGetVersion();
-    snprintf(text + used, size - used, "; driver for CUDA %d.%d, cuBLASLt %zu", cuda_driver_version() / 1000,
+    snprintf(text + used, size - used, ", driver for CUDA %d.%d, cuBLASLt %zu", cuda_driver_version() / 1000,
              cuda_driver_version() % 1000 / 10, lt_version);
     return UNROLL_OK;
 }

@@ -19,7 +19,8 @@ static int cuda_threads(const void *instance)     { (void)instance; return 1; }
 
 const struct device device_cuda = {
     .name = "cuda",                         .packed = false,
-    .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_TF32 | 1 << PRECISION_BF16,
+    .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_TF32 | 1 << PRECISION_BF16 | 1 << PRECISION_FP16,
+    .whole_steps = true,                    .workers = 1 << 20,
     .about = cuda_describe,
     .store_new = cuda_store_new,            .store_free = cuda_store_free,
     .instance_new = cuda_instance_new,      .instance_free = cuda_instance_free,

@@ -47,6 +47,8 @@ void          cuda_store_free(void *store);
 unroll_status cuda_instance_new(const struct plan *, void *store, const struct device_options *, void **instance);
 void          cuda_instance_free(void *instance);
 
+/* What VALUES hold at first. */
+void cuda_begin_values(struct cuda_instance *);
 /* All operations of a part, in order, over lanes. */
 unroll_status cuda_walk(struct cuda_instance *, enum part, enum walk);
 unroll_status cuda_run(void *instance, enum part first, enum part last);

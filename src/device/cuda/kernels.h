@@ -78,21 +78,26 @@ struct loss_args {
     size_t class_step;
     struct gpu_rows values;
     double *loss;                       /* [rows], then as many weights: 1 or 0 */
-    const float *scale;                 /* of gradients, of fp16; NULL: 1 */
+    const double *scale;                /* of gradients; NULL: 1 */
 };
 struct loss_total_args { const double *loss; size_t rows; double *sum, *weight; };
 
 /* Many tensors at once. Chunk i is GPU_CHUNK numbers of tensor chunk[i].tensor from chunk[i].first on. */
 struct gpu_chunk { uint32_t tensor, number; };
 struct norm_tensor { const float *x; size_t count; double *out; uint32_t first_chunk, chunks; };
+/* Norms of gradients that were scaled; none is left where one is not finite. rates: of optim/optim.h. */
+struct unscale_args { double *norms, *rates; uint32_t norm_count; };
 struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors; };
 
 /* ---- update.cu ---------------------------------------------------------------------------- */
 
 struct update_tensor { float *w, *g, *s0, *s1; size_t count; };
-struct update_begin_args { const double *rates, *norms, *weight; uint32_t norm_count; void *shared; float *scale; };
+struct update_begin_args { double *rates; const double *norms, *weight; int is_scaled; uint32_t norm_count; void *shared; float *scale; };
 struct update_args { const struct update_tensor *tensor; const struct gpu_chunk *chunk; const void *shared; const float *scale; };
 enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin makes */
+
+/* A whole step has its own sums of losses: those before wait in `kept`, and are added at its end. One thread. */
+struct step_args { double *loss, *weight, *kept; int begins; };
 
 /* ---- cells.cu: a thread does one unit of one row ------------------------------------------ */
 

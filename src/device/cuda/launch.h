@@ -33,6 +33,7 @@ struct walker {
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
     uint64_t  launches;
+    int       recurrences, persistent;  /* prepared: all, and those that take one launch */
 };
 
 struct cuda_call {
@@ -68,16 +69,21 @@ void *scratch_take(struct walker *, uint64_t bytes);
 struct matrix { char *at; size_t row; };
 
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias[n]). a_by_columns: a is stored as [k][m]; b_by_columns: b is
- * stored as [n][k], as weights are. `more`: distances in numbers by which later products of the same shape will move
- * a and c. */
+ * stored as [n][k], as weights are, and may be narrow already. Products of one shape are planned once: a and c move
+ * from one to the next by multiples of so many numbers. */
 struct cuda_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
-    bool a_by_columns, b_by_columns, adds;
+    bool a_by_columns, b_by_columns, b_is_narrow, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };
 unroll_status product(struct walker *, const struct cuda_product *);
+
+/* A matrix of floats as the plan's narrow numbers, in scratch, with rows at multiples of 16 bytes; of other plans the
+ * matrix itself. */
+bool products_are_narrow(const struct plan *);
+unroll_status narrow_matrix(struct walker *, struct matrix *, uint32_t rows, uint32_t width);
 
 enum { WORKSPACE_BYTES = 32 << 20 };    /* of cuBLASLt on each lane, what NVIDIA recommends for sm_90 */
 
@@ -100,6 +106,8 @@ cuda_kind cuda_embed, cuda_embed_grad, cuda_gemm, cuda_gemm_dx, cuda_gemm_dw, cu
 /* All norms, and all updates (of which this is one), of all parameters in one launch. */
 unroll_status cuda_norms(struct walker *);
 unroll_status cuda_updates(struct walker *, const struct op *);
+/* Around a whole step: keeps the sums of losses apart. */
+unroll_status cuda_step(struct walker *, bool begins);
 /* Their tables: how large, and what is in them. */
 uint64_t cuda_tables_bytes(const struct plan *);
 unroll_status cuda_tables_fill(const struct walker *, char *host);

@@ -5,6 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Gradients of fp16 products are made larger than they are, so that few of them vanish. */
+static bool is_scaled(const struct plan *p)
+{
+    return p->config.precision == PRECISION_FP16 && p->config.mode == MODE_TRAIN;
+}
+
+static double *value_at(const struct walker *w, const char *name)
+{
+    struct view value = view_of(w->plan, plan_find_buffer(w->plan, name), UPDATE);
+    return (double *)(void *)view_at(w, &value).at;
+}
+
 /* ---- loss --------------------------------------------------------------------------------- */
 
 unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
@@ -13,6 +25,8 @@ unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
     const bool xent = call->op->choice == UNROLL_LOSS_XENT;
     struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
+    if (is_scaled(w->plan))
+        args.scale = value_at(w, "rates") + RATE_SCALE;
     args.loss = scratch_take(w, 2 * rows * sizeof(double));
     if (xent) {
         args.class_of = (const int32_t *)(void *)target->at;
@@ -50,7 +64,7 @@ unroll_status cuda_embed_grad(struct walker *w, const struct cuda_call *call)
 
 /* Of norms, then of updates: tensors, chunks; then the parts of norms, and what an update shares. */
 struct table { uint64_t tensors, chunks, tensor_at, chunk_at; };
-struct tables { struct table norm, update; uint64_t part_at, shared_at, scale_at, bytes; };
+struct tables { struct table norm, update; uint64_t part_at, shared_at, scale_at, kept_at, bytes; };
 
 static uint64_t place(uint64_t *end, uint64_t bytes)
 {
@@ -83,6 +97,7 @@ static struct tables tables_of(const struct plan *p)
     t.part_at = place(&t.bytes, t.norm.chunks * sizeof(double));
     t.shared_at = place(&t.bytes, UPDATE_RATES_BYTES);
     t.scale_at = place(&t.bytes, sizeof(float));
+    t.kept_at = place(&t.bytes, 2 * sizeof(double));
     return t;
 }
 
@@ -160,7 +175,11 @@ unroll_status cuda_norms(struct walker *w)
                               (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
                               (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors };
     TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, &args));
-    return launch_each(w, "gpu_norm", t.norm.tensors, &args);
+    TRY(launch_each(w, "gpu_norm", t.norm.tensors, &args));
+    if (!is_scaled(w->plan))
+        return UNROLL_OK;
+    return launch(w, "gpu_unscale", 1, 1, &(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
+                                                                  (uint32_t)w->plan->model->parameters });
 }
 
 unroll_status cuda_updates(struct walker *w, const struct op *op)
@@ -170,7 +189,7 @@ unroll_status cuda_updates(struct walker *w, const struct op *op)
     char kernel[64];
     call_at(w, op, &call);
     struct update_begin_args begin = {
-        .rates = (const double *)(void *)call.view[UPDATE_RUN].at,
+        .rates = value_at(w, "rates"), .is_scaled = is_scaled(w->plan),
         .norms = (const double *)(void *)call.view[UPDATE_NORM].at, .norm_count = call.view[UPDATE_NORM].count[0],
         .weight = (const double *)(void *)call.view[UPDATE_WEIGHT].at,
         .shared = w->fixed + t.shared_at, .scale = (float *)(void *)(w->fixed + t.scale_at),
@@ -180,4 +199,11 @@ unroll_status cuda_updates(struct walker *w, const struct op *op)
     return launch(w, kernel, t.update.chunks, GPU_THREADS, &(struct update_args){
         (const struct update_tensor *)(void *)(w->fixed + t.update.tensor_at),
         (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at), begin.shared, begin.scale });
+}
+
+unroll_status cuda_step(struct walker *w, bool begins)
+{
+    return launch(w, "gpu_step", 1, 1, &(struct step_args){
+        value_at(w, "loss_sum"), value_at(w, "weight_sum"),
+        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins });
 }

@@ -179,16 +179,22 @@ static unroll_status run_planned(struct walker *w, struct planned *p, const stru
                                             w->workspace, p->workspace, w->stream), "multiplying");
 }
 
-/* A matrix of rows x width as narrow numbers, rows aligned to 16 bytes. */
-static unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width, bool is_fp16)
+bool products_are_narrow(const struct plan *p)
+{
+    return p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16;
+}
+
+unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width)
 {
     enum { TOGETHER = 8 };
     struct narrow_args args = { .from = (const float *)(void *)x->at, .from_row = x->row, .rows = rows, .width = width,
-                                .to_row = (width + TOGETHER - 1) / TOGETHER * TOGETHER, .is_fp16 = is_fp16 };
+                                .to_row = (width + TOGETHER - 1) / TOGETHER * TOGETHER,
+                                .is_fp16 = w->plan->config.precision == PRECISION_FP16 };
+    if (!products_are_narrow(w->plan))
+        return UNROLL_OK;
     args.to = scratch_take(w, rows * args.to_row * sizeof *args.to);
-    TRY(launch_each(w, "gpu_narrow", rows * args.to_row, &args));
     *x = (struct matrix){ (char *)args.to, args.to_row };
-    return UNROLL_OK;
+    return launch_each(w, "gpu_narrow", rows * args.to_row, &args);
 }
 
 unroll_status product(struct walker *w, const struct cuda_product *given)
@@ -198,12 +204,11 @@ unroll_status product(struct walker *w, const struct cuda_product *given)
     struct cuda_product p = *given;
     if (!p.m || !p.n || !p.k)
         return UNROLL_OK;
-    if (precision == PRECISION_BF16 || precision == PRECISION_FP16) {
-        bool is_fp16 = precision == PRECISION_FP16;
-        TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k, is_fp16));
-        TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n, is_fp16));
+    TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
+    if (!p.b_is_narrow)
+        TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
+    if (products_are_narrow(w->plan))
         p.a_moves = 0;
-    }
     w->launches++;
     w->scratch_used = scratch;          /* operations that follow on the stream may use it */
     if (w->walk == MEASURE)

@@ -13,7 +13,20 @@ struct rnn rnn_of(struct walker *w, const struct cuda_call *call)
         .projected = v[RNN_PROJ].at != NULL, .reverse = call->op->direction,
         .ends = ends_of(&v[RNN_G], &v[RNN_LENGTHS]), .resets = resets_of(&v[RNN_RESET]),
         .plane = v[RNN_SCRATCH].stride[0], .row = v[RNN_SCRATCH].stride[1],
+        .weights = { v[RNN_W].at, v[RNN_Y].count[2] }, .projection = { v[RNN_PROJ].at, v[RNN_G].count[3] },
+        .weight_bytes = sizeof(float),
     };
+}
+
+unroll_status rnn_weights(struct rnn *r)
+{
+    const struct cuda_view *w = &r->view[RNN_W];
+    if (!products_are_narrow(r->w->plan))
+        return UNROLL_OK;
+    r->weight_bytes = sizeof(uint16_t);
+    if (w->at)
+        TRY(narrow_matrix(r->w, &r->weights, w->count[0] * w->count[1], (uint32_t)r->width));
+    return r->projected ? narrow_matrix(r->w, &r->projection, (uint32_t)r->width, (uint32_t)r->units) : UNROLL_OK;
 }
 
 int64_t rnn_step(const struct rnn *r, int64_t i)
@@ -56,6 +69,12 @@ struct matrix matrix_at(struct gpu_fields f, size_t field)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
+/* The rows of a gate's recurrent weights. */
+static struct matrix gate_weights(const struct rnn *r, size_t gate)
+{
+    return (struct matrix){ r->weights.at + gate * r->units * r->weights.row * r->weight_bytes, r->weights.row };
+}
+
 /* Gates of the same sources, side by side in g and in the recurrent weights. */
 struct block { size_t input, count, weight; };
 
@@ -82,12 +101,12 @@ bool rnn_has(const struct rnn *r, unsigned source)
 
 unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand)
 {
-    const struct cuda_view *g = &r->view[RNN_G], *weight = &r->view[RNN_W], *bias = &r->view[RNN_BIAS];
+    const struct cuda_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
     for (struct block k = { 0, 0, 0 }; next_block(r, source, &k);)
         TRY(product(r->w, &(struct cuda_product){
             .m = r->batch, .n = (uint32_t)(k.count * r->units), .k = (uint32_t)r->width,
             .a = matrix_at(operand, 0), .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
-            .b = { weight->at + k.weight * weight->stride[0] * sizeof(float), r->width }, .b_by_columns = true,
+            .b = gate_weights(r, k.weight), .b_by_columns = true, .b_is_narrow = true,
             .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
             .adds = r->cell->input[k.input].from & FROM_X,      /* what x gave is there */
             .a_moves = r->plane, .c_moves = g->stride[0],
@@ -97,12 +116,12 @@ unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, st
 
 unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields gradient, bool adds)
 {
-    const struct cuda_view *g = &r->view[RNN_G], *weight = &r->view[RNN_W];
+    const struct cuda_view *g = &r->view[RNN_G];
     for (struct block k = { 0, 0, 0 }; next_block(r, source, &k); adds = true)
         TRY(product(r->w, &(struct cuda_product){
             .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)(k.count * r->units),
             .a = matrix_at(rnn_at(r, RNN_G, step), k.input), .c = matrix_at(gradient, 0),
-            .b = { weight->at + k.weight * weight->stride[0] * sizeof(float), r->width }, .adds = adds,
+            .b = gate_weights(r, k.weight), .b_is_narrow = true, .adds = adds,
             .a_moves = g->stride[0],
         }));
     return UNROLL_OK;
@@ -115,20 +134,33 @@ void rnn_kernel(const struct rnn *r, const char *suffix, char *name, size_t size
 
 /* ---- the ways ----------------------------------------------------------------------------- */
 
-rnn_way *rnn_choose(const struct rnn *r, bool back)
+/* Measured is what either way takes, because no GPU is known yet. */
+static unroll_status run_recurrence(struct walker *w, const struct cuda_call *call, bool back)
 {
-    (void)r;
-    return back ? rnn_back_portable : rnn_portable;
+    struct rnn r = rnn_of(w, call);
+    struct tiling tiling = { .way = WAY_PORTABLE };
+    const char *why;
+    if (w->walk == MEASURE) {
+        rnn_persistent_measure(&r, back);
+        w->scratch_used = 0;
+    } else {
+        TRY(rnn_persistent_choose(&r, back, &tiling, &why));
+    }
+    if (w->walk == PREPARE) {
+        w->recurrences++;
+        w->persistent += tiling.way != WAY_PORTABLE;
+    }
+    if (tiling.way != WAY_PORTABLE)
+        return rnn_persistent(&r, back, &tiling);
+    return back ? rnn_back_portable(&r) : rnn_portable(&r);
 }
 
 unroll_status cuda_rnn(struct walker *w, const struct cuda_call *call)
 {
-    const struct rnn r = rnn_of(w, call);
-    return rnn_choose(&r, false)(&r);
+    return run_recurrence(w, call, false);
 }
 
 unroll_status cuda_rnn_back(struct walker *w, const struct cuda_call *call)
 {
-    const struct rnn r = rnn_of(w, call);
-    return rnn_choose(&r, true)(&r);
+    return run_recurrence(w, call, true);
 }

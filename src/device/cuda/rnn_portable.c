@@ -45,7 +45,7 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
         return UNROLL_OK;
     TRY(product(r->w, &(struct cuda_product){
         .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)r->units, .a = matrix_at(rnn_plane(r, p->next), 0),
-        .b = { r->view[RNN_PROJ].at, r->units }, .b_by_columns = true, .c = matrix_at(rnn_plane(r, p->made), 0),
+        .b = r->projection, .b_by_columns = true, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->made), 0),
         .a_moves = r->plane,
     }));
     return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width, &(struct projected_args){
@@ -67,7 +67,7 @@ static unroll_status forward_step(const struct rnn *r, const struct planes *p, i
     return project(r, p, i);
 }
 
-unroll_status rnn_portable(const struct rnn *r)
+unroll_status rnn_portable(struct rnn *r)
 {
     char first[NAME], second[NAME];
     struct planes p = { 0, r->states, 2 * r->states, 2 * r->states + r->links };
@@ -75,6 +75,7 @@ unroll_status rnn_portable(const struct rnn *r)
     rnn_kernel(r, "forward_2", second, sizeof second);
     struct states_args enter = states_of(r, rnn_output(r, RNN_H0), rnn_states(r, RNN_S0), p.state);
     enter.forget = rnn_step(r, 0);
+    TRY(rnn_weights(r));
     TRY(move_states(r, "gpu_states_enter", &enter));
     for (int64_t i = 0; i < (int64_t)r->steps; i++) {
         const size_t kept = p.state;
@@ -119,7 +120,7 @@ static unroll_status project_back(const struct rnn *r, const struct back_planes 
 {
     return product(r->w, &(struct cuda_product){
         .m = r->batch, .n = (uint32_t)r->units, .k = (uint32_t)r->width, .a = matrix_at(rnn_plane(r, p->whole), 0),
-        .b = { r->view[RNN_PROJ].at, r->units }, .c = matrix_at(rnn_plane(r, p->state), 0),
+        .b = r->projection, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->state), 0),
     });
 }
 
@@ -176,13 +177,14 @@ static unroll_status end_gradients(const struct rnn *r, const struct back_planes
     return move_states(r, "gpu_states_leave", &leave);
 }
 
-unroll_status rnn_back_portable(const struct rnn *r)
+unroll_status rnn_back_portable(struct rnn *r)
 {
     char first[NAME], second[NAME];
     const struct back_planes p = { 0, r->states, r->states + r->links, r->states + r->links + 1,
                                    r->states + r->links + 2 };
     rnn_kernel(r, "backward", first, sizeof first);
     rnn_kernel(r, "backward_2", second, sizeof second);
+    TRY(rnn_weights(r));
     TRY(begin_gradients(r, &p));
     for (int64_t i = (int64_t)r->steps; i-- > 0;)
         TRY(backward_step(r, &p, i, (const char *const[]){ first, second }));

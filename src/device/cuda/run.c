@@ -1,6 +1,7 @@
 /* Runs parts (instance.h): walks a part's list over lanes, as streams that wait for each other's events, and brings
  * to the device what the host changed. Inside a part nobody waits for the host. */
 #include "device/cuda/instance.h"
+#include "optim/optim.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -31,18 +32,25 @@ static cuda_kind *const kinds[OP_KIND_MAX] = {
     [OP_TREE] = cuda_tree,
 };
 
-/* Norms and updates are done together, where the last of them stands: nothing between them reads what they write. */
+/* Is there another of this kind from `first` on, before `end`? */
+static bool has_kind(const struct plan *p, enum op_kind kind, int first, int end)
+{
+    while (first < end && p->op[first].kind != kind)
+        first++;
+    return first < end;
+}
+
+/* Norms are done together where the last of them stands, when all gradients are whole; updates where the first
+ * stands, before what follows one of them clears its gradient. */
 static unroll_status run_op(struct walker *w, int index)
 {
     const struct op *op = &w->plan->op[index];
     struct cuda_call call;
     w->scratch_used = 0;
-    if (op->kind == OP_NORM || op->kind == OP_UPDATE) {
-        for (int i = index + 1; i < w->plan->ops; i++)
-            if (w->plan->op[i].kind == op->kind)
-                return UNROLL_OK;
-        return op->kind == OP_NORM ? cuda_norms(w) : cuda_updates(w, op);
-    }
+    if (op->kind == OP_NORM)
+        return has_kind(w->plan, OP_NORM, index + 1, w->plan->ops) ? UNROLL_OK : cuda_norms(w);
+    if (op->kind == OP_UPDATE)
+        return has_kind(w->plan, OP_UPDATE, 0, index) ? UNROLL_OK : cuda_updates(w, op);
     if (!kinds[op->kind])
         return fail(UNROLL_UNSUPPORTED, "a GPU can't do '%s'", kind_info(op->kind)->name);
     call_at(w, op, &call);
@@ -202,20 +210,45 @@ static unroll_status run_part(struct cuda_instance *in, enum part part)
     return move_buffers(in, part, false);
 }
 
+static unroll_status launch_step(struct cuda_instance *in, bool begins)
+{
+    in->waiting = true;
+    in->walker.walk = LAUNCH;
+    in->walker.stream = in->stream[0];
+    return cuda_step(&in->walker, begins);
+}
+
+/* A whole step is not waited for: who asks for what it made waits. */
+static unroll_status run_parts(struct cuda_instance *in, enum part first, enum part last)
+{
+    const bool whole = first == PART_FORWARD && last == PART_UPDATE;
+    TRY(settle(in));
+    if (whole) {
+        TRY(move_buffers(in, PART_FORWARD, true));      /* the sums that it sets aside */
+        TRY(launch_step(in, true));
+    }
+    for (int part = first; part <= (int)last; part++)
+        TRY(run_part(in, (enum part)part));
+    return whole ? launch_step(in, false) : settle(in);
+}
+
 unroll_status cuda_run(void *instance, enum part first, enum part last)
 {
     struct cuda_instance *in = instance;
     TRY(cuda_enter(in->context));
-    unroll_status status = settle(in);
-    for (int part = first; status == UNROLL_OK && part <= (int)last; part++)
-        status = run_part(in, (enum part)part);
-    if (status == UNROLL_OK)
-        status = settle(in);
+    unroll_status status = run_parts(in, first, last);
     cuda_leave();
     return status;
 }
 
 /* ---- looking inside ----------------------------------------------------------------------- */
+
+/* What a step that failed made is not a number: whoever reads a loss sees that, and the next run fails, too. */
+static void spoil(const struct cuda_instance *in, const struct range *r)
+{
+    if (r->newer == &in->newer[in->plan->buffers])
+        memset(r->host, 0xff, r->bytes);
+}
 
 /* The host may change what it is given. */
 void *cuda_host(void *instance, const char *buffer)
@@ -228,10 +261,21 @@ void *cuda_host(void *instance, const char *buffer)
     unroll_status status = to_host(in, &r);
     cuda_leave();
     if (status != UNROLL_OK)
-        return NULL;
+        spoil(in, &r);
     *r.newer = ON_HOST;
     const struct buffer *b = &in->plan->buffer[index];
     return b->segment == SEG_VALUES ? r.host + b->offset : r.host;
+}
+
+void cuda_begin_values(struct cuda_instance *in)
+{
+    const double scale = 65536;
+    int rates = plan_find_buffer(in->plan, "rates");
+    if (in->plan->config.precision != PRECISION_FP16 || rates < 0)
+        return;
+    struct range r = range_of(in, rates);
+    memcpy(r.host + in->plan->buffer[rates].offset + RATE_SCALE * sizeof scale, &scale, sizeof scale);
+    *r.newer = ON_HOST;
 }
 
 static unroll_status find_buffer(const struct cuda_instance *in, const char *name, uint64_t first, uint64_t bytes,

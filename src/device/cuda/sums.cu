@@ -2,6 +2,7 @@
  * shapes decide, and no number is added by an atomic: a run has the same bits each time. */
 #include "device/cuda/rows.h"
 #include "cells/v/v_cuda.h"
+#include "optim/optim.h"
 
 enum { TILE = 32, LANES = GPU_THREADS / TILE };     /* columns of a block, and rows that it adds at a time */
 
@@ -76,7 +77,7 @@ KERNEL(gpu_embed_grad, struct embed_grad_args)
 
 /* ---- losses ------------------------------------------------------------------------------- */
 
-GPU_CODE float gradient_scale(const struct loss_args &a) { return a.scale ? *a.scale : 1; }
+GPU_CODE float gradient_scale(const struct loss_args &a) { return a.scale ? (float)*a.scale : 1; }
 
 GPU_CODE void clear_row(const struct loss_args &a, float *z)
 {
@@ -186,4 +187,16 @@ KERNEL(gpu_norm, struct norm_args)
     for (uint32_t p = 0; p < x.chunks; p++)
         sum += a.part[x.first_chunk + p];
     *x.out += sum;
+}
+
+/* One thread. */
+KERNEL(gpu_unscale, struct unscale_args)
+{
+    const double scale = a.rates[RATE_SCALE];
+    double sum = 0;
+    for (uint32_t i = 0; i < a.norm_count; i++)
+        sum += a.norms[i];
+    a.rates[RATE_OVERFLOW] = !isfinite(sum);
+    for (uint32_t i = 0; i < a.norm_count; i++)
+        a.norms[i] = isfinite(sum) ? a.norms[i] / (scale * scale) : 0;
 }
