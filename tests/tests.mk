@@ -12,6 +12,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
+FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
 FUZZERS = json safetensors npy text state frames import compiled
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -32,7 +33,7 @@ OF_cases/test_ahead     = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -111,7 +112,8 @@ lines:
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
 	@echo '60 tests/device/test_xla_errors.sh $B'
 	@echo '200 tests/device/check_xla.sh $B'
-	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
+	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
+	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
