@@ -1,6 +1,7 @@
 # make              build/unroll and build/libunroll.a
 # make demo         installs what is needed, builds, trains a network on real text for a minute
 # make test         installs what the tests need, builds and runs them all
+# make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)
@@ -11,14 +12,17 @@
 # make bench-peers  measures us beside oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
 #
+# JANSSON=DIR: libjansson.a and jansson.h lie somewhere below DIR, where the system has none (an unpacked package).
+#
 # No contraction of a * b + c anywhere: it is fused where a kernel says so and nowhere else, so that every
 # instruction set gives the same bits.
 B       ?= build
 CC      ?= gcc
 CFLAGS  ?= -O2
 WARN     = -Wall -Wextra -Wpedantic
-FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE)
-LIBS     = -ljansson -lm -pthread -ldl
+FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE) $(JANSSON_FLAGS)
+JANSSON_FLAGS := $(if $(JANSSON),-I$(dir $(firstword $(shell find $(JANSSON) -name jansson.h))))
+LIBS     = $(or $(firstword $(shell test -z '$(JANSSON)' || find $(JANSSON) -name libjansson.a)),-ljansson) -lm -pthread -ldl
 ARCH    := $(shell uname -m)
 
 ISA_avx2   = -mavx2 -mfma

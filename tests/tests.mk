@@ -147,6 +147,10 @@ test-python-long: $B/libunroll.a
 tpu-check: all $T/cases/test_ahead
 	tests/device/check_tpu.sh $B
 
+# On a machine with a GPU, nvcc and cuBLASLt; needs no network.
+gpu-check: all $T/cases/test_device
+	@tests/device/gpu_check.sh $B
+
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
 	$T/session/test_ranks all
@@ -173,4 +177,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference

@@ -1,0 +1,74 @@
+#!/bin/sh
+# The CUDA device on a real GPU beside the CPU: the list of cases each way a recurrence can run, trainings in every
+# precision, the same bits twice, NVIDIA's compute-sanitizer. Fails where there is no GPU. Under with_fake_cuda.sh it
+# checks itself. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN and STEPS in the environment make less of it.
+build=$1 cases=${CASES:-tests/cases/cases.txt} hidden=${HIDDEN:-128} steps=${STEPS:-40}
+what=$("$build/unroll" devices | grep '^cuda ')
+case $what in
+*none*|'') echo "FAILED: there is no GPU to check: $what"; echo "gpu_check: 0 passed, 1 failed, 0 skipped"; exit 1 ;;
+esac
+echo "$what"
+
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+passed=0 failed=0 skipped=0
+check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi; }
+skip() { skipped=$((skipped + 1)); echo "skipped: $1"; }
+count() {       # adds up the last line of a program
+    "$@" >"$work/log" 2>&1
+    grep FAILED "$work/log" | head -n 5
+    counts=$(sed -nE 's/^[^:]+: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$work/log" | tail -n 1)
+    passed=$((passed + ${counts% *})) failed=$((failed + ${counts#* }))
+    test -n "$counts" || { failed=$((failed + 1)); echo "FAILED: $*"; tail -n 5 "$work/log"; }
+}
+
+# Outputs, losses, gradients, weights after updates: the way that the planner chooses, and each alone where it can.
+for way in '' portable cluster grid; do
+    if test -n "$way"; then export RNN_CUDA_WAY="$way"; fi
+    count "$build/tests/cases/test_device" cuda "$cases"
+done
+unset RNN_CUDA_WAY
+
+# Trainings from the command: NAME, cell and more options.
+cat README.md docs/plan.md >"$work/text"
+train() {
+    name=$1
+    shift
+    "$build/unroll" train "$work/text" --hidden "$hidden" --batch 8 --bptt 16 --steps "$steps" --seed 5 --sample-every 0 --loss-every 1 \
+        --out "$work/$name" "$@" >/dev/null 2>"$work/log" || { echo "train $*:"; tail -n 3 "$work/log"; }
+}
+loss() { tail -n 1 "$work/$1/metrics.jsonl" 2>/dev/null | sed -nE 's/.*"loss": ?([0-9.e+-]+).*/\1/p'; }
+near() {        # NAME NAME TOLERANCE: the losses of two runs, relative
+    awk -v a="$(loss "$1")" -v b="$(loss "$2")" -v t="$3" \
+        'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && b > 0 && d <= t * b) }'
+}
+weights() { sha256sum "$work/$1"/ckpt/step-*/model.safetensors 2>/dev/null | cut -c1-64; }
+same() { test -n "$(weights "$1")" && test "$(weights "$1")" = "$(weights "$2")"; }
+
+for cell in lstm gru; do
+    train "cpu-$cell" --cell $cell --device cpu
+    for precision in fp32 tf32 bf16 fp16; do
+        run=$cell-$precision
+        train "$run" --cell $cell --device cuda --precision $precision
+        train "$run-again" --cell $cell --device cuda --precision $precision
+        check same "$run" "$run-again"
+        case $precision in fp32) tolerance=0.001 ;; tf32) tolerance=0.01 ;; *) tolerance=0.03 ;; esac
+        check near "$run" "cpu-$cell" $tolerance
+        for way in portable cluster grid; do
+            RNN_CUDA_WAY=$way train "$run-$way" --cell $cell --device cuda --precision $precision
+            check near "$run-$way" "$run" $tolerance
+        done
+    done
+done
+
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+if test -z "$sanitizer"; then
+    skip "there is no compute-sanitizer here"
+else
+    for tool in memcheck racecheck; do
+        check "$sanitizer" --tool $tool --error-exitcode 9 --log-file "$work/$tool" "$build/tests/cases/test_device" cuda \
+            tests/cases/short.txt gru
+    done
+fi
+echo "gpu_check: $passed passed, $failed failed, $skipped skipped"
+test "$failed" = 0
