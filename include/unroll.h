@@ -259,6 +259,9 @@ UNROLL_API int unroll_comm_launched(void);
 UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
 /* Sums of all ranks, in place. */
 UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
+ * did nothing but wait: exposed. */
+UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 

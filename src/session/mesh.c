@@ -21,6 +21,13 @@ unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine)
 }
 void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
 
+void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed)
+{
+    struct comm_times times = comm ? comm_times(comm) : (struct comm_times){ 0, 0 };
+    *communication = times.communication;
+    *exposed = times.exposed;
+}
+
 unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
 {
     int world[RANKS_MAX];
