@@ -263,8 +263,9 @@ static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config = plan_config_default();
     unroll_status status = prepare_session(s, &plan_config);
-    return comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
-                      "the model, the batch or the way it is cut is");
+    TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
+                   "the model, the batch or the way it is cut is"));
+    return mesh_join(s);
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
