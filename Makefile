@@ -27,7 +27,7 @@ ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
 X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
 SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/*/*.c))
-OBJECTS   := $(SOURCES:%.c=$B/%.o)
+OBJECTS   := $(SOURCES:%.c=$B/%.o) $B/src/device/cuda/images.o
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
 # A session or a stream of a debug build that is given no ISA draws one of those that the machine has.
@@ -60,6 +60,30 @@ $B/%_avx512_vnni.o: %_avx512_vnni.c
 $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
+
+# Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES and, as PTX, for all that come later;
+# persistent ones need clusters, which sm_90 brought. They are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
+NVCC      ?= $(shell command -v nvcc 2>/dev/null)
+GPU_CODES ?= $(if $(NVCC),$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
+NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(foreach i,$(GPU_CODES),-gencode=arch=compute_$i,code=sm_$i) \
+    -gencode=arch=compute_$(GPU_PTX),code=compute_$(GPU_PTX)
+GPU_PTX    = 80
+%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_CODES := $(filter 90,$(GPU_CODES))
+%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_PTX = 90
+IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
+
+%.fatbin:
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(NVCCFLAGS_$(basename $(@F))) -MMD -MP -MF $@.d -fatbin src/device/cuda/$(basename $(@F)).cu -o $@
+$(foreach i,$(IMAGES),$(eval $i: src/device/cuda/$(basename $(notdir $i)).cu))
+-include $(IMAGES:%=%.d)
+
+# The images as data, and of which toolkit they are.
+$B/src/device/cuda/images.S: $(IMAGES) tools/cuda_images.sh
+	@mkdir -p $(@D)
+	tools/cuda_images.sh '$(NVCC)' $(IMAGES) >$@
+$B/src/device/cuda/images.o: $B/src/device/cuda/images.S
+	$(CC) -c $< -o $@
 
 # Source that is compiled and also printed into exported C: each line as a string.
 $B/text/%.inc: src/export/%.h

@@ -34,7 +34,6 @@ static unroll_status print_as_json(double memory, double limit)
     json_t *json = json_pack("{si so sI so}", "processors", usable_processors(), "isa", isas, "memory_bytes",
                              (json_int_t)memory, "memory_limit_bytes",
                              isinf(limit) ? json_null() : json_integer((json_int_t)limit));
-    json_object_set_new(json, "cuda", json_null());
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         json_object_set_new(json, name, available ? json_string(about) : json_null());
     return print_json(json);
@@ -46,7 +45,6 @@ static void print_other_devices(void)
     const char *name, *about;
     int available;
 
-    puts("cuda   not in this build");
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         printf("%-7s%s%.*s\n", name, available ? "" : "none: ", (int)strcspn(about, ";"), about);
 }

@@ -168,7 +168,7 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
        .commands = IN(TRAIN),
-       .doc = "sum each batch as V shards: the same bits on any number of ranks up to V, cut along batch and layer; "
+       .doc = "sum each batch as V shards: the same bits on any number of ranks, of which up to V along batch; "
               "0: the order that is fastest")
 OPTION(SUM, "sum", CHOICE, .argument = "WAY", .choices = "auto ring halving tree star mesh native", .fallback = "auto",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
@@ -178,7 +178,7 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
-       .doc = "cpu; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
+       .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
 OPTION(LOSS_EVERY, "loss-every", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "look at the loss every N steps, which waits for the device; 0: each step on the cpu, else every 10")
@@ -194,10 +194,10 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "operations that may run side by side; 0: directions or chunks where there are few rows and several "
               "threads, otherwise 1")
-OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .scope = FREE,
+OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
-              "in different layers")
+              "in different layers; 0: as many as keep a piece of a long training in the caches, otherwise 1")
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")

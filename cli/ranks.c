@@ -69,6 +69,10 @@ static unroll_status check_count(const struct ranks *ranks, const struct setting
 
     if (cut == started)
         return UNROLL_OK;
+    const char *device = text_of(s, OPTION_DEVICE);
+
+    if (started == 1 && device && strcmp(device, "cpu") != 0)
+        return UNROLL_OK;               /* the session knows what one process can drive */
     if (started == 1)
         return complain(UNROLL_USAGE, "--split %s is for %d ranks, and this process is alone; fix: start it as "
                         "'mpirun -n %d unroll %s ...'", text_of(s, OPTION_SPLIT), cut, cut,

@@ -299,11 +299,12 @@ typedef struct unroll_session_config {
     int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
                                        run that is faster on the caller's thread alone stays there */
     int         lanes;              /* operations that may run side by side; 0: the library chooses */
-    int         chunks;             /* pieces of time that may run side by side in different layers */
+    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
+                                       keep a piece of a long training in the caches, otherwise 1 */
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
+    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
                                        are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
@@ -322,7 +323,7 @@ typedef struct unroll_session_config {
                                        MPI's own; "auto" or NULL: by size */
 } unroll_session_config;
 
-UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam, 1 lane, 1 chunk */
+UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
 
 typedef struct unroll_session unroll_session;
 

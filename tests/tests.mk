@@ -6,12 +6,12 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
-CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim)
+CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FUZZERS = json safetensors npy text state frames import
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
@@ -25,13 +25,14 @@ OF_plan/test_mesh       = plan/mesh
 OF_plan/test_polls      = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
-OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run
+OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run device/oracle_devices
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+include tests/device/fake_cuda/fake_cuda.mk
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -39,11 +40,10 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device,$(eval $(call TEST_RULE,$p)))
-FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run
+FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
-include tests/device/fake_cuda/fake_cuda.mk
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
@@ -63,6 +63,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 RUN_device/test_xla = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
+RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
@@ -104,6 +105,8 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
+	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
+	@echo '60 tests/device/test_xla_errors.sh $B'
 	@echo '200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'

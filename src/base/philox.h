@@ -5,8 +5,12 @@
 #define BASE_PHILOX_H
 #include <stdint.h>
 
+#ifndef PHILOX_CODE                     /* what functions for GPUs begin with is theirs to say */
+#define PHILOX_CODE static inline
+#endif
+
 /* Four random words for one counter. */
-static inline void philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
+PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
 {
     uint32_t k0 = key[0], k1 = key[1];
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
@@ -28,7 +32,7 @@ static inline void philox(const uint32_t key[2], const uint32_t counter[4], uint
 }
 
 /* Uniform in [0, 1): the upper 24 bits, every value exact. */
-static inline float philox_unit(uint32_t bits)
+PHILOX_CODE float philox_unit(uint32_t bits)
 {
     return (float)(bits >> 8) * 0x1p-24f;
 }

@@ -12,6 +12,7 @@ struct device_options {
     int          threads;               /* at most so many; 0: one for each processor that may be used */
     struct unroll_comm *comm;           /* NULL: alone */
     bool         profile;               /* the time of each operation is taken */
+    int          mesh[M_N];             /* of a device with `cuts`: how it divides the plan, which is whole; 0: not */
 };
 
 /* What the runs of an operation took. */
@@ -23,7 +24,10 @@ struct device {
     const char *name;
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
+    uint32_t near;                      /* bytes that stay in its caches from operation to operation; 0: not known */
+    bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
+    int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
 
     unroll_status (*store_new)(const struct plan *, void **store);

@@ -2,9 +2,9 @@
 #include "device/device.h"
 #include <string.h>
 
-extern const struct device device_cpu, device_xla;
+extern const struct device device_cpu, device_cuda, device_xla;
 
-static const struct device *const devices[] = { &device_cpu, &device_xla };
+static const struct device *const devices[] = { &device_cpu, &device_cuda, &device_xla };
 
 const struct device *device_at(int index)
 {

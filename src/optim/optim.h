@@ -13,7 +13,11 @@ enum {
     RATE_DECAY,         /* of weights */
     RATE_CLIP,          /* largest norm of the whole gradient; <= 0: none */
     RATE_STEP,          /* number of this update, from 1 */
-    RATE_N
+    RATE_N,
+    /* What a device keeps beside them, where products are of fp16. */
+    RATE_SCALE = RATE_N,    /* the loss is multiplied with it; it and its inverse are powers of two */
+    RATE_GOOD,              /* updates since it changed */
+    RATE_OVERFLOW           /* 1: a gradient of this update is not finite: it is left out, and the scale halved */
 };
 
 struct optimizer {

@@ -140,6 +140,11 @@ int plan_group(struct plan *p, unsigned mesh_axes)
     return plan_add_group(p, &group);
 }
 
+bool plan_gathers(const struct plan *p)
+{
+    return p->config.exact && p->config.mesh[M_HIDDEN] > 1;
+}
+
 int plan_add_group(struct plan *p, const struct group *group)
 {
     for (int i = 0; i < p->groups; i++)
@@ -331,8 +336,8 @@ static unroll_status check_config(const struct plan_config *c)
     }
     if (c->lanes < 1 || c->lanes > LANES_MAX)
         return fail(UNROLL_USAGE, "lanes = %d is outside 1..%d", c->lanes, LANES_MAX);
-    if (c->chunks < 1 || c->chunks > CHUNKS_MAX)
-        return fail(UNROLL_USAGE, "chunks = %d is outside 1..%d", c->chunks, CHUNKS_MAX);
+    if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
+        return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast)", c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
         return fail(UNROLL_USAGE, "%u shards of a batch of %u rows", c->shards, c->B);
     long ranks = 1;
@@ -353,6 +358,7 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
+    pass_near(p);
     TRY(pass_segment(p));
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));

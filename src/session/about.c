@@ -46,7 +46,7 @@ const char *unroll_optimizer_name(int index)
 unroll_plan_config unroll_plan_default(void)
 {
     return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,
-                                 .chunks = 1, .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
+                                 .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
                                  .optimizer = "adam" };
 }
 
@@ -138,7 +138,8 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     if (p.lanes == 0)
         p.lanes = plan_lanes_for(model, &p, cpu_count());
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
-    p.packed = true;
+    p.packed = device_at(0)->packed;
+    p.near = device_at(0)->near;
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
     p.mesh[M_HIDDEN] = c->hidden_ranks;

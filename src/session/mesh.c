@@ -62,13 +62,13 @@ static unroll_status choose_sum(const unroll_session_config *c, int *sum)
     return UNROLL_OK;
 }
 
-unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
+unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
     const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch),
                              [M_TIME] = 1,
                              [M_LAYER] = ranks_along(c->mesh.layer),
                              [M_HIDDEN] = ranks_along(c->mesh.hidden) };
-    int ranks = unroll_comm_ranks(c->comm), rank = unroll_comm_rank(c->comm);
+    int rank = unroll_comm_rank(c->comm);
     long product = 1;
     for (int m = 0; m < M_N; m++) {
         if (sizes[m] < 1 || sizes[m] > RANKS_MAX)
@@ -77,7 +77,7 @@ unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
         product *= sizes[m];
         p->mesh[m] = sizes[m];
     }
-    if (product != ranks)
+    if (ranks && product != ranks)
         return fail(UNROLL_USAGE,
                     "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
                     "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)",
@@ -86,10 +86,7 @@ unroll_status mesh_place(const unroll_session_config *c, struct plan_config *p)
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
     TRY(choose_sum(c, &p->sum));
-    if (c->exact && sizes[M_HIDDEN] > 1)
-        return fail(UNROLL_UNSUPPORTED,
-                    "exact: a cut along hidden adds partial sums in another order than one "
-                    "process; fix: cut along batch and layer, or leave out exact");
+    p->exact = c->exact;
     return UNROLL_OK;
 }
 
@@ -155,7 +152,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, (uint64_t)(c->sum + 1), c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
+                                 c->shards, c->exact, (uint64_t)(c->sum + 1), c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
                                  (uint64_t)model->layers, (uint64_t)model->parameters };
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

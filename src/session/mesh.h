@@ -9,8 +9,8 @@ static inline bool is_one_of_many(const unroll_session *s)
     return s->config.comm && unroll_comm_ranks(s->config.comm) > 1;
 }
 
-/* The mesh and this rank's coordinate; refuses what has no meaning. */
-unroll_status mesh_place(const unroll_session_config *, struct plan_config *);
+/* The mesh and this rank's coordinate; refuses what has no meaning. ranks 0: as many as the mesh has. */
+unroll_status mesh_place(const unroll_session_config *, int ranks, struct plan_config *);
 
 /* Lowers the plans of all coordinates and matches their messages. */
 unroll_status mesh_check(const struct unroll_model *, const struct plan_config *);

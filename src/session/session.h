@@ -20,6 +20,15 @@ struct unroll_session {
 /* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
 void *session_host(const unroll_session *, const char *name);
 
+/* batch.c. Does the row take part in the step? */
+bool batch_counts(const unroll_session *, const unroll_batch *, int t, int row);
+unroll_status batch_check(const unroll_session *, const unroll_batch *);
+void batch_take(unroll_session *, const unroll_batch *);
+
+unroll_status session_run(unroll_session *, enum part);
+/* The copies that a backward reads are a session's own: another session may have changed the weights. */
+unroll_status session_keep_up(unroll_session *);
+
 /* All bytes of a segment become zero. */
 unroll_status session_clear(unroll_session *, enum segment);
 

@@ -66,8 +66,8 @@ unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t c
     made->tokens = tokens;
     made->pairs = count - 1;
     cut_into_pieces(made);
-    if (made->rows < (size_t)machine->mesh.batch)
-        made->rows = (size_t)machine->mesh.batch;
+    size_t ranks = machine->mesh.batch > 1 ? (size_t)machine->mesh.batch : 1;
+    made->rows = (made->rows + ranks - 1) / ranks * ranks;      /* as many for each */
     made->inputs = allocate_zeroed(STEPS * made->rows, sizeof *made->inputs);
     made->targets = allocate_zeroed(STEPS * made->rows, sizeof *made->targets);
     if (made->inputs && made->targets)

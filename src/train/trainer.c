@@ -16,7 +16,7 @@ unroll_train_config unroll_train_default(void)
     unroll_train_config config = {
         .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1, .optimizer = "adam",
         .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
-        .seed = 1, .chunks = 1,
+        .seed = 1,
     };
 
     config.rates.learning_rate = 2e-3;

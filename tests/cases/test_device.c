@@ -1,6 +1,7 @@
 /* Another device beside the CPU, over the list of cases: outputs, losses, gradients and weights after updates
  * agree within what another order of sums may change. Not bit for bit: test_cases does that among ISAs.
- * Usage: test_device DEVICE cases.txt [part of a line] */
+ * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
+ * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line] */
 #include "cases/case.h"
 #include "check.h"
 #include <math.h>
@@ -35,28 +36,60 @@ static bool read_gradients(unroll_model *model, unroll_session *session, struct 
     return true;
 }
 
-static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session,
-                  const char *optimizer, bool sharded, struct findings *f)
+/* How the work is cut on the device; the CPU takes it in one piece. whole: in whole steps, whose loss is looked
+ * at after each, or once for all. */
+struct way { int chunks, shards, checkpoint, whole; unroll_mesh mesh; bool device; };
+enum { PARTS, WHOLE, UNSEEN };
+
+/* Losses are one after the other, or their mean. */
+static bool whole_steps(const struct test_case *c, unroll_session *session, const unroll_rates *rates, bool unseen,
+                        struct findings *f)
 {
-    unroll_rates rates = unroll_rates_default(optimizer);
     unroll_result result;
     bool good = true;
-    rates.learning_rate = 0.05;
-    rates.clip = 0.5;
-    rates.epsilon = 0.01;               /* else the smallest gradients decide by their sign */
+    for (int i = 0; good && i < STEPS; i++) {
+        struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
+        good = unroll_step(session, &b->batch, rates, unseen ? NULL : &result) == UNROLL_OK;
+        f->loss[i] = good && !unseen ? (float)result.loss : 0;
+        case_batch_free(b);
+    }
+    if (good && unseen)
+        good = unroll_loss_result(session, &result) == UNROLL_OK && result.norm > 0;
+    f->loss[0] = good && unseen ? (float)(result.loss * result.weight) : f->loss[0];
+    return good;
+}
+
+/* What three steps unseen find: one sum. */
+static bool parts(const struct test_case *c, unroll_model *model, unroll_session *session, const unroll_rates *rates,
+                  bool sharded, bool unseen, struct findings *f)
+{
+    unroll_result result;
+    bool good = true;
+    double sum = 0;
     for (int i = 0; good && i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
         good = unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
         good = good && (i > 0 || sharded || read_gradients(model, session, f));
-        good = good && unroll_update(session, &rates, &result) == UNROLL_OK;
-        f->loss[i] = (float)result.loss;
+        good = good && unroll_update(session, rates, &result) == UNROLL_OK;
+        sum += good ? result.loss * result.weight : 0;
+        f->loss[i] = good && !unseen ? (float)result.loss : 0;
         case_batch_free(b);
     }
+    f->loss[0] = unseen ? (float)sum : f->loss[0];
     return good;
 }
 
-/* How the work is cut on the device; the CPU takes it in one piece. */
-struct way { int chunks, shards, checkpoint; };
+static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session,
+                  const char *optimizer, struct way way, bool sharded, struct findings *f)
+{
+    unroll_rates rates = unroll_rates_default(optimizer);
+    rates.learning_rate = 0.05;
+    rates.clip = 0.5;
+    rates.epsilon = 0.01;               /* else the smallest gradients decide by their sign */
+    if (way.whole != PARTS && way.device)
+        return whole_steps(c, session, &rates, way.whole == UNSEEN, f);
+    return parts(c, model, session, &rates, sharded, way.whole == UNSEEN, f);
+}
 
 static bool train(const struct test_case *c, const char *device, const char *optimizer, struct way way,
                   struct findings *f)
@@ -69,12 +102,13 @@ static bool train(const struct test_case *c, const char *device, const char *opt
     config.device = device;
     config.chunks = way.chunks < config.steps ? way.chunks : config.steps;
     config.shards = way.shards < config.rows ? way.shards : config.rows;
+    config.mesh = way.mesh;
     config.checkpoint_time = way.checkpoint * ((config.steps + 63) / 64);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return false;
     bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
     if (good) {
-        good = steps(c, model, session, optimizer, config.shards > 1, f);
+        good = steps(c, model, session, optimizer, way, config.shards > 1, f);
         unroll_session_free(session);
     }
     size_t done = 0;
@@ -113,13 +147,15 @@ static void compare(const struct test_case *c, const char *device, const char *o
         here = findings_new();
         there = findings_new();
     }
-    if (!CHECK(train(c, NULL, optimizer, (struct way){ 1, 1, 0 }, &here), "%s on the CPU: %s", c->line,
+    const struct way simple = { .chunks = 1, .shards = 1, .whole = way.whole };
+    way.device = true;
+    if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line,
                unroll_last_error()) ||
         !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device,
                unroll_last_error()))
         return;
     double loss = distance(here.loss, there.loss, STEPS);
-    double gradient = distance(here.gradient, there.gradient, here.count);
+    double gradient = way.whole ? 0 : distance(here.gradient, there.gradient, here.count);
     double weight = distance(here.weight, there.weight, here.count);
     CHECK(loss <= tolerance, "%s: losses differ by %.1e", c->line, loss);
     CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line,
@@ -205,21 +241,82 @@ static void test_module(const char *device)
           distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
 }
 
+/* ---- cuts ------------------------------------------------------------------------------ */
+
+/* Sizes that all meshes divide: rows, and units with their peephole and embedding. */
+static void fit(struct test_case *c)
+{
+    c->session.rows = (c->session.rows + 3) / 4 * 4;
+    c->spec.hidden = (c->spec.hidden + 3) / 4 * 4;
+}
+
+/* Each case in one mesh, by its number; a projection is not cut along hidden. */
+static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
+{
+    static const struct { unroll_mesh mesh; int shards, whole; } cuts[] = {
+        { { .batch = 2 }, 1, PARTS },  { { .hidden = 2 }, 1, PARTS },     { { .batch = 2, .hidden = 2 }, 1, UNSEEN },
+        { { .batch = 4 }, 4, WHOLE },  { { .hidden = 4 }, 1, WHOLE },     { { .batch = 2, .hidden = 4 }, 1, PARTS },
+        { { .batch = 2 }, 4, PARTS },  { { .batch = 4, .hidden = 2 }, 1, WHOLE },
+    };
+    struct way way = { .chunks = 1, .shards = cuts[number % 8].shards, .whole = cuts[number % 8].whole,
+                       .mesh = cuts[number % 8].mesh };
+    fit(c);
+    if (c->spec.projection)
+        way.mesh = (unroll_mesh){ .batch = 4 };
+    way.shards = c->session.rows % way.shards ? 1 : way.shards;
+    compare(c, device, optimizer, way);
+}
+
+/* What can't be one program for all is refused with a sentence. */
+static void check_refusal(const char *device, unroll_mesh mesh, int rows, const char *words)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    unroll_session *session = NULL;
+    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = UNROLL_LOSS_MSE;
+    CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
+    config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.device = device, config.mesh = mesh;
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
+          "batch=%d hidden=%d layer=%d: %s", mesh.batch, mesh.hidden, mesh.layer, unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+static void check_refusals(const char *device)
+{
+    check_refusal(device, (unroll_mesh){ .layer = 2 }, 4, "layers cannot be divided");
+    check_refusal(device, (unroll_mesh){ .batch = 2 }, 5, "shares must be equal");
+    check_refusal(device, (unroll_mesh){ .hidden = 4 }, 4, "shares must be equal");
+}
+
 int main(int argc, char **argv)
 {
     struct test_case *list;
-    if (argc < 3) {
-        fprintf(stderr, "usage: test_device DEVICE cases.txt [part of a line]\n");
+    bool cuts = argc > 2 && !strcmp(argv[2], "--cuts");
+    if (argc < 3 + cuts) {
+        fprintf(stderr, "usage: test_device DEVICE [--cuts] cases.txt [part of a line]\n");
         return 2;
     }
-    static const struct way ways[] = { { 1, 1, 0 }, { 3, 1, 0 }, { 1, 2, 0 },
-                                       { 1, 1, 2 }, { 1, 1, 0 }, { 2, 3, 0 } };
-    int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &list), optimizers = 0;
+    static const struct way ways[] = {
+        { .chunks = 1, .shards = 1, .whole = WHOLE },    { .chunks = 3, .shards = 1 },
+        { .chunks = 1, .shards = 2 },                    { .chunks = 1, .shards = 1, .checkpoint = 2, .whole = UNSEEN },
+        { .chunks = 1, .shards = 1 },                    { .chunks = 2, .shards = 3, .whole = WHOLE },
+    };
+    int count = cases_read(argv[2 + cuts], argc > 3 + cuts ? argv[3 + cuts] : NULL, &list), optimizers = 0;
     while (unroll_optimizer_name(optimizers))
         optimizers++;
-    for (int i = 0; i < count; i++)
-        compare(&list[i], argv[1], unroll_optimizer_name(i % optimizers), ways[i % 6]);
+    if (cuts)
+        check_refusals(argv[1]);
+    else
+        test_module(argv[1]);
+    for (int i = 0; i < count; i++) {
+        const char *optimizer = unroll_optimizer_name(i % optimizers);
+        if (cuts)
+            compare_cut(&list[i], argv[1], optimizer, i);
+        else
+            compare(&list[i], argv[1], optimizer, ways[i % 6]);
+    }
     free(list);
-    test_module(argv[1]);
     return check_finish("test_device");
 }

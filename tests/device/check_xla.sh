@@ -34,12 +34,14 @@ last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/
 
 count "$build/tests/cases/test_device" "xla:$plugin" "${CASES:-tests/cases/short.txt}"
 
+count "$build/tests/cases/test_device" "xla:$plugin" --cuts "${CASES:-tests/cases/short.txt}"
+
 # A training from the command: the same curve, a model that the CPU reads, one text.
 cat README.md docs/plan.md >"$work/text"
 for device in cpu "xla:$plugin"; do
     out=$work/run-${device%%:*}
     "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 100 --val 0.2 \
-        --seed 5 --sample-every 0 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
+        --seed 5 --sample-every 0 --loss-every 1 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
         { echo "train on $device:"; cat "$work/log"; }
 done
 check test "$(last loss "$work/run-cpu")" = "$(last loss "$work/run-xla")"

@@ -1,6 +1,8 @@
 /* A PJRT plugin that checks everything: the order of calls, the size of every struct, that handles are alive,
  * that what is donated is not used again; and computes, by the interpreter of oracle.h. FAKE_PLUGIN in the
- * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built
+ * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute; faints: a
+ * program fails after it began; dies: the process ends when it compiles; the last three only after
+ * FAKE_PLUGIN_RUNS runs. Built
  * as a shared object and loaded by test_xla.c; a fault ends the process with a sentence. */
 #include "device/oracle.h"
 #include "device/xla/pjrt.h"
@@ -11,17 +13,18 @@
 enum { SLOTS = PJRT_BUFFER_TO_HOST + 1, ALIVE = 0x5afe, DEAD = 0xdead };
 
 struct pjrt_error  { char message[500]; };
-struct pjrt_event  { int state; };
+struct pjrt_event  { int state; bool fails; };
 struct pjrt_client { int state; };
 struct pjrt_device { int number; };
-struct pjrt_buffer { int state; struct tensor *tensor; };
+struct pjrt_buffer { int state, device; struct tensor *tensor; };
 struct pjrt_executable { struct oracle *program; };
+enum { DEVICES = 8 };
 
 static union {
     struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
 } table;
 static struct pjrt_client client = { ALIVE };
-static struct pjrt_device device;
+static struct pjrt_device device[DEVICES];
 static bool initialized, created;
 
 /* What the test asks for when all is over. */
@@ -32,6 +35,13 @@ static bool misbehaves(const char *how)
 {
     const char *told = getenv("FAKE_PLUGIN");
     return told && !strcmp(told, how);
+}
+
+/* After as many runs as the test wants first. */
+static bool misbehaves_by_now(const char *how)
+{
+    const char *runs = getenv("FAKE_PLUGIN_RUNS");
+    return misbehaves(how) && fake_plugin_runs >= (runs ? atol(runs) : 0);
 }
 
 static void demand(bool holds, const char *what)
@@ -53,7 +63,7 @@ static pjrt_error *error_new(const char *message)
 static pjrt_event *event_new(void)
 {
     pjrt_event *event = malloc(sizeof *event);
-    event->state = ALIVE;
+    *event = (pjrt_event){ ALIVE, false };
     fake_plugin_events++;
     return event;
 }
@@ -94,7 +104,7 @@ static pjrt_error *event_await(void *args)
     ARGS(pjrt_event_args);
     demand(a->event->state == ALIVE, "an event is awaited twice");
     a->event->state = DEAD;
-    return NULL;
+    return a->event->fails ? error_new("the device was lost") : NULL;
 }
 
 /* ---- the client ------------------------------------------------------------------------ */
@@ -130,10 +140,14 @@ static pjrt_error *platform_name(void *args)
 static pjrt_error *addressable_devices(void *args)
 {
     ARGS(pjrt_client_devices_args);
-    static pjrt_device *const list[] = { &device };
+    static pjrt_device *list[DEVICES];
     demand(a->client == &client, "the client is another");
+    for (int i = 0; i < DEVICES; i++) {
+        device[i].number = i;
+        list[i] = &device[i];
+    }
     a->device = list;
-    a->devices = misbehaves("nodevice") ? 0 : 1;
+    a->devices = misbehaves("nodevice") ? 0 : DEVICES;
     return NULL;
 }
 
@@ -144,36 +158,47 @@ static pjrt_error *client_compile(void *args)
     ARGS(pjrt_compile_args);
     demand(a->client == &client, "the client is another");
     demand(a->program->format_size == 4 && !memcmp(a->program->format, "mlir", 4), "the format is not mlir");
-    demand(a->options_size > 0, "no options: XLA would abort");
+    demand(a->options_size == 6 && a->options[0] == 0x1a && a->options[2] == 0x20 && a->options[3] > 0,
+           "no options, or none of devices: XLA would abort");
+    if (misbehaves_by_now("dies"))
+        abort();
     if (misbehaves("nocompile"))
         return error_new("op 'stablehlo.while' is too long for today");
     char why[400];
     struct oracle *program = oracle_read(a->program->code, a->program->code_size, why, sizeof why);
     if (!program)
         return error_new(why);
+    demand(program->devices == a->options[3], "the text is for another number of devices than the options");
     a->executable = calloc(1, sizeof *a->executable);
     a->executable->program = program;
     fake_plugin_programs++;
     return NULL;
 }
 
-static pjrt_buffer *buffer_new(struct tensor *tensor)
+static pjrt_buffer *buffer_new(struct tensor *tensor, int on)
 {
     pjrt_buffer *buffer = malloc(sizeof *buffer);
-    *buffer = (pjrt_buffer){ ALIVE, tensor };
+    *buffer = (pjrt_buffer){ ALIVE, on, tensor };
     fake_plugin_buffers++;
     return buffer;
 }
 
-static pjrt_error *run_program(struct oracle *program, pjrt_buffer *const *argument, pjrt_buffer **result)
+static pjrt_error *run_program(struct oracle *program, int devices, pjrt_buffer *const *const *argument,
+                               pjrt_buffer **const *result)
 {
-    struct tensor *in[ORACLE_OPERANDS], *out[ORACLE_OPERANDS];
-    for (int i = 0; i < program->main.arguments; i++)
-        in[i] = argument[i]->tensor;
-    if (!oracle_run(program, 1, (struct tensor *const *const[]){ in }, (struct tensor **const[]){ out }))
+    static struct tensor *in[DEVICES][ORACLE_OPERANDS], *out[DEVICES][ORACLE_OPERANDS];
+    struct tensor *const *given[DEVICES], **made[DEVICES];
+    for (int d = 0; d < devices; d++) {
+        for (int i = 0; i < program->main.arguments; i++)
+            in[d][i] = argument[d][i]->tensor;
+        given[d] = in[d];
+        made[d] = out[d];
+    }
+    if (!oracle_run(program, devices, given, made))
         return error_new(program->error);
-    for (int i = 0; i < program->main.returns; i++)
-        result[i] = buffer_new(out[i]);
+    for (int d = 0; d < devices; d++)
+        for (int i = 0; i < program->main.returns; i++)
+            result[d][i] = buffer_new(out[d][i], d);
     return NULL;
 }
 
@@ -181,19 +206,23 @@ static pjrt_error *execute(void *args)
 {
     ARGS(pjrt_execute_args);
     struct oracle *program = a->executable->program;
-    demand(a->devices == 1 && a->options && a->options->head.size >= 56,
-           "the options of a run are incomplete");
+    demand((int)a->devices == program->devices, "the lists are not of as many devices as the program is for");
+    demand(a->options && a->options->head.size >= 56, "the options of a run are incomplete");
     demand((int)a->arguments == program->main.arguments, "the number of arguments is not the program's");
     demand(a->done != NULL, "nobody would wait for the end");
-    if (misbehaves("noexecute"))
+    if (misbehaves_by_now("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
-    for (size_t i = 0; i < a->arguments; i++) {
-        demand(a->argument[0][i]->state == ALIVE, "an argument was donated or freed before");
-        a->argument[0][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
+    for (size_t d = 0; d < a->devices; d++)
+        for (size_t i = 0; i < a->arguments; i++) {
+            demand(a->argument[d][i]->state == ALIVE, "an argument was donated or freed before");
+            demand(a->argument[d][i]->device == (int)d, "an argument lies on another device");
+            a->argument[d][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
+        }
+    pjrt_error *error = run_program(program, (int)a->devices, a->argument, a->result);
+    for (size_t d = 0; !error && d < a->devices; d++) {
+        a->done[d] = event_new();
+        a->done[d]->fails = misbehaves_by_now("faints");
     }
-    pjrt_error *error = run_program(program, a->argument[0], a->result[0]);
-    if (!error)
-        a->done[0] = event_new();
     fake_plugin_runs++;
     return error;
 }
@@ -216,12 +245,12 @@ static pjrt_error *buffer_from_host(void *args)
 {
     ARGS(pjrt_from_host_args);
     struct tensor_type type = { .kind = kind_of(a->type), .rank = (int)a->dims };
-    demand(a->client == &client && a->device == &device && a->data, "an array comes from nowhere");
+    demand(a->client == &client && a->device && a->data, "an array comes from nowhere");
     for (size_t i = 0; i < a->dims; i++)
         type.dim[i] = a->dim[i];
     struct tensor *tensor = tensor_new(&type);
     tensor_from(tensor, a->data);
-    a->buffer = buffer_new(tensor);
+    a->buffer = buffer_new(tensor, a->device->number);
     a->done = event_new();
     return NULL;
 }

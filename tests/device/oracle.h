@@ -34,6 +34,7 @@ struct oracle {
     struct tensor_type *type;                   /* [values] */
     int values, names, *value_of;               /* value_of[%vN]: its first value, or -1: not in sight */
     struct region main;
+    int devices;                                /* that the module says it is for */
     int alias[ORACLE_OPERANDS];                 /* [arguments] the result that takes its memory, or -1 */
     jmp_buf broken;
     char error[400];
@@ -57,7 +58,8 @@ void tensor_to(const struct tensor *, void *host);
 
 /* ---- the operations -------------------------------------------------------------------- */
 
-/* What an operation is: how many operands it has (-1: any), which type its result has, and its value. */
+/* What an operation is: how many operands it has (-1: any), which type its result has, and its value. Without `run`
+ * all devices make it together, and without both it is a loop. */
 struct rule {
     const char *name;
     int operands, regions;
@@ -65,6 +67,17 @@ struct rule {
     void (*run)(struct oracle *, const struct operation *, struct tensor *const *operand, struct tensor *result);
 };
 extern const struct rule oracle_rules[];
+
+/* oracle_devices.c: of one operand, or none. */
+void oracle_type_replica(struct oracle *, const struct operation *, const struct tensor_type *, struct tensor_type *);
+void oracle_type_all_reduce(struct oracle *, const struct operation *, const struct tensor_type *,
+                            struct tensor_type *);
+void oracle_type_all_gather(struct oracle *, const struct operation *, const struct tensor_type *,
+                            struct tensor_type *);
+void oracle_type_reduce_scatter(struct oracle *, const struct operation *, const struct tensor_type *,
+                                struct tensor_type *);
+void oracle_together(struct oracle *, const struct operation *, int devices, struct tensor *const *operand,
+                     struct tensor *const *result);
 
 void oracle_fail(struct oracle *, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 /* The text after "name = " of an attribute; ends the reading or the run where there is none. */

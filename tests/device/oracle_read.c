@@ -307,6 +307,8 @@ static void read_module(struct oracle *o)
     expect(o, "module @");
     o->at += strcspn(o->at, " ");
     expect(o, "attributes {");
+    const char *devices = strstr(o->at, "num_replicas = ");
+    o->devices = devices ? (int)strtol(devices + 15, NULL, 10) : 0;
     skip_brackets(o);
     expect(o, "{");
     expect(o, "func.func public @main(");

@@ -203,14 +203,11 @@ static void run_convert(struct oracle *o, const struct operation *op, struct ten
 
 /* ---- made of nothing ------------------------------------------------------------------- */
 
-static union cell constant_of(struct oracle *o, const struct operation *op, enum oracle_kind kind)
+static union cell number_at(struct oracle *o, const struct operation *op, enum oracle_kind kind, const char *said)
 {
-    const char *said = oracle_attribute(o, op, "value");
     union cell value = { .u = 0 };
-    demand(o, op, !strncmp(said, "dense<", 6), "no dense value");
-    said += 6;
     if (!is_float(kind)) {
-        value.u = wrapped(kind, strtoull(said, NULL, 10));
+        value.u = wrapped(kind, (uint64_t)strtoll(said, NULL, 10));
     } else if (!strncmp(said, "0x", 2)) {
         uint32_t bits = (uint32_t)strtoul(said, NULL, 16);
         float number;
@@ -223,18 +220,37 @@ static union cell constant_of(struct oracle *o, const struct operation *op, enum
     return value;
 }
 
+/* One number for all elements, or of one axis a list of integers. */
+static const char *constant_of(struct oracle *o, const struct operation *op, types out)
+{
+    const char *said = oracle_attribute(o, op, "value");
+    int64_t count = 1;
+    demand(o, op, !strncmp(said, "dense<", 6), "no dense value");
+    said += 6;
+    for (const char *p = said; *said == '[' && *p && *p != ']'; p++)
+        count += *p == ',';
+    demand(o, op, *said != '[' || (out->rank == 1 && out->dim[0] == count && !is_float(out->kind)),
+           "its list is not of its type");
+    number_at(o, op, out->kind, *said == '[' ? said + 1 : said);
+    return said;
+}
+
 static void type_constant(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
 {
     (void)in;
-    constant_of(o, op, out->kind);
+    constant_of(o, op, out);
 }
 
 static void run_constant(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
-    union cell value = constant_of(o, op, out->type.kind);
+    const char *said = constant_of(o, op, &out->type);
+    bool list = *said == '[';
     (void)in;
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = value;
+    for (int64_t i = 0; i < out->count; i++) {
+        said += list && i ? strcspn(said, ",") : 0;
+        out->at[i] = number_at(o, op, out->type.kind, said + list);
+        said += list;
+    }
 }
 
 static int64_t iota_axis(struct oracle *o, const struct operation *op, types out)
@@ -593,5 +609,9 @@ const struct rule oracle_rules[] = {
     { "dynamic_update_slice", -1, 0, type_update, run_update },
     { "concatenate", -1, 0, type_join, run_join },      { "gather", 2, 0, type_gather, run_gather },
     { "reduce", 2, 1, type_reduce, run_reduce },        { "dot_general", 2, 0, type_dot, run_dot },
+    { "replica_id", 0, 0, oracle_type_replica, NULL },
+    { "all_reduce", 1, 1, oracle_type_all_reduce, NULL },
+    { "all_gather", 1, 0, oracle_type_all_gather, NULL },
+    { "reduce_scatter", 1, 1, oracle_type_reduce_scatter, NULL },
     { "while", -1, 2, NULL, NULL },                     { NULL, 0, 0, NULL, NULL },
 };

@@ -189,11 +189,24 @@ static void run_operation(struct run *r, const struct operation *op)
     }
 }
 
+static void run_together(struct run *r, const struct operation *op)
+{
+    struct tensor *operand[ORACLE_OPERANDS], *made[ORACLE_OPERANDS];
+    for (int d = 0; d < r->devices; d++) {
+        operand[d] = op->operands ? r->value[d][op->operand[0]] : NULL;
+        made[d] = tensor_new(&r->o->type[op->result]);
+        set(r, d, op->result, made[d]);
+    }
+    oracle_together(r->o, op, r->devices, operand, made);
+}
+
 static void run_region(struct run *r, const struct region *region)
 {
     for (int i = 0; i < region->operations; i++)
         if (region->operation[i].rule->run)
             run_operation(r, &region->operation[i]);
+        else if (region->operation[i].rule->type)
+            run_together(r, &region->operation[i]);
         else
             run_loop(r, &region->operation[i]);
 }

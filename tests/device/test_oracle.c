@@ -79,7 +79,6 @@ static void test_damages(void)
         { "\"stablehlo.return\"(", "\"stablehlo.return\"(%v0, ", "types" },
         { "func.return\"(%v", "func.return\"(%v0, %v", "types" },
         { "-> tensor<5x2xi1>", "-> tensor<5x2xi32>", "type" },
-        { " {tf.aliasing_output = 0 : i32}", " {tf.aliasing_output = 1 : i32}", "become" },
         { "i32}", "i32", "bracket" },
         { "%v1: ", "%v0: ", "twice" },
     };
@@ -99,6 +98,10 @@ static void test_damages(void)
         if (o)
             oracle_free(o);
     }
+    translation_free(&t);
+    if (!example_text(&(struct example){ "damaged", "lstm", 0, PART_BACKWARD, 1 }, &t))
+        return;
+    test_damage(&t, " {tf.aliasing_output = 0 : i32}", " {tf.aliasing_output = 1 : i32}", "become");
     translation_free(&t);
 }
 

@@ -223,7 +223,16 @@ static void check_refusals(const unroll_model *m)
     c.T = 4096;
     c.checkpoint = 63;
     check_refused(m, c, UNROLL_UNSUPPORTED, "--checkpoint-time 64 or more");
-    check_refused(projected, config_of(1, 1, 2, 1), UNROLL_UNSUPPORTED, "projects");
+    c = config_of(1, 1, 2, 1);
+    c.exact = true;
+    check_refused(projected, c, UNROLL_UNSUPPORTED, "projects");
+    c.packed = false;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "a device that packs");
+    c = config_of(1, 1, 8, 1);
+    c.exact = true;
+    unroll_model *narrow = new_model("lstm", 2, 0, 0, 0);
+    check_refused(narrow, c, UNROLL_UNSUPPORTED, "only 6 numbers to divide");
+    unroll_model_free(narrow);
     unroll_model_free(projected);
 }
 
@@ -304,6 +313,36 @@ static void check_pipeline_of_rows(void)
     unroll_model_free(m);
 }
 
+/* A layer of 8 units has 128 bytes of sums a step and row and 2048 of weights. */
+static int chosen(const unroll_model *m, uint32_t T, uint32_t near, enum plan_mode mode, uint32_t checkpoint, int layer)
+{
+    struct plan_config c = config_of(1, layer, 1, 0);
+    struct plan *p;
+    c.T = T;
+    c.near = near;
+    c.mode = mode;
+    c.checkpoint = checkpoint;
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        return -1;
+    int chunks = p->config.chunks;
+    plan_free(p);
+    return chunks;
+}
+
+static void check_near(const unroll_model *m)
+{
+    int found = chosen(m, 96, 4096, MODE_TRAIN, 0, 1);
+    CHECK(found == 12, "48 KB of sums beside 4 KB that are near: %d chunks", found);
+    found = chosen(m, 1000, 4096, MODE_TRAIN, 0, 1);
+    CHECK(found == 63, "pieces of less than 16 steps, the quantum: %d chunks", found);
+    CHECK(chosen(m, 64, 4096, MODE_TRAIN, 0, 1) == 1, "sums that a larger cache holds are cut");
+    CHECK(chosen(m, 96, 4000, MODE_TRAIN, 0, 1) == 1, "large weights would be read for each chunk");
+    CHECK(chosen(m, 96, 0, MODE_TRAIN, 0, 1) == 1, "a device without a word on its caches");
+    CHECK(chosen(m, 96, 4096, MODE_INFER, 0, 1) == 1, "nothing comes back to the sums of an inference");
+    CHECK(chosen(m, 96, 4096, MODE_TRAIN, 48, 1) == 2, "checkpoints say what chunks are");
+    CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
+}
+
 int main(void)
 {
     static const struct { const char *name, *cell; int bidirectional, tied; } models[] = {
@@ -325,6 +364,7 @@ int main(void)
     check_races(m);
     check_refusals(m);
     check_offsets(m);
+    check_near(m);
     unroll_model_free(m);
     return check_finish("plan");
 }

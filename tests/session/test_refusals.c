@@ -66,7 +66,7 @@ static void check_refused_configs(void)
     REFUSED_WITH(threads, 1025, UNROLL_USAGE, "threads = 1025");
     REFUSED_WITH(lanes, -1, UNROLL_USAGE, "lanes = -1");
     REFUSED_WITH(lanes, 9, UNROLL_USAGE, "lanes = 9");
-    REFUSED_WITH(chunks, 0, UNROLL_USAGE, "chunks = 0");
+    REFUSED_WITH(chunks, -1, UNROLL_USAGE, "chunks = -1");
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
     REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* More than most second caches, a part of all third ones: other processors want some of those. */
+enum { CPU_NEAR = 4 << 20 };
+
 static unroll_status cpu_about(char *text, size_t size)
 {
     const struct cpu_isa *isa;
@@ -84,7 +87,7 @@ static const struct op_time *cpu_time(const void *instance, int op)  { return in
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
 
 const struct device device_cpu = {
-    .name = "cpu",                          .packed = true,
+    .name = "cpu",                          .packed = true,     .near = CPU_NEAR,
     .precisions = 1 << PRECISION_FP32,
     .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,

@@ -157,11 +157,11 @@ int64_t shape_count(struct shape s)
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-void hlo_begin(struct hlo *h, const char *name, struct value *argument, const int *alias, int arguments,
+void hlo_begin(struct hlo *h, const char *name, int devices, struct value *argument, const int *alias, int arguments,
                const struct value *result_type, int results)
 {
-    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n",
-              name);
+    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
+              name, devices);
     hlo_print(h, "  func.func public @main(");
     for (int i = 0; i < arguments; i++) {
         argument[i].id = h->values++;
@@ -191,6 +191,8 @@ struct value hlo_constant(struct hlo *h, enum hlo_type type, struct shape shape,
     hlo_print(h, " {value = dense<");
     if (type != HLO_F32)
         hlo_print(h, "%.0f", number);
+    else if (isnan(number))
+        hlo_print(h, "0x7FC00000");
     else if (isinf(number))
         hlo_print(h, "%s", number < 0 ? "0xFF800000" : "0x7F800000");
     else
@@ -301,6 +303,19 @@ static struct value fold_start(struct hlo *h, const char *name, enum hlo_type ty
     return hlo_constant(h, type, SCALAR, strcmp(name, "add") ? -INFINITY : 0);
 }
 
+/* The region of what folds numbers, and the beginning of the attributes after it. */
+static void print_folding(struct hlo *h, const char *name, enum hlo_type type)
+{
+    struct value x = fresh(h, type, SCALAR), y = fresh(h, type, SCALAR);
+    h->depth++;
+    hlo_print(h, " ({\n%*s^bb0(%%v%d: tensor<%s>, %%v%d: tensor<%s>):\n", 2 * h->depth, "", x.id,
+              type_name[type], y.id, type_name[type]);
+    struct value sum = hlo_binary(h, name, x, y);
+    print_return(h, "stablehlo.return", &sum, 1);
+    h->depth--;
+    hlo_print(h, "%*s}) {", 2 * h->depth, "");
+}
+
 struct value hlo_fold(struct hlo *h, const char *name, struct value a, int first, int count)
 {
     int64_t axis[HLO_AXES];
@@ -312,15 +327,8 @@ struct value hlo_fold(struct hlo *h, const char *name, struct value a, int first
     for (int i = 0; i < count; i++)
         axis[i] = first + i;
     struct value v = begin(h, "reduce", a.type, shape, operand, 2);
-    struct value x = fresh(h, a.type, SCALAR), y = fresh(h, a.type, SCALAR);
-    h->depth++;
-    hlo_print(h, " ({\n%*s^bb0(%%v%d: tensor<%s>, %%v%d: tensor<%s>):\n", 2 * h->depth, "", x.id,
-              type_name[a.type], y.id, type_name[a.type]);
-    struct value sum = hlo_binary(h, name, x, y);
-    print_return(h, "stablehlo.return", &sum, 1);
-    h->depth--;
-    hlo_print(h, "%*s}) ", 2 * h->depth, "");
-    print_numbers(h, "{dimensions", axis, count);
+    print_folding(h, name, a.type);
+    print_numbers(h, "dimensions", axis, count);
     hlo_print(h, "}");
     return finish(h, v, operand, 2);
 }
@@ -378,15 +386,23 @@ static int place_step(struct hlo *h, struct value *operand, int operands, int ra
     return operands;
 }
 
-struct value hlo_step(struct hlo *h, struct value a, struct value at)
+struct value hlo_part(struct hlo *h, struct value a, int axis, struct value at, int64_t count)
 {
     struct value operand[2 + HLO_AXES] = { a };
-    struct shape shape = one_step(a.shape);
-    int operands = place_step(h, operand, 1, a.shape.rank, at);
-    struct value v = begin(h, "dynamic_slice", a.type, shape, operand, operands);
+    struct shape shape = a.shape;
+    struct value zero = hlo_constant(h, HLO_I32, SCALAR, 0);
+    shape.dim[axis] = count;
+    for (int i = 0; i < shape.rank; i++)
+        operand[1 + i] = i == axis ? at : zero;
+    struct value v = begin(h, "dynamic_slice", a.type, shape, operand, 1 + shape.rank);
     print_numbers(h, " {slice_sizes", shape.dim, shape.rank);
     hlo_print(h, "}");
-    v = finish(h, v, operand, operands);
+    return finish(h, v, operand, 1 + shape.rank);
+}
+
+struct value hlo_step(struct hlo *h, struct value a, struct value at)
+{
+    struct value v = hlo_part(h, a, 0, at, 1);
     return hlo_reshape(h, v, without_first(a.shape));
 }
 
@@ -396,6 +412,66 @@ struct value hlo_put_step(struct hlo *h, struct value whole, struct value step, 
     operand[1] = hlo_reshape(h, step, one_step(whole.shape));
     int operands = place_step(h, operand, 2, whole.shape.rank, at);
     return plain(h, "dynamic_update_slice", whole.type, whole.shape, operand, operands);
+}
+
+/* ---- between devices ------------------------------------------------------------------- */
+
+struct value hlo_of_device(struct hlo *h, const int64_t *number, int devices)
+{
+    struct value here, table = fresh(h, HLO_I32, SHAPE(devices));
+    bool alike = true;
+    for (int i = 1; i < devices; i++)
+        alike = alike && number[i] == number[0];
+    if (alike)
+        return hlo_constant(h, HLO_I32, SCALAR, (double)number[0]);
+    hlo_print(h, "%*s%%v%d = \"stablehlo.constant\"() {value = dense<", 2 * h->depth, "", table.id);
+    for (int i = 0; i < devices; i++)
+        hlo_print(h, "%s%" PRId64, i ? ", " : "[", number[i]);
+    hlo_print(h, "]> : ");
+    print_type(h, table);
+    hlo_print(h, "}");
+    finish(h, table, NULL, 0);
+    here = plain(h, "replica_id", HLO_U32, SCALAR, NULL, 0);
+    here = hlo_convert(h, here, HLO_I32);
+    here = hlo_part(h, table, 0, here, 1);
+    return hlo_reshape(h, here, SCALAR);
+}
+
+static void print_groups(struct hlo *h, const struct devices *d)
+{
+    hlo_print(h, "replica_groups = dense<[");
+    for (int i = 0; i < d->groups * d->size; i++)
+        hlo_print(h, "%s%d%s", i % d->size ? ", " : i ? ", [" : "[", d->member[i], (i + 1) % d->size ? "" : "]");
+    hlo_print(h, "]> : tensor<%dx%dxi64>}", d->groups, d->size);
+}
+
+struct value hlo_sum_over(struct hlo *h, struct value a, const struct devices *d)
+{
+    struct value v = begin(h, "all_reduce", a.type, a.shape, &a, 1);
+    print_folding(h, "add", a.type);
+    print_groups(h, d);
+    return finish(h, v, &a, 1);
+}
+
+struct value hlo_gather_over(struct hlo *h, struct value a, int axis, const struct devices *d)
+{
+    struct shape shape = a.shape;
+    shape.dim[axis] *= d->size;
+    struct value v = begin(h, "all_gather", a.type, shape, &a, 1);
+    hlo_print(h, " {all_gather_dim = %d : i64, ", axis);
+    print_groups(h, d);
+    return finish(h, v, &a, 1);
+}
+
+struct value hlo_scatter_over(struct hlo *h, struct value a, int axis, const struct devices *d)
+{
+    struct shape shape = a.shape;
+    shape.dim[axis] /= d->size;
+    struct value v = begin(h, "reduce_scatter", a.type, shape, &a, 1);
+    print_folding(h, "add", a.type);
+    hlo_print(h, "scatter_dimension = %d : i64, ", axis);
+    print_groups(h, d);
+    return finish(h, v, &a, 1);
 }
 
 /* ---- a loop ---------------------------------------------------------------------------- */

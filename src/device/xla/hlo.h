@@ -40,9 +40,9 @@ int64_t shape_count(struct shape);
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-/* A module of one function: arguments first, then operations, then results. alias[i]: which result takes the
- * memory of argument i, or -1. */
-void hlo_begin(struct hlo *, const char *name, struct value *argument, const int *alias, int arguments,
+/* A module of one function for so many devices: arguments first, then operations, then results. alias[i]: which
+ * result takes the memory of argument i, or -1. */
+void hlo_begin(struct hlo *, const char *name, int devices, struct value *argument, const int *alias, int arguments,
                const struct value *result_type, int results);
 void hlo_end(struct hlo *, const struct value *result, int results);
 
@@ -68,9 +68,23 @@ struct value hlo_dot(struct hlo *, struct value a, int axis_a, struct value b, i
 /* Rows of a table [V, E] by numbers [T, B]: [T, B, E]. */
 struct value hlo_rows(struct hlo *, struct value table, struct value number);
 
+/* A part of one axis that begins at an i32. */
+struct value hlo_part(struct hlo *, struct value, int axis, struct value at, int64_t count);
+
 /* Element `at`, an i32, of the first axis; and the whole with that element replaced. */
 struct value hlo_step(struct hlo *, struct value, struct value at);
 struct value hlo_put_step(struct hlo *, struct value whole, struct value step, struct value at);
+
+/* ---- between devices ------------------------------------------------------------------- */
+
+/* [0, 1, .. devices): of each device its own number, an i32. */
+struct value hlo_of_device(struct hlo *, const int64_t *number, int devices);
+/* Equal groups of devices: count groups of size each, one after the other. */
+struct devices { int groups, size; const int *member; };
+struct value hlo_sum_over(struct hlo *, struct value, const struct devices *);
+/* The members' parts side by side; the sum of all, of which each member has its part. */
+struct value hlo_gather_over(struct hlo *, struct value, int axis, const struct devices *);
+struct value hlo_scatter_over(struct hlo *, struct value, int axis, const struct devices *);
 
 /* ---- a loop ---------------------------------------------------------------------------- */
 

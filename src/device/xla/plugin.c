@@ -23,7 +23,8 @@ struct xla_plugin {
     char path[512], platform[64];
     const struct pjrt_api *api;
     pjrt_client *client;
-    pjrt_device *device;
+    pjrt_device *const *device;
+    int devices;
     struct program *programs;
 };
 
@@ -69,8 +70,7 @@ static unroll_status call(const struct xla_plugin *p, enum pjrt_slot slot, void 
     return error ? refuse(p, doing, error) : UNROLL_OK;
 }
 
-/* Waits for an event and frees it. */
-static unroll_status await(const struct xla_plugin *p, pjrt_event *event, const char *doing)
+unroll_status xla_await(struct xla_plugin *p, pjrt_event *event, const char *doing)
 {
     struct pjrt_event_args wait = { .head = HEAD(wait), .event = event };
     struct pjrt_event_args destroy = { .head = HEAD(destroy), .event = event };
@@ -182,30 +182,56 @@ static unroll_status name_platform(struct xla_plugin *p)
     return UNROLL_OK;
 }
 
-static unroll_status start(struct xla_plugin *p)
+/* Some devices, or 0: as many as there are. */
+static unroll_status make_client(struct xla_plugin *p, int devices)
 {
-    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
-    struct pjrt_client_create_args create = { .head = HEAD(create) };
-    TRY(call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing"));
+    struct pjrt_named_value option = { .head = HEAD(option), .name = "cpu_device_count", .name_size = 16,
+                                       .type = PJRT_INT64, .value.int64 = devices, .value_size = 1 };
+    struct pjrt_client_create_args create = { .head = HEAD(create), .option = &option, .options = devices > 0 };
     TRY(call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
     p->client = create.client;
-    struct pjrt_client_devices_args devices = { .head = HEAD(devices), .client = p->client };
-    TRY(call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices, "listing its devices"));
-    if (!devices.devices)
+    struct pjrt_client_devices_args list = { .head = HEAD(list), .client = p->client };
+    TRY(call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &list, "listing its devices"));
+    if (!list.devices)
         return fail(UNROLL_RESOURCE, "the XLA plugin '%s' has no device on this machine", p->path);
-    p->device = devices.device[0];
+    p->device = list.device;
+    p->devices = (int)list.devices;
     return name_platform(p);
 }
 
-static unroll_status open_new(const char *path, struct xla_plugin **plugin)
+/* XLA's processor is as many devices as a client is made with: one with more lives beside the first. */
+static unroll_status start(struct xla_plugin *p, const struct xla_plugin *known, int devices)
+{
+    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
+    if (!known) {
+        TRY(call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing"));
+        TRY(make_client(p, 0));
+        known = p;
+    }
+    if (known->devices < devices && !strcmp(known->platform, "cpu")) {
+        struct pjrt_client_args destroy = { .head = HEAD(destroy), .client = p->client };
+        if (p->client)
+            TRY(call(p, PJRT_CLIENT_DESTROY, &destroy, "giving up a client"));
+        TRY(make_client(p, devices));
+    }
+    if (p->devices >= devices)
+        return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED, "the cut is for %d devices, and the XLA plugin '%s' has %d on this machine; fix: "
+                "cut for as many as there are", devices, p->path, known->devices);
+}
+
+/* known: the same plugin with too few devices, or NULL. */
+static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices,
+                              struct xla_plugin **plugin)
 {
     struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
     if (!p)
         return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
     snprintf(p->path, sizeof p->path, "%s", path);
-    unroll_status status = load(p);
+    p->api = known ? known->api : NULL;
+    unroll_status status = known ? UNROLL_OK : load(p);
     if (status == UNROLL_OK)
-        status = start(p);
+        status = start(p, known, devices);
     if (status != UNROLL_OK) {
         release(p);
         return status;
@@ -215,15 +241,16 @@ static unroll_status open_new(const char *path, struct xla_plugin **plugin)
     return UNROLL_OK;
 }
 
-unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin)
+unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin)
 {
     char found[sizeof (*plugin)->path];
     TRY(find_plugin(which, found, sizeof found));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = open_plugins;
-    while (p && strcmp(p->path, found))
-        p = p->next;
-    unroll_status status = p ? UNROLL_OK : open_new(found, &p);
+    const struct xla_plugin *known = NULL;
+    for (; p && (strcmp(p->path, found) || p->devices < devices); p = p->next)
+        known = strcmp(p->path, found) ? known : p;
+    unroll_status status = p ? UNROLL_OK : open_new(found, known, devices, &p);
     pthread_mutex_unlock(&lock);
     if (status == UNROLL_OK)
         *plugin = p;
@@ -233,10 +260,17 @@ unroll_status xla_plugin_open(const char *which, struct xla_plugin **plugin)
 const char *xla_plugin_path(const struct xla_plugin *p)         { return p->path; }
 const char *xla_plugin_platform(const struct xla_plugin *p)     { return p->platform; }
 
+int xla_plugin_devices(const struct xla_plugin *p)              { return p->devices; }
+
 void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
 {
     *major = p->api->version.major;
     *minor = p->api->version.minor;
+}
+
+void xla_count_look(void)
+{
+    counts.looks++;
 }
 
 struct xla_counts xla_counts(void)
@@ -255,11 +289,11 @@ static uint64_t hash_of(const char *text, size_t size)
     return hash;
 }
 
-static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size,
+static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size, int devices,
                                  pjrt_executable **program)
 {
-    /* CompileOptionsProto: executable_build_options { num_replicas: 1 num_partitions: 1 } */
-    static const char options[] = { 0x1a, 0x04, 0x20, 0x01, 0x28, 0x01 };
+    /* CompileOptionsProto: executable_build_options { num_replicas: devices num_partitions: 1 } */
+    const char options[] = { 0x1a, 0x04, 0x20, (char)devices, 0x28, 0x01 };
     struct pjrt_program code = { .head = HEAD(code), .code = text, .code_size = size, .format = "mlir",
                                  .format_size = 4 };
     struct pjrt_compile_args args = { .head = HEAD(args), .client = p->client, .program = &code,
@@ -285,7 +319,8 @@ static unroll_status remember(struct xla_plugin *p, const char *text, size_t siz
     return UNROLL_OK;
 }
 
-unroll_status xla_compile(struct xla_plugin *p, const char *text, size_t size, pjrt_executable **program)
+/* The text says for how many devices it is. */
+unroll_status xla_compile(struct xla_plugin *p, const char *text, size_t size, int devices, pjrt_executable **program)
 {
     uint64_t hash = hash_of(text, size);
     unroll_status status = UNROLL_OK;
@@ -295,40 +330,41 @@ unroll_status xla_compile(struct xla_plugin *p, const char *text, size_t size, p
         known = known->next;
     if (known)
         *program = known->executable;
-    else if ((status = compile_new(p, text, size, program)) == UNROLL_OK)
+    else if ((status = compile_new(p, text, size, devices, program)) == UNROLL_OK)
         status = remember(p, text, size, hash, *program);
     pthread_mutex_unlock(&lock);
     return status;
 }
 
-unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, pjrt_buffer *const *argument,
-                          size_t arguments, pjrt_buffer **result)
+unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, int devices,
+                          pjrt_buffer *const *const *argument, size_t arguments, pjrt_buffer **const *result,
+                          pjrt_event **done)
 {
-    pjrt_event *done = NULL;
     struct pjrt_execute_options options = { .head = HEAD(options) };
     struct pjrt_execute_args args = { .head = HEAD(args), .executable = program, .options = &options,
-                                      .argument = &argument, .devices = 1, .arguments = arguments,
-                                      .result = &result, .done = &done };
+                                      .argument = argument, .devices = (size_t)devices,
+                                      .arguments = arguments, .result = result, .done = done };
     TRY(call(p, PJRT_EXECUTABLE_EXECUTE, &args, "starting a program"));
     counts.executed++;
-    return await(p, done, "running a program");
+    return UNROLL_OK;
 }
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-unroll_status xla_upload(struct xla_plugin *p, enum pjrt_type type, const int64_t *dim, size_t dims,
+unroll_status xla_upload(struct xla_plugin *p, int device, enum pjrt_type type, const int64_t *dim, size_t dims,
                          const void *data, pjrt_buffer **buffer)
 {
     struct pjrt_from_host_args args = { .head = HEAD(args), .client = p->client, .data = data, .type = type,
                                         .dim = dim, .dims = dims, .semantics = PJRT_ONLY_DURING_CALL,
-                                        .device = p->device };
+                                        .device = p->device[device] };
     TRY(call(p, PJRT_CLIENT_BUFFER_FROM_HOST, &args, "taking an array"));
     *buffer = args.buffer;
     counts.uploads++;
-    return await(p, args.done, "taking an array");
+    return xla_await(p, args.done, "taking an array");
 }
 
-unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dims, void *to, size_t bytes)
+unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dims, void *to, size_t bytes,
+                           pjrt_event **arrived)
 {
     int64_t minor_to_major[8];
     struct pjrt_layout layout = { .head = HEAD(layout) };
@@ -341,7 +377,8 @@ unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dim
                                       .bytes = bytes };
     TRY(call(p, PJRT_BUFFER_TO_HOST, &args, "giving an array"));
     counts.downloads++;
-    return await(p, args.event, "giving an array");
+    *arrived = args.event;
+    return UNROLL_OK;
 }
 
 void xla_buffer_free(struct xla_plugin *p, pjrt_buffer *buffer)

@@ -1,7 +1,8 @@
-/* Walks the list of one part and hands each operation to its translator (translate.h). What a part takes from
- * before, and what it must leave behind, follows from the views. */
+/* Walks the list of some parts and hands each operation to its translator (translate.h). What they take from
+ * before, and what they must leave behind, follows from the views. */
 #include "device/xla/translate.h"
 #include "base/memory.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- types ----------------------------------------------------------------------------- */
@@ -44,56 +45,78 @@ static bool is_ignored(const struct plan *p, int buffer)
     return buffer < 0 || p->buffer[buffer].segment == SEG_SCRATCH;
 }
 
-/* Is the first use of the buffer in this part one that needs its content? */
-static bool is_read_first(const struct plan *p, enum part part, int buffer)
+/* The first operation of the parts that touches a buffer; -1: none does. */
+static int first_use(const struct plan *p, enum part first, enum part last, int buffer)
 {
-    for (int i = p->part[part].first; i < p->part[part].end; i++) {
-        bool touched = false, needs = false;
-        for (int k = 0; k < p->op[i].views; k++)
-            if (p->op[i].view[k].buffer == buffer) {
-                touched = true;
-                needs |= needs_content(p, &p->op[i].view[k]);
-            }
-        if (touched)
-            return needs;
-    }
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
+            if (p->op[i].view[k].buffer == buffer)
+                return i;
+    return -1;
+}
+
+/* Is the first use of the buffer in these parts one that needs its content? */
+static bool is_read_first(const struct plan *p, enum part first, enum part last, int buffer)
+{
+    int use = first_use(p, first, last, buffer);
+    for (int k = 0; use >= 0 && k < p->op[use].views; k++)
+        if (p->op[use].view[k].buffer == buffer && needs_content(p, &p->op[use].view[k]))
+            return true;
     return false;
 }
 
-static bool is_written_in(const struct plan *p, enum part part, int buffer)
+bool is_written_in(const struct plan *p, enum part first, enum part last, int buffer)
 {
-    for (int i = p->part[part].first; i < p->part[part].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
             if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
                 return true;
     return false;
 }
 
+bool is_summand(const struct plan *p, enum part first, enum part last, int buffer)
+{
+    int use = first == PART_FORWARD && p->buffer[buffer].dtype == DTYPE_F64 ? first_use(p, first, last, buffer) : -1;
+    for (int k = 0; use >= 0 && k < p->op[use].views; k++)
+        if (p->op[use].view[k].buffer == buffer)
+            return p->op[use].view[k].access == ADD;
+    return false;
+}
+
+/* A whole step begins with no gradients and leaves none. */
+static bool is_inside(const struct translation *t, int buffer)
+{
+    return t->first == PART_FORWARD && t->last >= PART_UPDATE && t->plan->buffer[buffer].segment == SEG_GRAD;
+}
+
 /* Activations live from forward to backward; everything else outlives its part. */
-static bool is_argument(const struct plan *p, enum part part, int buffer)
+static bool is_argument(const struct translation *t, int buffer)
 {
-    if (is_ignored(p, buffer) || !is_read_first(p, part, buffer))
+    const struct plan *p = t->plan;
+    if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_read_first(p, t->first, t->last, buffer) ||
+        is_summand(p, t->first, t->last, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
-           (part == PART_BACKWARD && is_written_in(p, PART_FORWARD, buffer));
+           (t->first == PART_BACKWARD && is_written_in(p, PART_FORWARD, PART_FORWARD, buffer));
 }
 
-static bool is_result(const struct plan *p, enum part part, int buffer)
+static bool is_result(const struct translation *t, int buffer)
 {
-    if (is_ignored(p, buffer) || !is_written_in(p, part, buffer))
+    const struct plan *p = t->plan;
+    if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_written_in(p, t->first, t->last, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
-           (part == PART_FORWARD && is_read_first(p, PART_BACKWARD, buffer));
+           (t->last == PART_FORWARD && is_read_first(p, PART_BACKWARD, PART_BACKWARD, buffer));
 }
 
-static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct plan *, enum part, int),
+static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct translation *, int),
                                   struct program_buffers *list)
 {
     list->buffer = allocate_zeroed((size_t)t->plan->buffers, sizeof *list->buffer);
     if (!list->buffer)
         return fail(UNROLL_RESOURCE, "no memory to translate a plan");
     for (int i = 0; i < t->plan->buffers; i++)
-        if (belongs(t->plan, t->part, i))
+        if (belongs(t, i))
             list->buffer[list->count++] = i;
     return UNROLL_OK;
 }
@@ -162,6 +185,62 @@ void view_put(struct translation *t, const struct view *v, struct value x)
     first_of(t, v, first);
     struct value *whole = content(t, v->buffer);
     *whole = hlo_place(&t->h, *whole, x, first);
+}
+
+/* ---- devices --------------------------------------------------------------------------- */
+
+static unroll_status refuse_shares(const struct plan *p, const char *what)
+{
+    return fail(UNROLL_UNSUPPORTED, "one XLA program runs on all devices, so their shares must be equal: %s; fix: a "
+                "batch that batch=%d divides (and as many equal shards), and layers whose units hidden=%d divides",
+                what, p->config.mesh[M_BATCH], p->config.mesh[M_HIDDEN]);
+}
+
+unroll_status check_alike(struct mesh_plans mesh)
+{
+    const struct plan *first = mesh.plan[0];
+    char what[200];
+    if (first->config.mesh[M_LAYER] > 1)
+        return fail(UNROLL_UNSUPPORTED, "XLA devices run one program, so layers cannot be divided among them "
+                    "(layer=%d); fix: cut along batch and hidden", first->config.mesh[M_LAYER]);
+    if (mesh.devices > 1 && first->config.shards > 1 && first->config.B % first->config.shards)
+        return refuse_shares(first, "the shards of the batch differ");
+    for (int r = 1; r < mesh.devices; r++)
+        for (int i = 0; i < first->buffers; i++) {
+            const struct buffer *a = &first->buffer[i], *b = &mesh.plan[r]->buffer[i];
+            if (mesh.plan[r]->buffers == first->buffers && !strcmp(a->name, b->name) &&
+                !memcmp(a->size, b->size, sizeof a->size))
+                continue;
+            snprintf(what, sizeof what, "those of '%s' differ", a->name);
+            return refuse_shares(first, what);
+        }
+    return UNROLL_OK;
+}
+
+struct value origin_of(struct translation *t, int buffer, int axis)
+{
+    int64_t origin[RANKS_MAX] = { 0 };
+    for (int r = 0; r < t->mesh.devices; r++)
+        origin[r] = t->mesh.plan[r]->buffer[buffer].origin[axis];
+    return hlo_of_device(&t->h, origin, t->mesh.devices);
+}
+
+/* The first device's group, moved: the axes that a group goes along are the same everywhere. */
+struct devices devices_of(const struct translation *t, int group, int *members)
+{
+    const struct group *g = &t->plan->group[group];
+    bool seen[RANKS_MAX] = { false };
+    struct devices d = { .size = g->size, .member = members };
+    for (int r = 0; r < t->mesh.devices; r++) {
+        if (seen[r])
+            continue;
+        for (int i = 0; i < g->size; i++) {
+            seen[r + g->rank[i]] = true;
+            members[d.groups * g->size + i] = r + g->rank[i];
+        }
+        d.groups++;
+    }
+    return d;
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -317,7 +396,8 @@ static translator *const translators[OP_KIND_MAX] = {
     [OP_ACTIVATE_BACK] = translate_activate_back,   [OP_LOSS] = translate_loss,
     [OP_COPY] = translate_copy,             [OP_FILL] = translate_fill,
     [OP_TREE] = translate_tree,             [OP_NORM] = translate_norm,
-    [OP_UPDATE] = translate_update,
+    [OP_UPDATE] = translate_update,         [OP_ALL_REDUCE] = translate_all_reduce,
+    [OP_SUM_BEGIN] = translate_sum_begin,   [OP_SUM_END] = translate_sum_end,
 };
 
 static unroll_status begin(struct translation *t, const char *name)
@@ -333,7 +413,7 @@ static unroll_status begin(struct translation *t, const char *name)
         }
         for (int i = 0; i < t->result.count; i++)
             result[i] = buffer_type(&t->plan->buffer[t->result.buffer[i]]);
-        hlo_begin(&t->h, name, type, alias, count, result, t->result.count);
+        hlo_begin(&t->h, name, t->mesh.devices, type, alias, count, result, t->result.count);
         for (int i = 0; i < count; i++)
             t->value[t->argument.buffer[i]] = type[i];
     }
@@ -365,22 +445,31 @@ static unroll_status write_program(struct translation *t, const char *name)
     TRY(list_buffers(t, is_argument, &t->argument));
     TRY(list_buffers(t, is_result, &t->result));
     TRY(begin(t, name));
-    for (int i = t->plan->part[t->part].first; i < t->plan->part[t->part].end; i++) {
+    for (int i = 0; i < t->plan->ops; i++) {
         const struct op *op = &t->plan->op[i];
+        if (!is_of(op, t->first, t->last))
+            continue;
         if (!translators[op->kind])
-            return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s; fix: one rank, and no --split",
-                        kind_info(op->kind)->name);
+            return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s", kind_info(op->kind)->name);
         TRY(translators[op->kind](t, op));
     }
+    if (t->first == PART_FORWARD && t->last >= PART_UPDATE)
+        mark_divergence(t);
     return end(t);
 }
 
-unroll_status translate(const struct plan *plan, enum part part, const char *name, struct translation *t)
+unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part last, const char *name,
+                              struct translation *t)
 {
-    *t = (struct translation){ .plan = plan, .part = part };
+    const struct plan *plan = mesh.plan[0];
+    *t = (struct translation){ .plan = plan, .mesh = mesh, .first = first, .last = last };
+    TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "XLA programs compute in fp32 alone");
-    return plan->part[part].first < plan->part[part].end ? write_program(t, name) : UNROLL_OK;
+    for (int i = 0; i < plan->ops; i++)
+        if (is_of(&plan->op[i], first, last))
+            return write_program(t, name);
+    return UNROLL_OK;
 }
 
 void translation_free(struct translation *t)

@@ -1,6 +1,9 @@
-/* One part of a plan as a StableHLO program: buffers become values, a write, add or update of a view makes a
- * new value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No plugin
- * here: the text can be printed without one.
+/* One or several parts of a plan as a StableHLO program: buffers become values, a write, add or update of a view
+ * makes a new value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No
+ * plugin here: the text can be printed without one.
+ *
+ * Of a cut plan all devices run one program: the list of the first, whose shares all others must have; what
+ * differs (the origin of a share, who counts a norm) is looked up by the device's number.
  *
  * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of
  * ui32; "rates" holds what rates_for_device makes of them. */
@@ -10,21 +13,45 @@
 #include "device/xla/hlo.h"
 #include "plan/plan.h"
 
-/* Which buffers a part's program takes and gives, in this order. */
+/* Which buffers a program takes and gives, in this order. */
 struct program_buffers { int *buffer, count; };
 
+/* The plans of all coordinates of a mesh, in the order of their ranks; one, where nothing is cut. */
+struct mesh_plans { const struct plan *const *plan; int devices; };
+
 struct translation {
-    const struct plan *plan;
-    enum part part;
+    const struct plan *plan;                /* the first device's */
+    struct mesh_plans mesh;
+    enum part first, last;
     struct hlo h;
     struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
     struct program_buffers argument, result;
 };
 
-/* Writes the program of a part, `name` its module; plans that this translation can't do are refused. The
- * caller frees it, also after a refusal. No operations: no text. */
-unroll_status translate(const struct plan *, enum part, const char *name, struct translation *);
+/* Writes the program of the parts first to last (device.h: run), `name` its module; plans that this translation
+ * can't do are refused. The caller frees it, also after a refusal. No operations: no text. */
+unroll_status translate_parts(struct mesh_plans, enum part first, enum part last, const char *name,
+                              struct translation *);
 void translation_free(struct translation *);
+
+/* One part of a plan that is not cut. */
+static inline unroll_status translate(const struct plan *plan, enum part part, const char *name,
+                                      struct translation *t)
+{
+    return translate_parts((struct mesh_plans){ &plan, 1 }, part, part, name, t);
+}
+
+/* Sums of losses begin at zero in a program with a forward: what it gives is a summand. */
+bool is_summand(const struct plan *, enum part first, enum part last, int buffer);
+/* Is the operation one of these parts? Those of backward and sum may be mixed in the list. */
+static inline bool is_of(const struct op *op, enum part first, enum part last)
+{
+    return op->part >= first && op->part <= last;
+}
+/* Does an operation of these parts write the buffer? */
+bool is_written_in(const struct plan *, enum part first, enum part last, int buffer);
+/* Are the shares of all devices alike, so that one program serves them? */
+unroll_status check_alike(struct mesh_plans);
 
 /* How a buffer's numbers lie on the device. */
 struct value buffer_type(const struct buffer *);
@@ -37,12 +64,19 @@ typedef unroll_status translator(struct translation *, const struct op *);
 translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_sum_rows, translate_embed,
     translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
     translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
-    translate_update;
+    translate_update, translate_all_reduce, translate_sum_begin, translate_sum_end;
+/* At the end of a whole step: a loss that says whether the gradient's norm was finite. */
+void mark_divergence(struct translation *);
 
 static inline bool has(const struct op *op, int slot)
 {
     return slot < op->views && op->view[slot].buffer >= 0 && op->view[slot].access != NONE;
 }
+
+/* Where the share of each device begins along an axis of a buffer: an i32. */
+struct value origin_of(struct translation *, int buffer, int axis);
+/* The groups that an operation's group stands for: of all devices. members: [devices]. */
+struct devices devices_of(const struct translation *, int group, int *members);
 
 /* The number of a [T, ..] view's first step in the whole sequence. */
 static inline uint32_t first_step(const struct plan *p, const struct view *v)

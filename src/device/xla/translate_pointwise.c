@@ -1,6 +1,7 @@
 /* Operations number by number, losses and the update: dropout, activate and its backward, loss, copy, fill,
  * tree, norm, update. Formulas of activations and optimizers come as records. */
 #include "device/xla/translate.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,16 @@ static struct value counter(struct translation *t, struct shape shape, int axis,
     return hlo_binary(&t->h, "add", number, from);
 }
 
+/* Rows of the whole batch: a device has some of them. */
+static struct value row_counter(struct translation *t, struct shape shape, const struct view *x)
+{
+    struct value number = counter(t, shape, 1, x->first[1]);
+    struct value origin = origin_of(t, x->buffer, 1);
+    origin = hlo_convert(&t->h, origin, HLO_U32);
+    origin = hlo_spread(&t->h, origin, shape, NULL);
+    return hlo_binary(&t->h, "add", number, origin);
+}
+
 /* [T, B, W] of uniform words, those that the other devices draw for the same places. */
 static struct value random_words(struct translation *t, const struct op *op, struct shape wanted)
 {
@@ -68,7 +79,7 @@ static struct value random_words(struct translation *t, const struct op *op, str
     struct shape fours = SHAPE(wanted.dim[0], wanted.dim[1], (wanted.dim[2] + first % 4 + 3) / 4);
     struct shape single = SHAPE(fours.dim[0], fours.dim[1], fours.dim[2], 1);
     struct words c = { .w = { counter(t, fours, 2, first / 4) } };
-    c.w[1] = counter(t, fours, 1, origin[1] + x->first[1]);
+    c.w[1] = row_counter(t, fours, x);
     c.w[2] = counter(t, fours, 0, first_step(t->plan, x));
     struct value step = run_word(t, &op->view[DROPOUT_RUN], 2);
     c.w[3] = hlo_spread(&t->h, step, fours, NULL);
@@ -283,16 +294,80 @@ unroll_status translate_tree(struct translation *t, const struct op *op)
     return UNROLL_OK;
 }
 
+static void sum_over_devices(struct translation *t, const struct op *op, const struct view *v)
+{
+    int members[RANKS_MAX];
+    struct devices all = devices_of(t, op->group, members);
+    struct view to = *v;
+    struct value x = view_get(t, v);
+    if (op->choice && to.count[0] > 1) {                /* shards, of which the first gets the sum */
+        x = hlo_fold(&t->h, "add", x, 0, 1);
+        to.count[0] = 1;
+    }
+    x = hlo_sum_over(&t->h, x, &all);
+    view_put(t, &to, x);
+}
+
+unroll_status translate_all_reduce(struct translation *t, const struct op *op)
+{
+    sum_over_devices(t, op, &op->view[COMM_X]);
+    return UNROLL_OK;
+}
+
+/* XLA joins and overlaps sums as it likes, so here they end where they begin. */
+unroll_status translate_sum_begin(struct translation *t, const struct op *op)
+{
+    for (int k = 0; k < op->views; k++)
+        sum_over_devices(t, op, &op->view[k]);
+    return UNROLL_OK;
+}
+
+unroll_status translate_sum_end(struct translation *t, const struct op *op)
+{
+    (void)t, (void)op;
+    return UNROLL_OK;
+}
+
+/* 1 where the device's list has the norm, 0 where another counts this weight. */
+static struct value counts_norm(struct translation *t, const struct op *op)
+{
+    int64_t counts[RANKS_MAX] = { 0 };
+    for (int r = 0; r < t->mesh.devices; r++) {
+        const struct plan *p = t->mesh.plan[r];
+        for (int i = 0; i < p->ops; i++)
+            counts[r] |= p->op[i].kind == OP_NORM && p->op[i].view[NORM_GRAD].buffer == op->view[NORM_GRAD].buffer;
+    }
+    struct value here = hlo_of_device(&t->h, counts, t->mesh.devices);
+    return hlo_convert(&t->h, here, HLO_F32);
+}
+
 unroll_status translate_norm(struct translation *t, const struct op *op)
 {
     struct value g = view_get(t, &op->view[NORM_GRAD]);
     g = hlo_binary(&t->h, "multiply", g, g);
     g = hlo_fold(&t->h, "add", g, 0, g.shape.rank);
+    if (t->mesh.devices > 1) {
+        struct value counts = counts_norm(t, op);
+        g = hlo_binary(&t->h, "multiply", g, counts);
+    }
     view_put(t, &op->view[NORM_OUT], g);
     return UNROLL_OK;
 }
 
 /* ---- the update ------------------------------------------------------------------------ */
+
+/* NaN where the norm is not finite: then nothing was updated, and whoever looks at the loss later sees it. */
+void mark_divergence(struct translation *t)
+{
+    struct value *norms = &t->value[plan_find_buffer(t->plan, "norms")];
+    struct value *loss = &t->value[plan_find_buffer(t->plan, "loss_sum")];
+    struct value sum = hlo_fold(&t->h, "add", *norms, 0, 1);
+    struct value largest = hlo_constant(&t->h, HLO_F32, SCALAR, 3.4028234e38);
+    struct value nan = hlo_constant(&t->h, HLO_F32, SHAPE(1), NAN);
+    struct value finite = hlo_compare(&t->h, "LE", sum, largest);
+    finite = hlo_spread(&t->h, finite, SHAPE(1), NULL);
+    *loss = hlo_select(&t->h, finite, *loss, nan);
+}
 
 static struct value device_rate(struct translation *t, const struct op *op, const char *name)
 {

@@ -55,6 +55,8 @@ static struct value sum_of_shard(struct translation *t, struct value dy, struct 
 {
     uint32_t first, count;
     share(t->plan->config.B, (int)t->plan->config.shards, (int)shard, 1, &first, &count);
+    first -= t->plan->config.shards > 1 ? t->plan->first_row : 0;
+    count = t->plan->config.shards > 1 ? count : (uint32_t)dy.shape.dim[1];
     dy = shard_of(t, dy, first, count);
     if (x.id < 0)
         return hlo_fold(&t->h, "add", dy, 0, 1);

@@ -17,6 +17,7 @@ struct block { unsigned source; int phase, row, count, input[INPUTS], w, bias; }
 struct places {
     int g, s, y, link, m, projection, vector, lengths, reset;       /* arrays over all steps, and weights */
     int state[STATES];                      /* what goes from step to step, h first; or the gradients */
+    int whole;                              /* h of all devices, where each has some units */
     int before[STATES], dy, dv, dp, dg;     /* backward: states entering, what is given and made */
 };
 
@@ -30,6 +31,10 @@ struct recurrence {
     int blocks;
     int64_t steps, rows, units, width;      /* width: of the whole h */
     bool projected, keeps;
+    bool cut;                               /* units are divided among devices: h and links are gathered, their
+                                               gradients added and divided, inside the loop */
+    struct devices group;
+    int members[RANKS_MAX];
     struct loop loop;
     struct places at;
     struct value step, lasts;               /* inside: number of the step; [B] or id -1 */
@@ -112,6 +117,28 @@ static struct value fields(struct recurrence *r, const struct value *x, int give
         all = all.id < 0 ? rest : hlo_join(&r->t->h, all, rest, 1);
     }
     return all;
+}
+
+/* ---- units of other devices ------------------------------------------------------------ */
+
+/* This device's units of what all have. */
+static struct value own(struct recurrence *r, struct value whole, int axis)
+{
+    if (!r->cut || whole.id < 0)
+        return whole;
+    struct value first = origin_of(r->t, r->op->view[RNN_G].buffer, 3);
+    return hlo_part(&r->t->h, whole, axis, first, r->units);
+}
+
+/* [B, units] of each as the [B, width] of all; and the sum of all [B, width], of which each has its units. */
+static struct value gathered(struct recurrence *r, struct value x)
+{
+    return r->cut ? hlo_gather_over(&r->t->h, x, 1, &r->group) : x;
+}
+
+static struct value scattered(struct recurrence *r, struct value sum)
+{
+    return r->cut && sum.id >= 0 ? hlo_scatter_over(&r->t->h, sum, 1, &r->group) : sum;
 }
 
 /* ---- the cell's record ----------------------------------------------------------------- */
@@ -198,9 +225,6 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
 {
     const struct layer *layer = &t->plan->model->layer[op->depth - 1];
     const struct view *g = &op->view[RNN_G];
-    if (op->group >= 0)
-        return fail(UNROLL_UNSUPPORTED,
-                    "XLA programs of one device have no recurrence that is cut along its units");
     if (!cell_record_named(cell_recorders, layer->cell->name, &r->record))
         return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no record that could be made an XLA program",
                     layer->cell->name);
@@ -220,6 +244,9 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     r->units = g->count[3];
     r->width = op->view[RNN_Y].count[2];
     r->projected = has(op, RNN_PROJ);
+    r->cut = op->group >= 0;
+    if (r->cut)
+        r->group = devices_of(t, op->group, r->members);
     r->keeps = t->plan->config.mode >= MODE_TRAIN;
     memset(&r->at, ABSENT_PLACE, sizeof r->at);
     find_blocks(r);
@@ -334,10 +361,10 @@ static void take_saved(struct recurrence *r, const struct evaluation *e, struct 
     }
 }
 
-static void keep_step(struct recurrence *r, const struct value *next, struct value m, struct value link,
-                      struct value *saved)
+static void keep_step(struct recurrence *r, struct value y, const struct value *next, struct value m,
+                      struct value link, struct value *saved)
 {
-    keep(r, r->at.y, or_zeros(r, r->lasts, next[0]));
+    keep(r, r->at.y, or_zeros(r, r->lasts, y));
     if (r->at.m != ABSENT_PLACE)
         keep(r, r->at.m, or_zeros(r, r->lasts, m));
     if (r->at.link != ABSENT_PLACE)
@@ -357,13 +384,14 @@ static unroll_status forward_turn(struct recurrence *r)
     struct value fresh = goes_on(r);
     for (int k = 0; k < r->cell->states; k++)
         state[k] = or_zeros(r, fresh, *carried(r, r->at.state[k]));
+    struct value h = r->cut ? or_zeros(r, fresh, *carried(r, r->at.whole)) : state[0];
     take_input_sums(r, in);
     for (int phase = 0; phase < r->cell->phases; phase++) {
-        add_products(r, phase, state[0], link, in);
+        add_products(r, phase, h, link, in);
         TRY(forward_phase(r, phase, in, state, &e));
         take_saved(r, &e, saved);
         if (phase + 1 < r->cell->phases)
-            link = result_of(&e, "link", r->cell->link[0]);
+            link = gathered(r, result_of(&e, "link", r->cell->link[0]));
     }
     for (int k = 0; k < r->cell->states; k++)
         next[k] = result_of(&e, "next", r->cell->state[k]);
@@ -371,7 +399,10 @@ static unroll_status forward_turn(struct recurrence *r)
         m = next[0];
         next[0] = hlo_dot(&r->t->h, m, 1, *carried(r, r->at.projection), 1);
     }
-    keep_step(r, next, m, link, saved);
+    h = gathered(r, next[0]);
+    keep_step(r, h, next, m, link, saved);
+    if (r->cut)
+        *carried(r, r->at.whole) = of_rows(r, r->lasts, h, *carried(r, r->at.whole));
     for (int k = 0; k < r->cell->states; k++)
         *carried(r, r->at.state[k]) = of_rows(r, r->lasts, next[k], *carried(r, r->at.state[k]));
     return UNROLL_OK;
@@ -381,8 +412,11 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
 {
     TRY(describe(r, t, op));
     r->at.g = carry_view(r, RNN_G);
-    for (int k = 0; k < r->cell->states; k++)
-        r->at.state[k] = carry(r, state_view(r, RNN_H0, RNN_S0, k));
+    for (int k = 0; k < r->cell->states; k++) {
+        struct value entering = state_view(r, RNN_H0, RNN_S0, k);
+        r->at.whole = !k && r->cut ? carry(r, entering) : r->at.whole;
+        r->at.state[k] = carry(r, k ? entering : own(r, entering, 1));
+    }
     carry_weights(r, true);
     r->at.y = carry_zeros(r, true, SHAPE(r->steps, r->rows, r->width));
     r->at.s = carry_zeros(r, has(op, RNN_S), SHAPE(r->steps, r->rows, r->cell->states - 1, r->units));
@@ -404,7 +438,7 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
         view_put(t, &op->view[RNN_G], *carried(r, r->at.g));
     struct value last[STATES];
     for (int k = 0; k < r->cell->states; k++)
-        last[k] = *carried(r, r->at.state[k]);
+        last[k] = *carried(r, !k && r->cut ? r->at.whole : r->at.state[k]);
     put_states(r, RNN_HN, RNN_SN, last);
     return UNROLL_OK;
 }
@@ -482,7 +516,7 @@ static unroll_status backward_phase(struct recurrence *r, int phase, const struc
              is_last ? zeros(r->t, SHAPE(r->rows, r->units)) : d->state[k]);
     }
     if (!is_last)
-        give(&given, "d_link", r->cell->link[0], operand_gradient(r, FROM_LINK, d->in));
+        give(&given, "d_link", r->cell->link[0], scattered(r, operand_gradient(r, FROM_LINK, d->in)));
     TRY(evaluate_record(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units),
                         &e));
     for (int i = 0; i < r->cell->inputs; i++)
@@ -508,7 +542,7 @@ static unroll_status backward_turn(struct recurrence *r)
     keep(r, r->at.dg, or_zeros(r, r->lasts, fields(r, d.in, r->cell->inputs, r->cell->inputs)));
     if (r->at.dv != ABSENT_PLACE)
         keep(r, r->at.dv, or_zeros(r, r->lasts, fields(r, d.vector, r->cell->vectors, r->cell->vectors)));
-    struct value through = operand_gradient(r, FROM_H, d.in);
+    struct value through = scattered(r, operand_gradient(r, FROM_H, d.in));
     if (r->projected)
         d.state[0] = through.id < 0 ? zeros(r->t, SHAPE(r->rows, r->width)) : through;
     else if (through.id >= 0)
@@ -526,7 +560,10 @@ static struct value states_before(struct recurrence *r, int k)
 {
     const struct op *op = r->op;
     struct value first = state_view(r, RNN_H0, RNN_S0, k), all = view_get(r->t, &op->view[k ? RNN_S : RNN_Y]);
-    if (k) {
+    if (!k) {
+        first = own(r, first, 1);
+        all = own(r, all, 2);
+    } else {
         int64_t from[HLO_AXES] = { 0, 0, k - 1 };
         all = hlo_slice(&r->t->h, all, from, SHAPE(r->steps, r->rows, 1, r->units));
         all = hlo_reshape(&r->t->h, all, SHAPE(r->steps, r->rows, r->units));
@@ -538,13 +575,13 @@ static unroll_status write_backward(struct recurrence *r, struct translation *t,
 {
     TRY(describe(r, t, op));
     r->at.g = carry_view(r, RNN_G);
-    r->at.y = carry_view(r, RNN_Y);
+    r->at.y = carry(r, own(r, view_get(t, &op->view[RNN_Y]), 2));
     r->at.s = carry_view(r, RNN_S);
     r->at.m = carry_view(r, RNN_M);
-    r->at.dy = carry_view(r, RNN_DY);
+    r->at.dy = has(op, RNN_DY) ? carry(r, own(r, view_get(t, &op->view[RNN_DY]), 2)) : ABSENT_PLACE;
     for (int k = 0; k < r->cell->states; k++) {
         struct value given = state_view(r, RNN_DHN, RNN_DSN, k);
-        struct shape shape = SHAPE(r->rows, k ? r->units : r->width);
+        struct shape shape = SHAPE(r->rows, k || r->cut ? r->units : r->width);
         if (k || !r->projected)
             r->at.before[k] = carry(r, states_before(r, k));
         r->at.state[k] = given.id < 0 ? carry_zeros(r, true, shape) : carry(r, given);

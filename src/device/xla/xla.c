@@ -1,103 +1,12 @@
-/* Any XLA device as a device of the library: each part of a plan is one program of translate.h, run through a
- * plugin. A buffer has a place on the host, one on the device, or both; it moves when the side that wants it
- * has the older one. Parameters, optimizer states and sums of gradients stay on the device and are donated
- * from program to program. One device of one process: cuts between ranks are refused. */
+/* Any XLA device as a device of the library: parts of a plan are programs of translate.h, run through a plugin.
+ * Parameters, optimizer states and sums of gradients stay on the device and are donated from program to program. A
+ * plan that is to be cut is cut here: one process drives all devices, and the host sees arrays as if there was
+ * one. Batches of few steps or rows run in smaller programs (bucket.h). */
 #include "base/memory.h"
 #include "device/device.h"
-#include "device/xla/plugin.h"
-#include "device/xla/translate.h"
+#include "device/xla/bucket.h"
 #include <stdio.h>
 #include <string.h>
-
-/* ---- places ---------------------------------------------------------------------------- */
-
-enum newer { ON_HOST, ON_DEVICE, EVERYWHERE };
-
-struct place {
-    const char   *name;             /* the buffer's, in a plan that outlives the owner; of a store: a copy */
-    enum dtype    dtype;
-    struct value  type;             /* on the device */
-    uint64_t      bytes;            /* on the host */
-    void         *host;
-    pjrt_buffer  *device;
-    enum newer    newer;
-};
-
-static bool is_rates(const struct place *p)
-{
-    return !strcmp(p->name, "rates");
-}
-
-static size_t device_bytes(const struct place *p)
-{
-    return (size_t)shape_count(p->type.shape) * (p->type.type == HLO_U8 ? 1 : 4);
-}
-
-static unroll_status want_host(struct place *p)
-{
-    if (!p->host)
-        p->host = allocate_zeroed(p->bytes, 1);
-    return p->host ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for '%s'", p->name);
-}
-
-static unroll_status put_on_device(struct place *p, struct xla_plugin *plugin, const void *data)
-{
-    static const enum pjrt_type types[] = { [HLO_F32] = PJRT_F32, [HLO_I32] = PJRT_S32, [HLO_U8] = PJRT_U8,
-                                            [HLO_U32] = PJRT_U32 };
-    pjrt_buffer *made;
-    TRY(xla_upload(plugin, types[p->type.type], p->type.shape.dim, (size_t)p->type.shape.rank, data, &made));
-    xla_buffer_free(plugin, p->device);
-    p->device = made;
-    return UNROLL_OK;
-}
-
-enum { DOUBLES = 8192 };            /* sums of losses, norms of parameters: a few, never more */
-
-/* Doubles become floats. */
-static unroll_status put_doubles(struct place *p, struct xla_plugin *plugin)
-{
-    float number[DOUBLES];
-    int64_t count = shape_count(p->type.shape);
-    if (count > DOUBLES)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has more numbers than XLA programs are given", p->name);
-    if (is_rates(p))
-        rates_for_device(p->host, number);
-    for (int64_t i = 0; i < count && !is_rates(p); i++)
-        number[i] = (float)((const double *)p->host)[i];
-    return put_on_device(p, plugin, number);
-}
-
-static unroll_status to_device(struct place *p, struct xla_plugin *plugin)
-{
-    if (p->newer != ON_HOST && p->device)
-        return UNROLL_OK;
-    TRY(want_host(p));
-    TRY(p->dtype == DTYPE_F64 ? put_doubles(p, plugin) : put_on_device(p, plugin, p->host));
-    p->newer = EVERYWHERE;
-    return UNROLL_OK;
-}
-
-static unroll_status to_host(struct place *p, struct xla_plugin *plugin)
-{
-    float number[DOUBLES];
-    TRY(want_host(p));
-    if (p->newer != ON_DEVICE)
-        return UNROLL_OK;
-    bool converts = p->dtype == DTYPE_F64;
-    TRY(xla_download(plugin, p->device, (size_t)p->type.shape.rank, converts ? number : p->host,
-                     device_bytes(p)));
-    for (int64_t i = 0; converts && i < shape_count(p->type.shape); i++)
-        ((double *)p->host)[i] = number[i];
-    p->newer = EVERYWHERE;
-    return UNROLL_OK;
-}
-
-static void leave_place(struct place *p, struct xla_plugin *plugin)
-{
-    if (plugin)
-        xla_buffer_free(plugin, p->device);
-    release(p->host);
-}
 
 /* ---- stores ---------------------------------------------------------------------------- */
 
@@ -108,11 +17,6 @@ struct xla_store { struct xla_plugin *plugin; struct shared *first; };
 static bool is_shared(const struct buffer *b)
 {
     return b->segment == SEG_PARAM || b->segment == SEG_OPT || b->segment == SEG_GRAD;
-}
-
-static struct place place_of(const struct buffer *b)
-{
-    return (struct place){ .name = b->name, .dtype = b->dtype, .type = buffer_type(b), .bytes = b->bytes };
 }
 
 static struct place *store_place(struct xla_store *s, const struct buffer *b)
@@ -143,7 +47,7 @@ static void xla_store_free(void *store)
     struct xla_store *s = store;
     for (struct shared *i = s ? s->first : NULL, *next; i; i = next) {
         next = i->next;
-        leave_place(&i->place, s->plugin);
+        place_leave(&i->place, s->plugin);
         release(i);
     }
     release(s);
@@ -151,35 +55,63 @@ static void xla_store_free(void *store)
 
 /* ---- instances ------------------------------------------------------------------------- */
 
-/* One part as a program; executable NULL: there is nothing to do. */
-struct program {
-    pjrt_executable *executable;
-    struct program_buffers argument, result;
-    pjrt_buffer **given, **made;            /* room for the handles of a run */
-};
+enum { IN_FLIGHT = 4 };         /* programs that may run while the host goes on */
 
 struct xla_instance {
-    const struct plan  *plan;
+    const struct plan  *plan;               /* whole: what the host sees */
     struct xla_plugin  *plugin;
+    int                 mesh[M_N], devices;
     struct place       *own, **place;       /* [buffers]; NULL: the device has no such buffer */
-    struct program      program[PART_N];
+    struct bucket      *bucket[BUCKETS], *now;      /* now: of the last forward */
+    pjrt_event        **done[IN_FLIGHT];    /* [devices] each */
+    int                 oldest;
+    bool                lost;               /* a program failed after it had begun: nobody knows what devices hold */
     char                isa[80];
 };
+
+static unroll_status await_run(struct xla_instance *x, int run)
+{
+    unroll_status status = UNROLL_OK;
+    for (int r = 0; x->done[run] && r < x->devices; r++) {
+        unroll_status ended = x->done[run][r] ? xla_await(x->plugin, x->done[run][r], "running a program")
+                                              : UNROLL_OK;
+        x->done[run][r] = NULL;
+        status = status == UNROLL_OK ? ended : status;
+    }
+    x->lost |= status != UNROLL_OK;
+    return status;
+}
+
+static unroll_status check_there(const struct xla_instance *x)
+{
+    return x->lost ? fail(UNROLL_RESOURCE, "a program failed on the XLA device, and what it computed is lost; fix: go on "
+                          "from the last checkpoint") : UNROLL_OK;
+}
+
+/* Nothing is believed before all programs that made it have ended well. */
+static unroll_status await_all(struct xla_instance *x)
+{
+    unroll_status status = check_there(x);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        unroll_status ended = await_run(x, (x->oldest + i) % IN_FLIGHT);
+        status = status == UNROLL_OK ? ended : status;
+    }
+    return status;
+}
 
 static void instance_free(void *instance)
 {
     struct xla_instance *x = instance;
     if (!x)
         return;
-    for (int i = 0; x->own && x->plugin && i < x->plan->buffers; i++)
-        if (x->place && x->place[i] == &x->own[i])
-            leave_place(&x->own[i], x->plugin);
-    for (int part = 0; part < PART_N; part++) {
-        release(x->program[part].argument.buffer);
-        release(x->program[part].result.buffer);
-        release(x->program[part].given);
-        release(x->program[part].made);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        (void)await_run(x, i);
+        release(x->done[i]);
     }
+    for (int i = 0; i < BUCKETS; i++)
+        bucket_free(x->bucket[i], x->plugin);
+    for (int i = 0; x->own && i < x->plan->buffers; i++)
+        place_leave(&x->own[i], x->plugin);
     release(x->own);
     release(x->place);
     release(x);
@@ -200,48 +132,70 @@ static unroll_status make_places(struct xla_instance *x, struct xla_store *store
         if (!x->place[i])
             return fail(UNROLL_RESOURCE, "no memory for '%s'", b->name);
     }
+    for (int i = 0; i < IN_FLIGHT; i++)
+        if (!(x->done[i] = allocate_zeroed((size_t)x->devices, sizeof **x->done)))
+            return fail(UNROLL_RESOURCE, "no memory for the events of an XLA program");
     return UNROLL_OK;
 }
 
-static unroll_status compile_part(struct xla_instance *x, enum part part)
+static unroll_status want_bucket(struct xla_instance *x, int number)
 {
-    static const char *const names[] = {
-#define PART_NAME(NAME, name) #name,
-        PARTS(PART_NAME)
-#undef PART_NAME
-    };
-    struct program *p = &x->program[part];
-    struct translation t;
-    unroll_status status = translate(x->plan, part, names[part], &t);
-    if (status == UNROLL_OK && t.h.size)
-        status = xla_compile(x->plugin, t.h.text, t.h.size, &p->executable);
-    if (status == UNROLL_OK) {
-        p->argument = t.argument;
-        p->result = t.result;
-        t.argument.buffer = t.result.buffer = NULL;
-        p->given = allocate_zeroed((size_t)p->argument.count, sizeof(pjrt_buffer *));
-        p->made = allocate_zeroed((size_t)p->result.count, sizeof(pjrt_buffer *));
-        if (!p->given || !p->made)
-            status = fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
-    }
-    translation_free(&t);
-    return status;
+    if (!x->bucket[number])
+        TRY(bucket_new(x->plan, x->mesh, number, x->place, &x->bucket[number]));
+    x->now = x->bucket[number];
+    return UNROLL_OK;
 }
 
-static unroll_status fill_instance(struct xla_instance *x, struct xla_store *store, const char *plugin)
+/* What can't be translated is refused now; programs are compiled when they are first run. */
+static unroll_status try_all_parts(struct xla_instance *x)
+{
+    TRY(want_bucket(x, 0));
+    for (int part = 0; part < PART_N; part++) {
+        struct translation t;
+        unroll_status status = translate_parts(x->now->mesh, (enum part)part, (enum part)part, "part", &t);
+        translation_free(&t);
+        TRY(status);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status open_plugin(struct xla_instance *x, struct xla_store *store, const char *plugin)
 {
     x->plugin = store->plugin;
     if (plugin || !x->plugin)
-        TRY(xla_plugin_open(plugin, &x->plugin));
+        TRY(xla_plugin_open(plugin, x->devices, &x->plugin));
+    if (store->plugin && store->plugin != x->plugin && !strcmp(xla_plugin_path(store->plugin),
+                                                               xla_plugin_path(x->plugin)))
+        x->plugin = store->plugin;
     if (store->plugin && store->plugin != x->plugin)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has sessions on the XLA plugin '%s': all of its sessions use one",
                     xla_plugin_path(store->plugin));
+    if (xla_plugin_devices(x->plugin) < x->devices)
+        return fail(UNROLL_UNSUPPORTED, "the model has sessions on %d XLA devices, and this one is cut for %d; fix: "
+                    "make the session with the most devices first", xla_plugin_devices(x->plugin), x->devices);
     store->plugin = x->plugin;
-    snprintf(x->isa, sizeof x->isa, "xla %s", xla_plugin_platform(x->plugin));
-    TRY(make_places(x, store));
-    for (int part = 0; part < PART_N; part++)
-        TRY(compile_part(x, (enum part)part));
+    if (x->devices > 1)
+        snprintf(x->isa, sizeof x->isa, "xla %s x %d", xla_plugin_platform(x->plugin), x->devices);
+    else
+        snprintf(x->isa, sizeof x->isa, "xla %s", xla_plugin_platform(x->plugin));
+    return UNROLL_OK;
+}
+
+static unroll_status read_options(struct xla_instance *x, const struct device_options *options)
+{
+    if (options->isa)
+        return fail(UNROLL_UNSUPPORTED, "XLA devices have no instruction sets to choose from (isa = '%s')",
+                    options->isa);
+    if (options->comm)
+        return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "
+                    "it once, without mpirun: --split then divides the work among its devices");
+    x->devices = 1;
+    for (int m = 0; m < M_N; m++)
+        x->devices *= x->mesh[m] = options->mesh[m] ? options->mesh[m] : 1;
+    if (x->devices > RANKS_MAX)
+        return fail(UNROLL_UNSUPPORTED, "%d devices are more than the %d that a plan is cut for", x->devices,
+                    RANKS_MAX);
     return UNROLL_OK;
 }
 
@@ -252,10 +206,13 @@ static unroll_status xla_instance_new(const struct plan *plan, void *store,
     if (!x)
         return fail(UNROLL_RESOURCE, "no memory for an XLA program");
     x->plan = plan;
-    unroll_status status =
-        options->isa ? fail(UNROLL_UNSUPPORTED,
-                            "XLA devices have no instruction sets to choose from (isa = '%s')", options->isa)
-                     : fill_instance(x, store, options->which);
+    unroll_status status = read_options(x, options);
+    if (status == UNROLL_OK)
+        status = open_plugin(x, store, options->which);
+    if (status == UNROLL_OK)
+        status = make_places(x, store);
+    if (status == UNROLL_OK)
+        status = try_all_parts(x);
     if (status != UNROLL_OK) {
         instance_free(x);
         return status;
@@ -266,76 +223,64 @@ static unroll_status xla_instance_new(const struct plan *plan, void *store,
 
 /* ---- running --------------------------------------------------------------------------- */
 
-/* Doubles that a part only adds to: the device makes the summand, the sum stays in double. */
-static bool is_summand(const struct xla_instance *x, enum part part, int buffer)
+/* Of the batch that lies on the host: the steps of its longest row, the rows up to the last that has any. */
+static int needed_bucket(const struct xla_instance *x)
 {
     const struct plan *p = x->plan;
-    if (p->buffer[buffer].dtype != DTYPE_F64)
-        return false;
-    for (int i = p->part[part].first; i < p->part[part].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
-            if (p->op[i].view[k].buffer == buffer && p->op[i].view[k].access != ADD)
-                return false;
-    return true;
+    int lengths = plan_find_buffer(p, "lengths");
+    const int32_t *length = lengths >= 0 && x->place[lengths] ? x->place[lengths]->host : NULL;
+    uint32_t steps = 1, rows = 1;
+    for (uint32_t row = 0; length && row < p->config.B; row++) {
+        steps = length[row] > (int32_t)steps ? (uint32_t)length[row] : steps;
+        rows = length[row] > 0 ? row + 1 : rows;
+    }
+    return bucket_for(p, x->mesh, length ? steps : p->config.T, length ? rows : p->config.B);
 }
 
-static unroll_status give_arguments(struct xla_instance *x, enum part part)
+static unroll_status give_arguments(struct xla_instance *x, struct program *p)
 {
-    static const float none[DOUBLES];
-    struct program *p = &x->program[part];
     for (int i = 0; i < p->argument.count; i++) {
-        struct place *place = x->place[p->argument.buffer[i]];
-        if (is_summand(x, part, p->argument.buffer[i])) {
-            TRY(to_host(place, x->plugin));
-            TRY(put_on_device(place, x->plugin, none));
-        } else {
-            TRY(to_device(place, x->plugin));
-        }
-        p->given[i] = place->device;
+        int buffer = p->argument.buffer[i];
+        struct place *place = x->now->place[buffer];
+        TRY(place_to_devices(place, x->plugin, &x->now->form[buffer]));
+        for (int r = 0; r < x->devices; r++)
+            p->given_rows[r][i] = place->device[r];
     }
     return UNROLL_OK;
 }
 
-static unroll_status take_summand(struct xla_instance *x, struct place *place)
+static unroll_status take_result(struct xla_instance *x, struct program *p, int i, enum part first, enum part last)
 {
-    float summand[DOUBLES];
-    double *sum = place->host;
-    TRY(xla_download(x->plugin, place->device, (size_t)place->type.shape.rank, summand, device_bytes(place)));
-    for (int64_t i = 0; i < shape_count(place->type.shape); i++)
-        sum[i] += summand[i];
-    place->newer = ON_HOST;
-    return UNROLL_OK;
-}
-
-static unroll_status take_results(struct xla_instance *x, enum part part)
-{
-    struct program *p = &x->program[part];
-    for (int i = 0; i < p->result.count; i++) {
-        struct place *place = x->place[p->result.buffer[i]];
-        xla_buffer_free(x->plugin, place->device);
-        place->device = p->made[i];
-        place->newer = ON_DEVICE;
-    }
-    for (int i = 0; i < p->result.count; i++)
-        if (is_summand(x, part, p->result.buffer[i]))
-            TRY(take_summand(x, x->place[p->result.buffer[i]]));
-    return UNROLL_OK;
-}
-
-static unroll_status run_part(struct xla_instance *x, enum part part)
-{
-    struct program *p = &x->program[part];
-    if (!p->executable)
-        return UNROLL_OK;
-    TRY(give_arguments(x, part));
-    TRY(xla_execute(x->plugin, p->executable, p->given, (size_t)p->argument.count, p->made));
-    return take_results(x, part);
+    pjrt_buffer *made[RANKS_MAX];
+    int buffer = p->result.buffer[i];
+    const struct form *form = &x->now->form[buffer];
+    bool partial = form->partial && last < PART_SUM;
+    for (int r = 0; r < x->devices; r++)
+        made[r] = p->given_back_rows[r][i];
+    if (is_summand(x->now->plan[0], first, last, buffer))
+        return place_add(x->now->place[buffer], x->plugin, form, made, partial);
+    return place_take(x->now->place[buffer], x->plugin, form, made, partial);
 }
 
 static unroll_status xla_run(void *instance, enum part first, enum part last)
 {
-    for (int part = (int)first; part <= (int)last; part++)
-        TRY(run_part(instance, (enum part)part));
+    struct xla_instance *x = instance;
+    struct program *p;
+    TRY(check_there(x));
+    if (first == PART_FORWARD)
+        TRY(want_bucket(x, needed_bucket(x)));
+    TRY(bucket_program(x->now, x->plugin, first, last, &p));
+    if (!p->executable)
+        return UNROLL_OK;
+    TRY(await_run(x, x->oldest));
+    TRY(give_arguments(x, p));
+    TRY(xla_execute(x->plugin, p->executable, x->devices, (pjrt_buffer *const *const *)p->given_rows,
+                    (size_t)p->argument.count, p->given_back_rows, x->done[x->oldest]));
+    x->oldest = (x->oldest + 1) % IN_FLIGHT;
+    for (int i = 0; i < p->result.count; i++)
+        TRY(take_result(x, p, i, first, last));
+    for (int i = 0; i < p->lost.count; i++)
+        place_forget(x->now->place[p->lost.buffer[i]], x->plugin);
     return UNROLL_OK;
 }
 
@@ -347,12 +292,27 @@ static struct place *find_place(struct xla_instance *x, const char *name)
     return i < 0 ? NULL : x->place[i];
 }
 
+/* Who looks at a sum looks at the others, too: they come in one round trip. */
+static unroll_status look(struct xla_instance *x, struct place *place)
+{
+    enum { MOST = 16 };
+    if (place_is_away(place))
+        TRY(await_all(x));
+    struct place *all[MOST] = { place };
+    int count = 1;
+    bool sums = place->dtype == DTYPE_F64 && place_is_away(place);
+    for (int i = 0; sums && i < x->plan->buffers && count < MOST; i++)
+        if (x->place[i] && x->place[i] != place && x->place[i]->segment == SEG_VALUES)
+            all[count++] = x->place[i];
+    return places_to_host(all, count, x->plugin);
+}
+
 /* The host may change what it is given. */
 static void *xla_host(void *instance, const char *buffer)
 {
     struct xla_instance *x = instance;
     struct place *place = find_place(x, buffer);
-    if (!place || to_host(place, x->plugin) != UNROLL_OK)
+    if (!place || place->newer == NOWHERE || look(x, place) != UNROLL_OK)
         return NULL;
     place->newer = ON_HOST;
     return place->host;
@@ -364,9 +324,14 @@ static unroll_status find_bytes(struct xla_instance *x, const char *name, uint64
     *place = find_place(x, name);
     if (!*place)
         return fail(UNROLL_USAGE, "the plan has no buffer '%s' on this device", name);
+    if ((*place)->newer == NOWHERE || ((*place)->device && (*place)->form.hidden))
+        return fail(UNROLL_UNSUPPORTED, "'%s' is not kept on XLA devices, where only what later parts need outlives a "
+                    "program", name);
     if (first > (*place)->bytes || bytes > (*place)->bytes - first)
         return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*place)->bytes);
-    return to_host(*place, x->plugin);
+    if (place_is_away(*place))
+        TRY(await_all(x));
+    return places_to_host(place, 1, x->plugin);
 }
 
 static unroll_status xla_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
@@ -409,7 +374,7 @@ static unroll_status xla_about(char *text, size_t size)
 {
     struct xla_plugin *plugin;
     int major, minor;
-    TRY(xla_plugin_open(NULL, &plugin));
+    TRY(xla_plugin_open(NULL, 1, &plugin));
     xla_plugin_version(plugin, &major, &minor);
     snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin),
              xla_plugin_path(plugin), major, minor);
@@ -419,6 +384,7 @@ static unroll_status xla_about(char *text, size_t size)
 const struct device device_xla = {
     .name = "xla",                          .packed = false,
     .precisions = 1 << PRECISION_FP32,
+    .whole_steps = true,                    .cuts = true,
     .about = xla_about,
     .store_new = xla_store_new,             .store_free = xla_store_free,
     .instance_new = xla_instance_new,       .instance_free = instance_free,

@@ -1,21 +1,46 @@
 # CUDA without a GPU: the kernels compiled by g++ onto a shim (fake_cuda/*.cc), a driver and a cuBLASLt made of
 # them. The shim itself knows ThreadSanitizer and tells it what orders what: it is never built with one.
 CXX := $(shell command -v g++)
-FAKE_CUDA_FLAGS = -std=c++17 -g -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -Itests/device -MMD -MP -fPIC $(WARN)
-FAKE_CUDA = $(patsubst %.cc,$T/device/%.o,$(subst tests/device/,,$(wildcard tests/device/fake_cuda/*.cc)))
+FAKE_CUDA_FLAGS = -std=c++17 -g -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -Itests/device -MMD -MP -fPIC -fvisibility=hidden $(WARN)
+FAKE = $(1:%=$T/device/fake_cuda/%.o)
+SHIM = $(call FAKE,runtime fibre sync memory async warp)
+FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access is an illegal instruction, caught and named.
-FAKE_KERNEL_FLAGS = $(FAKE_CUDA_FLAGS) -O1 -x c++ -Wno-unused-function \
+FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unknown-pragmas \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
-$(FAKE_CUDA): $T/device/%.o: tests/device/%.cc
+$T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_CUDA_FLAGS) -O2 -c $< -o $@
+
+# The kernels of the device.
+FAKE_KERNELS = $(patsubst src/device/cuda/%.cu,$T/device/fake_cuda/%_kernels.o,$(wildcard src/device/cuda/*.cu))
+$T/device/fake_cuda/%_kernels.o: src/device/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
+
+# RNN_CUDA_DRIVER and RNN_CUBLASLT name these; RNN_CUDA_KERNELS the text that stands for an image of kernels.
+FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_kernels.image
+$T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
+	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@
+$T/device/fake_cublaslt.so: $(call FAKE,cublaslt) $T/device/fake_cuda.so
+	$(CXX) -shared -Wl,-z,defs,-rpath,'$$ORIGIN' $^ -o $@
+$T/device/fake_kernels.image:
+	@mkdir -p $(@D)
+	echo 'fake kernels' >$@
 
 $T/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
-$T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(FAKE_CUDA)
+$T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(SHIM)
 	$(CXX) $(SANITIZE) $^ -o $@
+
+# The persistent kernels alone, without a driver.
+$T/device/test_persistent.o: tests/device/test_persistent.cc
+	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
+$T/device/test_persistent: $T/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
+    %persistent_tf32_kernels.o %persistent_fp32_kernels.o,$(FAKE_KERNELS)) $(SHIM) $B/libunroll.a
+	$(CXX) $(SANITIZE) $^ $(LIBS) -o $@
 
 -include $(wildcard $T/device/fake_cuda/*.d)

@@ -21,8 +21,8 @@ WEAK void *__tsan_create_fiber(unsigned flags);
 WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 WEAK void __tsan_acquire(void *);
 WEAK void __tsan_release(void *);
-WEAK void __tsan_read_range(void *, unsigned long);
-WEAK void __tsan_write_range(void *, unsigned long);
+WEAK void __tsan_read_range(void *, long);          /* as g++ declares them by itself, in some modes */
+WEAK void __tsan_write_range(void *, long);
 WEAK void __asan_init(void);
 #undef WEAK
 }

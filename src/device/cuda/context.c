@@ -1,0 +1,272 @@
+/* Opens GPUs (context.h). One lock guards the list of open ones and their tables of kernels. */
+#include "device/cuda/context.h"
+#include "base/memory.h"
+#include "device/cuda/image.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cuda_kernel { struct cuda_kernel *next; cu_function function; char name[64]; };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cuda_context *open_contexts;
+
+enum { OLDEST_CAPABILITY = 80, MODULES_MOST = 16 };
+
+/* ---- the kernels' images ------------------------------------------------------------------ */
+
+/* RNN_CUDA_KERNELS in the environment names a file to take in the place of the built-in images. */
+static const char *named_image(void)
+{
+    const char *path = getenv("RNN_CUDA_KERNELS");
+    return path && *path ? path : NULL;
+}
+
+static unroll_status read_image(const char *path, char **image)
+{
+    FILE *file = fopen(path, "rb");
+    long size = -1;
+    if (file && fseek(file, 0, SEEK_END) == 0)
+        size = ftell(file);
+    *image = size >= 0 ? allocate_zeroed((size_t)size + 1, 1) : NULL;
+    bool good = *image && fseek(file, 0, SEEK_SET) == 0 && fread(*image, 1, (size_t)size, file) == (size_t)size;
+    if (file)
+        fclose(file);
+    if (good)
+        return UNROLL_OK;
+    release(*image);
+    *image = NULL;
+    return fail(UNROLL_DATA, "the kernels that RNN_CUDA_KERNELS names ('%s') cannot be read", path);
+}
+
+static unroll_status load_module(struct cuda_context *c, const void *image)
+{
+    cu_result result = cu.cuModuleLoadData(&c->module[c->modules], image);
+    if (result == CU_NO_BINARY_FOR_GPU || result == CU_UNSUPPORTED_PTX || result == CU_INVALID_IMAGE ||
+        result == CU_INVALID_PTX)
+        return fail(UNROLL_UNSUPPORTED, "the CUDA driver can't use the kernels of this build on %s (sm_%d): they are "
+                    "of CUDA %d.%d, the driver serves %d.%d; fix: a newer driver, or build with an older nvcc", c->name,
+                    c->capability, cuda_images_toolkit / 1000, cuda_images_toolkit % 1000 / 10,
+                    cuda_driver_version() / 1000, cuda_driver_version() % 1000 / 10);
+    TRY(cuda_check(result, "loading the kernels"));
+    c->modules++;
+    return UNROLL_OK;
+}
+
+static unroll_status load_named(struct cuda_context *c, const char *path)
+{
+    char *image;
+    TRY(read_image(path, &image));
+    unroll_status status = load_module(c, image);
+    release(image);
+    return status;
+}
+
+static unroll_status check_images(void)
+{
+    if (named_image() || cuda_images[0])
+        return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED, "this build has no kernels for GPUs: it was built without nvcc; fix: install CUDA's "
+                "nvcc and build again");
+}
+
+static unroll_status load_modules(struct cuda_context *c)
+{
+    TRY(check_images());
+    c->module = allocate_zeroed(MODULES_MOST, sizeof *c->module);
+    if (!c->module)
+        return fail(UNROLL_RESOURCE, "no memory for the kernels' table");
+    if (named_image())
+        return load_named(c, named_image());
+    for (int i = 0; cuda_images[i] && i < MODULES_MOST; i++)
+        TRY(load_module(c, cuda_images[i]));
+    return UNROLL_OK;
+}
+
+unroll_status cuda_find_kernel(struct cuda_context *c, const char *name, cu_function *function)
+{
+    pthread_mutex_lock(&lock);
+    struct cuda_kernel *k = c->kernels;
+    while (k && strcmp(k->name, name))
+        k = k->next;
+    for (int i = 0; !k && i < c->modules; i++) {
+        cu_function found;
+        if (cu.cuModuleGetFunction(&found, c->module[i], name) != 0 || !(k = allocate_zeroed(1, sizeof *k)))
+            continue;
+        snprintf(k->name, sizeof k->name, "%s", name);
+        k->function = found;
+        k->next = c->kernels;
+        c->kernels = k;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!k)
+        return fail(UNROLL_UNSUPPORTED, "the kernels for GPUs have no '%s'", name);
+    *function = k->function;
+    return UNROLL_OK;
+}
+
+/* ---- a GPU -------------------------------------------------------------------------------- */
+
+static unroll_status attribute(const struct cuda_context *c, enum cu_device_attribute which, int *value)
+{
+    return cuda_check(cu.cuDeviceGetAttribute(value, which, c->device), "asking for what the GPU has");
+}
+
+static unroll_status learn(struct cuda_context *c)
+{
+    int major, minor, l2, clusters, cooperative;
+    TRY(cuda_check(cu.cuDeviceGet(&c->device, c->index), "looking for a GPU"));
+    TRY(cuda_check(cu.cuDeviceGetName(c->name, sizeof c->name, c->device), "asking for the GPU's name"));
+    TRY(cuda_check(cu.cuDeviceTotalMem(&c->memory, c->device), "asking for the GPU's memory"));
+    TRY(attribute(c, CU_CAPABILITY_MAJOR, &major));
+    TRY(attribute(c, CU_CAPABILITY_MINOR, &minor));
+    TRY(attribute(c, CU_MULTIPROCESSORS, &c->processors));
+    TRY(attribute(c, CU_SHARED_PER_BLOCK_OPTIN, &c->shared_per_block));
+    TRY(attribute(c, CU_REGISTERS_PER_MULTIPROCESSOR, &c->registers));
+    TRY(attribute(c, CU_L2_BYTES, &l2));
+    TRY(attribute(c, CU_CLUSTERS, &clusters));
+    TRY(attribute(c, CU_COOPERATIVE, &cooperative));
+    c->capability = 10 * major + minor;
+    c->l2 = (size_t)l2;
+    c->clusters = clusters != 0;
+    c->cooperative = cooperative != 0;
+    if (c->capability < OLDEST_CAPABILITY)
+        return fail(UNROLL_UNSUPPORTED, "GPU %d, %s, is of sm_%d; the kernels are for sm_80 and newer", c->index, c->name,
+                    c->capability);
+    return UNROLL_OK;
+}
+
+static unroll_status parse_index(const char *which, int *index)
+{
+    int count;
+    char *end;
+    *index = 0;
+    if (which) {
+        long number = strtol(which, &end, 10);
+        if (!*which || *end || number < 0 || number > 1023)
+            return fail(UNROLL_USAGE, "device cuda:%s: after the colon comes the number of a GPU, from 0 on", which);
+        *index = (int)number;
+    }
+    TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
+    if (*index >= count)
+        return fail(UNROLL_UNSUPPORTED, "there is no GPU %d: this machine has %d, counted from 0%s", *index, count,
+                    count ? "" : "; CUDA_VISIBLE_DEVICES may hide some");
+    return UNROLL_OK;
+}
+
+unroll_status cuda_enter(struct cuda_context *c)
+{
+    return cuda_check(cu.cuCtxPushCurrent(c->context), "choosing the GPU");
+}
+
+void cuda_leave(void)
+{
+    cu_context before;
+    (void)cu.cuCtxPopCurrent(&before);
+}
+
+static unroll_status fill_context(struct cuda_context *c)
+{
+    TRY(learn(c));
+    TRY(check_images());
+    TRY(cublaslt_load());
+    TRY(cuda_check(cu.cuDevicePrimaryCtxRetain(&c->context, c->device), "opening the GPU"));
+    TRY(cuda_enter(c));
+    unroll_status status = load_modules(c);
+    if (status == UNROLL_OK)
+        status = cublaslt_check(lt.cublasLtCreate(&c->lt), "starting");
+    cuda_leave();
+    return status;
+}
+
+static void drop_context(struct cuda_context *c)
+{
+    for (int i = 0; i < c->modules; i++)
+        (void)cu.cuModuleUnload(c->module[i]);
+    if (c->context)
+        (void)cu.cuDevicePrimaryCtxRelease(c->device);
+    release(c->module);
+    release(c);
+}
+
+static unroll_status open_new(int index, struct cuda_context **context)
+{
+    struct cuda_context *c = allocate_zeroed(1, sizeof *c);
+    if (!c)
+        return fail(UNROLL_RESOURCE, "no memory for a GPU's context");
+    c->index = index;
+    unroll_status status = fill_context(c);
+    if (status != UNROLL_OK) {
+        drop_context(c);
+        return status;
+    }
+    c->next = open_contexts;
+    *context = open_contexts = c;
+    return UNROLL_OK;
+}
+
+unroll_status cuda_context_open(const char *which, struct cuda_context **context)
+{
+    int index;
+    TRY(cuda_load());
+    TRY(parse_index(which, &index));
+    pthread_mutex_lock(&lock);
+    struct cuda_context *c = open_contexts;
+    while (c && c->index != index)
+        c = c->next;
+    unroll_status status = UNROLL_OK;
+    if (c)
+        *context = c;
+    else
+        status = open_new(index, context);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+unroll_status cuda_describe(char *text, size_t size)
+{
+    struct cuda_context c = { 0 };
+    int count;
+    size_t used = 0;
+    TRY(cuda_load());
+    TRY(parse_index(NULL, &count));
+    TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
+    TRY(check_images());
+    TRY(cublaslt_load());
+    for (c.index = 0; c.index < count; c.index++) {
+        TRY(learn(&c));
+        used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%s (sm_%d, %d processors, %.1f GB)",
+                                 c.index ? ", " : "", c.name, c.capability, c.processors, (double)c.memory / 1e9);
+        used = used < size ? used : size;
+    }
+    size_t lt_version = lt.cublasLtGetVersion();
+    snprintf(text + used, size - used, ", driver for CUDA %d.%d, cuBLASLt %zu", cuda_driver_version() / 1000,
+             cuda_driver_version() % 1000 / 10, lt_version);
+    return UNROLL_OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+unroll_status cuda_take(struct cuda_context *c, uint64_t bytes, const char *what, const char *fix, cu_ptr *memory)
+{
+    size_t available = 0, total = 0;
+    *memory = 0;
+    if (!bytes)
+        return UNROLL_OK;
+    cu_result result = cu.cuMemAlloc(memory, bytes);
+    if (result == CU_OUT_OF_MEMORY) {
+        (void)cu.cuMemGetInfo(&available, &total);
+        return fail(UNROLL_RESOURCE, "GPU %d has no memory for %.1f MB of %s: %.1f of its %.1f MB are free; fix: %s",
+                    c->index, (double)bytes / 1e6, what, (double)available / 1e6, (double)total / 1e6, fix);
+    }
+    TRY(cuda_check(result, "taking memory"));
+    unroll_status status = cuda_check(cu.cuMemsetD8Async(*memory, 0, bytes, NULL), "clearing memory");
+    if (status == UNROLL_OK)
+        status = cuda_check(cu.cuStreamSynchronize(NULL), "clearing memory");
+    if (status != UNROLL_OK) {
+        (void)cu.cuMemFree(*memory);
+        *memory = 0;
+    }
+    return status;
+}

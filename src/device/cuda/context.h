@@ -1,0 +1,45 @@
+/* One GPU of this machine, opened once in a process: its context, its kernels by name, cuBLASLt. Knows no plan. */
+#ifndef DEVICE_CUDA_CONTEXT_H
+#define DEVICE_CUDA_CONTEXT_H
+#include "device/cuda/driver.h"
+#include <stdbool.h>
+
+enum { CUDA_CLUSTER_SIZES = 5 };
+
+struct cuda_context {
+    struct cuda_context *next;
+    int        index;
+    cu_device  device;
+    cu_context context;
+    lt_handle  lt;
+    char       name[96];
+    int        capability;              /* 90: sm_90 */
+    int        processors;              /* multiprocessors */
+    int        shared_per_block;        /* the most that a launch may ask for */
+    int        registers;               /* of a multiprocessor */
+    size_t     memory, l2;
+    bool       clusters, cooperative;
+    bool       clusters_known;          /* of 1, 2, .. 16 blocks with a multiprocessor each, how many run at once: */
+    int        clusters_at_once[CUDA_CLUSTER_SIZES];
+    struct cuda_kernel *kernels;        /* found so far */
+    cu_module *module;
+    int        modules;
+};
+
+/* which: "1" for the second GPU; NULL: the first. It stays open. */
+unroll_status cuda_context_open(const char *which, struct cuda_context **);
+
+/* What there is, for people, without opening it: "NVIDIA H200 (sm_90, 132 processors, 150.1 GB), CUDA 13.0, ..". */
+unroll_status cuda_describe(char *text, size_t size);
+
+/* The context becomes that of this thread, and the one before comes back. */
+unroll_status cuda_enter(struct cuda_context *);
+void cuda_leave(void);
+
+/* A kernel by its name, of any module. */
+unroll_status cuda_find_kernel(struct cuda_context *, const char *name, cu_function *);
+
+/* Device memory, zeroed; bytes 0: no memory. what: "activations", for the sentence. */
+unroll_status cuda_take(struct cuda_context *, uint64_t bytes, const char *what, const char *fix, cu_ptr *);
+
+#endif

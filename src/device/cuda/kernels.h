@@ -1,0 +1,164 @@
+/* The arguments of the portable kernels, one plain struct each: what the host fills in (ops_*.c) and the kernels
+ * of the *.cu files read. Addresses are the device's. Read by C and by nvcc; no code. */
+#ifndef DEVICE_CUDA_KERNELS_H
+#define DEVICE_CUDA_KERNELS_H
+#include "cells/cell.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GPU_THREADS = 256, GPU_CHUNK = 4096 };       /* of a block; numbers of one tensor that a block goes over */
+
+/* Rows of `width` numbers side by side: row (step, b) begins at at[step * t + b * row]. */
+struct gpu_rows { float *at; size_t t, row; uint32_t steps, batch, width; };
+
+/* Row b takes part in step t if there are no lengths or origin + t < lengths[b]. */
+struct gpu_ends { const int32_t *lengths; uint32_t origin; };
+
+/* A row starts anew at step t where at[t * step + b] is not 0; at NULL: none does. */
+struct gpu_resets { const uint8_t *at; size_t step; };
+
+/* ---- rows.cu ------------------------------------------------------------------------------ */
+
+/* to = from, or += ; from.at NULL: zeros. Boxes of up to 4 axes, in words of 4 bytes. */
+struct copy_args {
+    uint32_t count[4];
+    size_t from_stride[4], to_stride[4];
+    const uint32_t *from;
+    uint32_t *to;
+    int adds;
+};
+struct clear_ended_args { struct gpu_rows x; struct gpu_ends ends; };
+
+/* Rows of x, or with `shift` the states that enter the steps, side by side: to[step][b - first][width]. */
+struct gather_args {
+    struct gpu_rows x;
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    const float *init;                  /* [batch], `init_row` apart; NULL: zeros */
+    size_t init_row;
+    uint32_t first, rows;               /* of the batch */
+    int shift, direction;
+    float *to;
+};
+struct narrow_args { const float *from; size_t from_row; uint16_t *to; size_t to_row; uint32_t rows, width; int is_fp16; };
+struct embed_args { const int32_t *tokens; size_t step; const float *table; size_t table_row; struct gpu_rows y; };
+struct dropout_args {
+    struct gpu_rows x, y;
+    struct gpu_ends ends;
+    const int64_t *run;                 /* seed, number of the forward */
+    uint32_t first_row, first_unit, stream;
+    float probability;
+    int adds;
+};
+struct activate_args { struct activation function; struct gpu_rows x, y; };
+struct activate_back_args { struct activation function; struct gpu_rows x, dy, dx; int adds; };
+struct tree_args { float *x; size_t shard, count; uint32_t shards; };
+
+/* ---- sums.cu ------------------------------------------------------------------------------ */
+
+/* Sums of columns over rows [first, first + rows) of the batch and all steps: parts, then their sum. */
+struct sum_parts_args { struct gpu_rows x; struct gpu_ends ends; uint32_t first, rows, parts; float *part; };
+struct sum_args { const float *part; uint32_t parts, width; float *sum, *twin; };
+
+/* A block a symbol: steps falling, rows rising. */
+struct embed_grad_args {
+    const int32_t *tokens;
+    size_t step;
+    struct gpu_rows dy;
+    uint32_t first, rows;
+    float *table;
+    size_t table_row;
+};
+
+/* z becomes its gradient, a row's loss goes to loss[row] (NaN-free rows that don't count: -1 in weight[row]). */
+struct loss_args {
+    struct gpu_rows z;
+    struct gpu_ends ends;
+    const int32_t *class_of;            /* [step * class_step + b] */
+    size_t class_step;
+    struct gpu_rows values;
+    double *loss;                       /* [rows], then as many weights: 1 or 0 */
+    const double *scale;                /* of gradients; NULL: 1 */
+};
+struct loss_total_args { const double *loss; size_t rows; double *sum, *weight; };
+
+/* Many tensors at once. Chunk i is GPU_CHUNK numbers of tensor chunk[i].tensor from chunk[i].first on. */
+struct gpu_chunk { uint32_t tensor, number; };
+struct norm_tensor { const float *x; size_t count; double *out; uint32_t first_chunk, chunks; };
+/* Norms of gradients that were scaled; none is left where one is not finite. rates: of optim/optim.h. */
+struct unscale_args { double *norms, *rates; uint32_t norm_count; };
+struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors; };
+
+/* ---- update.cu ---------------------------------------------------------------------------- */
+
+struct update_tensor { float *w, *g, *s0, *s1; size_t count; };
+struct update_begin_args { double *rates; const double *norms, *weight; int is_scaled; uint32_t norm_count; void *shared; float *scale; };
+struct update_args { const struct update_tensor *tensor; const struct gpu_chunk *chunk; const void *shared; const float *scale; };
+enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin makes */
+
+/* A whole step has its own sums of losses: those before wait in `kept`, and are added at its end. One thread. */
+struct step_args { double *loss, *weight, *kept; int begins; };
+
+/* ---- cells.cu: a thread does one unit of one row ------------------------------------------ */
+
+/* Arrays of fields of one step: field f of row b, unit u at at[f * field + b * row + u]. */
+struct gpu_fields { float *at; size_t field, row; };
+
+struct cell_forward_args {
+    uint32_t rows, units, t;
+    int64_t next_t;                     /* the step after, or -1 */
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    struct gpu_fields g, state, next, link;
+    struct gpu_fields y, s, kept_link;  /* copies of the first next state, of the others, of the links; at NULL: none */
+    const float *vector;
+    size_t vector_field;
+    int projected;                      /* the first next state is the output before the projection */
+    struct cell_options options;
+};
+
+struct cell_backward_args {
+    uint32_t rows, units, t;
+    int64_t before, done;               /* the step before in the order of forward; that done last by us; or -1 */
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    struct gpu_fields g, d_state, d_link, dv;
+    struct gpu_fields y, s, y_before, s_before, h0, s0;     /* y: what the cell made: the output, or m */
+    const float *dy;
+    size_t dy_row;
+    const float *vector, *zeros;        /* zeros: as many as units */
+    size_t vector_field;
+    int projected;
+    struct cell_options options;
+};
+
+/* States from views to planes and back: the first [rows, width], the others [others][rows, units]. */
+struct states_args {
+    uint32_t rows, width, units, others;
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    int64_t forget;                     /* rows that start anew at this step get zeros; -1: none */
+    struct gpu_fields first, rest, plane;                   /* at NULL: zeros, or nothing is stored */
+    int adds[2];
+};
+
+/* After h = P m, in `made`: the whole h of the next step. */
+struct projected_args {
+    uint32_t rows, width, t;
+    int64_t next_t;
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    struct gpu_fields made, state, next, y;
+};
+
+/* Before dm = dh P: the whole gradient of h, with what the product of the step done last gave, in `made`. */
+struct receive_args {
+    uint32_t rows, width, t;
+    int64_t done;
+    struct gpu_ends ends;
+    struct gpu_resets resets;
+    struct gpu_fields made, whole, dy, dp;
+    int ends_here;                      /* after the last step: no step t */
+};
+
+#endif

@@ -1,0 +1,86 @@
+/* Operations without a product or a sum over rows: embed, dropout, activate, copy, fill, tree (launch.h). */
+#include "device/cuda/launch.h"
+
+unroll_status cuda_embed(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view *tokens = &call->view[EMBED_TOKENS], *table = &call->view[EMBED_TABLE];
+    struct embed_args args = { (const int32_t *)(void *)tokens->at, tokens->stride[0], (const float *)(void *)table->at,
+                               table->stride[0], rows_of(&call->view[EMBED_OUT]) };
+    return launch_each(w, "gpu_embed", count_of(&args.y), &args);
+}
+
+unroll_status cuda_dropout(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view *x = &call->view[DROPOUT_X];
+    struct dropout_args args = {
+        .x = rows_of(x), .y = rows_of(&call->view[DROPOUT_Y]), .ends = ends_of(x, &call->view[DROPOUT_LENGTHS]),
+        .run = (const int64_t *)(void *)call->view[DROPOUT_RUN].at, .first_row = x->origin[1],
+        .first_unit = x->origin[2], .stream = (uint32_t)call->op->stream, .probability = call->op->probability,
+        .adds = call->op->view[DROPOUT_Y].access == ADD,
+    };
+    uint32_t quads = (args.first_unit + args.x.width + 3) / 4 - args.first_unit / 4;
+    return launch_each(w, "gpu_dropout", (uint64_t)args.x.steps * args.x.batch * quads, &args);
+}
+
+static uint64_t blocks_of(const struct gpu_rows *x) { return (uint64_t)x->steps * x->batch; }
+
+unroll_status cuda_activate(struct walker *w, const struct cuda_call *call)
+{
+    struct activate_args args = { call->op->activation, rows_of(&call->view[ACTIVATE_X]),
+                                  rows_of(&call->view[ACTIVATE_Y]) };
+    if (args.function.kind == ACTIVATION_SOFTMAX)
+        return launch(w, "gpu_softmax", blocks_of(&args.x), GPU_THREADS, &args);
+    return launch_each(w, "gpu_activate", count_of(&args.x), &args);
+}
+
+unroll_status cuda_activate_back(struct walker *w, const struct cuda_call *call)
+{
+    struct activate_back_args args = {
+        call->op->activation, rows_of(&call->view[ACTIVATE_BACK_X]), rows_of(&call->view[ACTIVATE_BACK_DY]),
+        rows_of(&call->view[ACTIVATE_BACK_DX]), call->op->view[ACTIVATE_BACK_DX].access == ADD,
+    };
+    if (args.function.kind == ACTIVATION_SOFTMAX)
+        return launch(w, "gpu_softmax_back", blocks_of(&args.x), GPU_THREADS, &args);
+    return launch_each(w, "gpu_activate_back", count_of(&args.x), &args);
+}
+
+/* ---- copy, fill --------------------------------------------------------------------------- */
+
+/* Words of 4 bytes, of doubles two for each. */
+static unroll_status copy_box(struct walker *w, const struct cuda_view *from, const struct cuda_view *to, bool adds)
+{
+    struct copy_args args = { .count = { 1, 1, 1, 1 }, .from = (const uint32_t *)(void *)from->at,
+                              .to = (uint32_t *)(void *)to->at, .adds = adds };
+    const size_t words = dtype_size(to->dtype) / 4;
+    if (dtype_size(to->dtype) % 4 || (words > 1 && adds))
+        return fail(UNROLL_UNSUPPORTED, "a GPU does not copy views of %s", dtype_name(to->dtype));
+    for (int i = 0; i < to->rank; i++) {
+        int axis = 4 - to->rank + i;
+        bool last = i == to->rank - 1;
+        args.count[axis] = to->count[i] * (last ? (uint32_t)words : 1);
+        args.from_stride[axis] = from->at ? from->stride[i] * (last ? 1 : words) : 0;
+        args.to_stride[axis] = to->stride[i] * (last ? 1 : words);
+    }
+    return launch_each(w, "gpu_copy", (uint64_t)args.count[0] * args.count[1] * args.count[2] * args.count[3], &args);
+}
+
+unroll_status cuda_copy(struct walker *w, const struct cuda_call *call)
+{
+    return copy_box(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
+}
+
+unroll_status cuda_fill(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view nothing = { 0 };
+    return copy_box(w, &nothing, &call->view[FILL_TO], false);
+}
+
+/* ---- tree --------------------------------------------------------------------------------- */
+
+unroll_status cuda_tree(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view *x = &call->view[TREE_X];
+    struct tree_args args = { .x = (float *)(void *)x->at, .shard = x->stride[0], .count = x->stride[0],
+                              .shards = x->count[0] };
+    return launch_each(w, "gpu_tree", args.count, &args);
+}

@@ -1,0 +1,209 @@
+/* Losses, gradients of embeddings, norms and updates (launch.h). Norms and updates of all parameters are one launch:
+ * what they go over lies in tables that are made once, with the instance. */
+#include "device/cuda/launch.h"
+#include "optim/optim.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Gradients of fp16 products are made larger than they are, so that few of them vanish. */
+static bool is_scaled(const struct plan *p)
+{
+    return p->config.precision == PRECISION_FP16 && p->config.mode == MODE_TRAIN;
+}
+
+static double *value_at(const struct walker *w, const char *name)
+{
+    struct view value = view_of(w->plan, plan_find_buffer(w->plan, name), UPDATE);
+    return (double *)(void *)view_at(w, &value).at;
+}
+
+/* ---- loss --------------------------------------------------------------------------------- */
+
+unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
+    const bool xent = call->op->choice == UNROLL_LOSS_XENT;
+    struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
+    const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
+    if (is_scaled(w->plan))
+        args.scale = value_at(w, "rates") + RATE_SCALE;
+    args.loss = scratch_take(w, 2 * rows * sizeof(double));
+    if (xent) {
+        args.class_of = (const int32_t *)(void *)target->at;
+        args.class_step = target->stride[0];
+    } else {
+        args.values = rows_of(target);
+    }
+    TRY(launch(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, GPU_THREADS, &args));
+    if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
+        return UNROLL_OK;
+    return launch(w, "gpu_loss_total", 1, GPU_THREADS, &(struct loss_total_args){
+        args.loss, rows, (double *)(void *)call->view[LOSS_SUM].at, (double *)(void *)call->view[LOSS_WEIGHT].at });
+}
+
+/* ---- embed_grad --------------------------------------------------------------------------- */
+
+unroll_status cuda_embed_grad(struct walker *w, const struct cuda_call *call)
+{
+    const struct cuda_view *tokens = &call->view[EMBED_GRAD_TOKENS], *dy = &call->view[EMBED_GRAD_DY];
+    const struct cuda_view *table = &call->view[EMBED_GRAD_DTABLE];
+    const struct plan_config *c = &w->plan->config;
+    struct embed_grad_args args = { .tokens = (const int32_t *)(void *)tokens->at, .step = tokens->stride[0],
+                                    .dy = rows_of(dy), .table_row = table->stride[1] };
+    for (size_t shard = 0; shard < table->count[0]; shard++) {
+        share(c->B, (int)c->shards, (int)(table->origin[0] + shard), 1, &args.first, &args.rows);
+        args.table = (float *)(void *)table->at + shard * table->stride[0];
+        if (args.rows)
+            TRY(launch_grid(w, "gpu_embed_grad", table->count[1], (args.dy.width + GPU_THREADS - 1) / GPU_THREADS,
+                            &args));
+    }
+    return UNROLL_OK;
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+/* Of norms, then of updates: tensors, chunks; then the parts of norms, and what an update shares. */
+struct table { uint64_t tensors, chunks, tensor_at, chunk_at; };
+struct tables { struct table norm, update; uint64_t part_at, shared_at, scale_at, kept_at, bytes; };
+
+static uint64_t place(uint64_t *end, uint64_t bytes)
+{
+    uint64_t at = *end;
+    *end += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+    return at;
+}
+
+static uint64_t elements_of(const struct plan *p, int op, int view)
+{
+    return view_elements(p, &p->op[op].view[view]);
+}
+
+static uint64_t chunks_of(uint64_t count) { return (count + GPU_CHUNK - 1) / GPU_CHUNK; }
+
+static struct tables tables_of(const struct plan *p)
+{
+    struct tables t = { 0 };
+    for (int i = 0; i < p->ops; i++) {
+        struct table *of = p->op[i].kind == OP_NORM ? &t.norm : p->op[i].kind == OP_UPDATE ? &t.update : NULL;
+        if (!of)
+            continue;
+        of->tensors++;
+        of->chunks += chunks_of(elements_of(p, i, of == &t.norm ? (int)NORM_GRAD : (int)UPDATE_W));
+    }
+    t.norm.tensor_at = place(&t.bytes, t.norm.tensors * sizeof(struct norm_tensor));
+    t.norm.chunk_at = place(&t.bytes, t.norm.chunks * sizeof(struct gpu_chunk));
+    t.update.tensor_at = place(&t.bytes, t.update.tensors * sizeof(struct update_tensor));
+    t.update.chunk_at = place(&t.bytes, t.update.chunks * sizeof(struct gpu_chunk));
+    t.part_at = place(&t.bytes, t.norm.chunks * sizeof(double));
+    t.shared_at = place(&t.bytes, UPDATE_RATES_BYTES);
+    t.scale_at = place(&t.bytes, sizeof(float));
+    t.kept_at = place(&t.bytes, 2 * sizeof(double));
+    return t;
+}
+
+uint64_t cuda_tables_bytes(const struct plan *p) { return tables_of(p).bytes; }
+
+/* Parameters and their gradients lie without gaps; a gradient of shards is the first of them. */
+static unroll_status contiguous(const struct cuda_view *x)
+{
+    size_t step = 1;
+    for (int i = x->rank; i-- > 0; step *= x->count[i])
+        if (x->count[i] > 1 && x->stride[i] != step)
+            return fail(UNROLL_FAILURE, "a parameter has gaps");
+    return UNROLL_OK;
+}
+
+static void fill_chunks(struct gpu_chunk *chunk, uint64_t *done, uint32_t tensor, uint64_t count)
+{
+    for (uint32_t i = 0; i < chunks_of(count); i++)
+        chunk[(*done)++] = (struct gpu_chunk){ tensor, i };
+}
+
+static unroll_status fill_norm(const struct walker *w, int op, struct norm_tensor *to, uint64_t first_chunk)
+{
+    struct cuda_view grad = view_at(w, &w->plan->op[op].view[NORM_GRAD]);
+    struct cuda_view out = view_at(w, &w->plan->op[op].view[NORM_OUT]);
+    uint64_t count = elements_of(w->plan, op, NORM_GRAD);
+    *to = (struct norm_tensor){ (float *)(void *)grad.at, count, (double *)(void *)out.at, (uint32_t)first_chunk,
+                                (uint32_t)chunks_of(count) };
+    return contiguous(&grad);
+}
+
+static unroll_status fill_update(const struct walker *w, int op, struct update_tensor *to)
+{
+    static const int slots[] = { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1 };
+    float **const at[] = { &to->w, &to->g, &to->s0, &to->s1 };
+    for (int i = 0; i < 4; i++) {
+        struct cuda_view v = view_at(w, &w->plan->op[op].view[slots[i]]);
+        *at[i] = (float *)(void *)v.at;
+        if (v.at)
+            TRY(contiguous(&v));
+    }
+    to->count = elements_of(w->plan, op, UPDATE_W);
+    return UNROLL_OK;
+}
+
+unroll_status cuda_tables_fill(const struct walker *w, char *host)
+{
+    const struct plan *p = w->plan;
+    const struct tables t = tables_of(p);
+    struct norm_tensor *norm = (struct norm_tensor *)(void *)(host + t.norm.tensor_at);
+    struct update_tensor *update = (struct update_tensor *)(void *)(host + t.update.tensor_at);
+    uint64_t norms = 0, norm_chunks = 0, updates = 0, update_chunks = 0;
+    for (int i = 0; i < p->ops; i++) {
+        if (p->op[i].kind == OP_NORM) {
+            TRY(fill_norm(w, i, &norm[norms], norm_chunks));
+            fill_chunks((struct gpu_chunk *)(void *)(host + t.norm.chunk_at), &norm_chunks, (uint32_t)norms,
+                        norm[norms].count);
+            norms++;
+        } else if (p->op[i].kind == OP_UPDATE) {
+            TRY(fill_update(w, i, &update[updates]));
+            fill_chunks((struct gpu_chunk *)(void *)(host + t.update.chunk_at), &update_chunks, (uint32_t)updates,
+                        update[updates].count);
+            updates++;
+        }
+    }
+    return UNROLL_OK;
+}
+
+/* ---- norms, updates ------------------------------------------------------------------------ */
+
+unroll_status cuda_norms(struct walker *w)
+{
+    const struct tables t = tables_of(w->plan);
+    struct norm_args args = { (const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
+                              (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
+                              (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors };
+    TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, &args));
+    TRY(launch_each(w, "gpu_norm", t.norm.tensors, &args));
+    if (!is_scaled(w->plan))
+        return UNROLL_OK;
+    return launch(w, "gpu_unscale", 1, 1, &(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
+                                                                  (uint32_t)w->plan->model->parameters });
+}
+
+unroll_status cuda_updates(struct walker *w, const struct op *op)
+{
+    const struct tables t = tables_of(w->plan);
+    struct cuda_call call;
+    char kernel[64];
+    call_at(w, op, &call);
+    struct update_begin_args begin = {
+        .rates = value_at(w, "rates"), .is_scaled = is_scaled(w->plan),
+        .norms = (const double *)(void *)call.view[UPDATE_NORM].at, .norm_count = call.view[UPDATE_NORM].count[0],
+        .weight = (const double *)(void *)call.view[UPDATE_WEIGHT].at,
+        .shared = w->fixed + t.shared_at, .scale = (float *)(void *)(w->fixed + t.scale_at),
+    };
+    TRY(launch(w, "gpu_update_begin", 1, 1, &begin));
+    snprintf(kernel, sizeof kernel, "%s_gpu_update", optimizer_at(op->choice)->name);
+    return launch(w, kernel, t.update.chunks, GPU_THREADS, &(struct update_args){
+        (const struct update_tensor *)(void *)(w->fixed + t.update.tensor_at),
+        (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at), begin.shared, begin.scale });
+}
+
+unroll_status cuda_step(struct walker *w, bool begins)
+{
+    return launch(w, "gpu_step", 1, 1, &(struct step_args){
+        value_at(w, "loss_sum"), value_at(w, "weight_sum"),
+        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins });
+}

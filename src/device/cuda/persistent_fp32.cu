@@ -1,0 +1,4 @@
+/* The persistent recurrences with operands in fp32. */
+#define PERSISTENT_OPERAND OPERAND_F32
+#define PERSISTENT_WORD    fp32
+#include "device/cuda/persistent_kernels.cuh"

@@ -1,0 +1,57 @@
+/* What rnn and rnn_back share on the host: the operation as one struct, planes of scratch, products with the
+ * recurrent weights, and the ways in which a recurrence can be run. */
+#ifndef DEVICE_CUDA_RNN_H
+#define DEVICE_CUDA_RNN_H
+#include "device/cuda/launch.h"
+#include "device/cuda/tiling.h"
+
+struct rnn {
+    struct walker *w;
+    const struct cuda_call *call;
+    const struct cuda_view *view;           /* by enum RNN_.. */
+    const struct cell_declaration *cell;
+    const struct cell_options *options;
+    size_t   states, links, units, width;   /* U; K: width of the whole h */
+    uint32_t steps, batch;
+    bool     projected, reverse;
+    struct gpu_ends   ends;
+    struct gpu_resets resets;
+    size_t   plane, row;                    /* numbers in a plane of scratch, and in a row of one */
+    struct matrix weights, projection;      /* as products want them: narrow ones are made once, by rnn_weights */
+    size_t   weight_bytes;
+};
+
+struct rnn rnn_of(struct walker *, const struct cuda_call *);
+/* For the ways that multiply with rnn_product. */
+unroll_status rnn_weights(struct rnn *);
+
+/* The step that is done i-th in forward; -1 beyond the ends. */
+int64_t rnn_step(const struct rnn *, int64_t i);
+
+/* Consecutive planes of scratch; one step of a [T, B, (F), U] view (at NULL where it is absent); [S, B, U]. */
+struct gpu_fields rnn_plane(const struct rnn *, size_t plane);
+struct gpu_fields rnn_at(const struct rnn *, int slot, int64_t step);
+struct gpu_fields rnn_states(const struct rnn *, int slot);
+struct gpu_fields rnn_output(const struct rnn *, int slot);            /* [B, K] */
+/* The same from field f on, one number after the other. */
+struct matrix matrix_at(struct gpu_fields f, size_t field);
+
+/* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients. */
+unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand);
+unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient, bool adds);
+/* Has the cell gates of this source in its recurrent products? */
+bool rnn_has(const struct rnn *, unsigned source);
+
+/* "lstm_gpu_forward": the kernel of the cell. */
+void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size);
+
+/* Step by step, on any GPU. */
+unroll_status rnn_portable(struct rnn *), rnn_back_portable(struct rnn *);
+
+/* In one launch that keeps weights on chip, if the planner finds a way: else t->way is WAY_PORTABLE and *why says why.
+ * Measured is what the exchange of any way takes. */
+void          rnn_persistent_measure(const struct rnn *, bool back);
+unroll_status rnn_persistent_choose(const struct rnn *, bool back, struct tiling *, const char **why);
+unroll_status rnn_persistent(const struct rnn *, bool back, const struct tiling *);
+
+#endif

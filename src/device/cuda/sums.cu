@@ -1,0 +1,202 @@
+/* Kernels that add up: columns over rows, rows by symbol, losses, norms. Every sum is made in an order that only
+ * shapes decide, and no number is added by an atomic: a run has the same bits each time. */
+#include "device/cuda/rows.h"
+#include "cells/v/v_cuda.h"
+#include "optim/optim.h"
+
+enum { TILE = 32, LANES = GPU_THREADS / TILE };     /* columns of a block, and rows that it adds at a time */
+
+/* ---- columns ------------------------------------------------------------------------------ */
+
+/* Blocks: (tiles of columns) x parts. Part p has rows p, p + parts, .. in groups of LANES. */
+KERNEL(gpu_sum_parts, struct sum_parts_args)
+{
+    SHARED(float, room, GPU_THREADS);
+    const uint32_t tiles = (a.x.width + TILE - 1) / TILE, part = blockIdx.x / tiles;
+    const uint32_t column = blockIdx.x % tiles * TILE + threadIdx.x % TILE, lane = threadIdx.x / TILE;
+    const size_t rows = (size_t)a.x.steps * a.rows;
+    float sum = 0;
+    for (size_t r = (size_t)part * LANES + lane; column < a.x.width && r < rows; r += (size_t)a.parts * LANES) {
+        size_t t = r / a.rows, b = a.first + r % a.rows;
+        if (row_lasts(a.ends, t, b))
+            sum += a.x.at[t * a.x.t + b * a.x.row + column];
+    }
+    room[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned distance = LANES / 2; distance > 0; distance /= 2) {
+        if (lane < distance)
+            room[threadIdx.x] += room[threadIdx.x + distance * TILE];
+        __syncthreads();
+    }
+    if (lane == 0 && column < a.x.width)
+        a.part[(size_t)part * a.x.width + column] = room[threadIdx.x];
+}
+
+KERNEL(gpu_sum, struct sum_args)
+{
+    size_t column = thread_number();
+    float sum = 0;
+    if (column >= a.width)
+        return;
+    for (uint32_t p = 0; p < a.parts; p++)
+        sum += a.part[(size_t)p * a.width + column];
+    a.sum[column] += sum;
+    if (a.twin)
+        a.twin[column] += sum;
+}
+
+/* ---- rows by symbol ----------------------------------------------------------------------- */
+
+/* Block x is a symbol, and y a range of columns. Tokens are looked at GPU_THREADS at a time. */
+KERNEL(gpu_embed_grad, struct embed_grad_args)
+{
+    SHARED(uint32_t, found, GPU_THREADS / 32);
+    const uint32_t column = blockIdx.y * GPU_THREADS + threadIdx.x;
+    const size_t rows = (size_t)a.dy.steps * a.rows;
+    float *to = a.table + blockIdx.x * a.table_row + column;
+    float sum = column < a.dy.width ? *to : 0;
+    for (size_t first = 0; first < rows; first += GPU_THREADS) {
+        size_t r = first + threadIdx.x, t = a.dy.steps - 1 - r / a.rows, b = a.first + r % a.rows;
+        bool mine = r < rows && a.tokens[t * a.step + b] == (int32_t)blockIdx.x;
+        uint32_t vote = __ballot_sync(0xffffffff, mine);
+        if (threadIdx.x % 32 == 0)
+            found[threadIdx.x / 32] = vote;
+        __syncthreads();
+        for (unsigned warp = 0; warp < GPU_THREADS / 32; warp++)
+            for (uint32_t left = found[warp]; left; left &= left - 1) {
+                size_t at = first + warp * 32 + (unsigned)__ffs((int)left) - 1;
+                size_t step = a.dy.steps - 1 - at / a.rows, row = a.first + at % a.rows;
+                if (column < a.dy.width)
+                    sum += a.dy.at[step * a.dy.t + row * a.dy.row + column];
+            }
+        __syncthreads();
+    }
+    if (column < a.dy.width)
+        *to = sum;
+}
+
+/* ---- losses ------------------------------------------------------------------------------- */
+
+GPU_CODE float gradient_scale(const struct loss_args &a) { return a.scale ? (float)*a.scale : 1; }
+
+GPU_CODE void clear_row(const struct loss_args &a, float *z)
+{
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
+        z[i] = 0;
+    if (threadIdx.x == 0)
+        a.loss[blockIdx.x] = a.loss[row_count(a.z) + blockIdx.x] = 0;
+}
+
+/* Of the softmax; a block is a row. z <- (softmax(z) - 1 of the class) * scale. */
+KERNEL(gpu_loss_xent, struct loss_args)
+{
+    SHARED(float, room, GPU_THREADS);
+    const size_t t = blockIdx.x / a.z.batch, b = blockIdx.x % a.z.batch;
+    const int32_t of = row_lasts(a.ends, t, b) ? a.class_of[t * a.class_step + b] : -1;
+    const float scale = gradient_scale(a);
+    float *z = row_at(a.z, blockIdx.x), max = z[0], sum = 0;
+    if (of < 0) {
+        clear_row(a, z);
+        return;
+    }
+    const float of_class = z[of];
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
+        max = z[i] > max ? z[i] : max;
+    max = block_max(max, room);
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
+        z[i] = v_exp(z[i] - max);
+        sum += z[i];
+    }
+    sum = block_sum(sum, room);
+    const double loss = log((double)sum) + ((double)max - (double)of_class);
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
+        z[i] = scale * (i == (uint32_t)of ? (float)expm1(-loss) : z[i] / sum);
+    if (threadIdx.x == 0) {
+        a.loss[blockIdx.x] = loss;
+        a.loss[row_count(a.z) + blockIdx.x] = 1;
+    }
+}
+
+/* z <- 2 (z - value) / width * scale. */
+KERNEL(gpu_loss_mse, struct loss_args)
+{
+    SHARED(double, room, GPU_THREADS);
+    float *z = row_at(a.z, blockIdx.x);
+    const float *value = row_at(a.values, blockIdx.x), scale = gradient_scale(a);
+    const float slope = (float)(2.0 / (double)a.z.width);
+    double squares = 0;
+    if (!row_lasts(a.ends, blockIdx.x / a.z.batch, blockIdx.x % a.z.batch)) {
+        clear_row(a, z);
+        return;
+    }
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
+        float error = z[i] - value[i];
+        squares += ((double)z[i] - (double)value[i]) * ((double)z[i] - (double)value[i]);
+        z[i] = scale * (error * slope);
+    }
+    squares = block_sum(squares, room);
+    if (threadIdx.x == 0) {
+        a.loss[blockIdx.x] = squares / (double)a.z.width;
+        a.loss[row_count(a.z) + blockIdx.x] = 1;
+    }
+}
+
+/* One block. */
+KERNEL(gpu_loss_total, struct loss_total_args)
+{
+    SHARED(double, room, GPU_THREADS);
+    double sum = 0, weight = 0;
+    for (size_t r = threadIdx.x; r < a.rows; r += blockDim.x) {
+        sum += a.loss[r];
+        weight += a.loss[a.rows + r];
+    }
+    sum = block_sum(sum, room);
+    weight = block_sum(weight, room);
+    if (threadIdx.x == 0) {
+        *a.sum += sum;
+        *a.weight += weight;
+    }
+}
+
+/* ---- norms of many tensors ----------------------------------------------------------------- */
+
+/* A block is a chunk. */
+KERNEL(gpu_norm_parts, struct norm_args)
+{
+    SHARED(double, room, GPU_THREADS);
+    const struct gpu_chunk chunk = a.chunk[blockIdx.x];
+    const struct norm_tensor x = a.tensor[chunk.tensor];
+    const size_t first = (size_t)chunk.number * GPU_CHUNK;
+    const size_t end = x.count - first < GPU_CHUNK ? x.count : first + GPU_CHUNK;
+    double sum = 0;
+    for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
+        sum += (double)x.x[i] * (double)x.x[i];
+    sum = block_sum(sum, room);
+    if (threadIdx.x == 0)
+        a.part[blockIdx.x] = sum;
+}
+
+/* A thread is a tensor. */
+KERNEL(gpu_norm, struct norm_args)
+{
+    size_t i = thread_number();
+    double sum = 0;
+    if (i >= a.tensors)
+        return;
+    const struct norm_tensor x = a.tensor[i];
+    for (uint32_t p = 0; p < x.chunks; p++)
+        sum += a.part[x.first_chunk + p];
+    *x.out += sum;
+}
+
+/* One thread. */
+KERNEL(gpu_unscale, struct unscale_args)
+{
+    const double scale = a.rates[RATE_SCALE];
+    double sum = 0;
+    for (uint32_t i = 0; i < a.norm_count; i++)
+        sum += a.norms[i];
+    a.rates[RATE_OVERFLOW] = !isfinite(sum);
+    for (uint32_t i = 0; i < a.norm_count; i++)
+        a.norms[i] = isfinite(sum) ? a.norms[i] / (scale * scale) : 0;
+}

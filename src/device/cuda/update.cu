@@ -1,0 +1,55 @@
+/* The optimizers' steps, all parameters in one launch; formulas are those of src/optim, one source for every
+ * device. Gradients are left zero. */
+#include "device/cuda/rows.h"
+#include "cells/v/v_cuda.h"
+#define OPTIMIZER_USER "device/cuda/update_all.h"
+#include "optim/optim_table.h"
+
+static_assert(sizeof(struct rates) <= UPDATE_RATES_BYTES, "there is no room for what an update shares");
+
+/* The scale of losses for products of fp16: halved when a gradient was not finite, doubled after many good updates. */
+GPU_CODE void adapt_scale(double *rates)
+{
+    const double most = 16777216, least = 1, patience = 2000;
+    bool overflow = rates[RATE_OVERFLOW] != 0;
+    double scale = rates[RATE_SCALE];
+    rates[RATE_GOOD] = overflow ? 0 : rates[RATE_GOOD] + 1;
+    if (overflow)
+        rates[RATE_SCALE] = scale / 2 > least ? scale / 2 : least;
+    if (rates[RATE_GOOD] < patience)
+        return;
+    rates[RATE_SCALE] = 2 * scale < most ? 2 * scale : most;
+    rates[RATE_GOOD] = 0;
+}
+
+/* One thread. What a sum of gradients is multiplied with: 1 / weight, less if the norm of all is above the clip;
+ * 0 if nothing was counted or a gradient is not finite. */
+KERNEL(gpu_update_begin, struct update_begin_args)
+{
+    const double weight = *a.weight, clip = a.rates[RATE_CLIP];
+    double sum = 0, scale = 0;
+    for (uint32_t i = 0; i < a.norm_count; i++)
+        sum += a.norms[i];
+    if (isfinite(sum) && isfinite(weight) && weight != 0) {
+        double length = sqrt(sum) / weight;
+        scale = clip > 0 && length > clip ? clip / length / weight : 1 / weight;
+    }
+    if (a.is_scaled) {
+        scale = a.rates[RATE_OVERFLOW] != 0 ? 0 : scale / a.rates[RATE_SCALE];
+        adapt_scale(a.rates);
+    }
+    *(struct rates *)a.shared = rates_of(a.rates);
+    *a.scale = (float)scale;
+}
+
+KERNEL(gpu_step, struct step_args)
+{
+    if (a.begins) {
+        a.kept[0] = *a.loss;
+        a.kept[1] = *a.weight;
+        *a.loss = *a.weight = 0;
+    } else {
+        *a.loss += a.kept[0];
+        *a.weight += a.kept[1];
+    }
+}

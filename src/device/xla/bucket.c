@@ -1,0 +1,205 @@
+/* Lowering for all devices, and programs made when they are needed (bucket.h). */
+#include "device/xla/bucket.h"
+#include "base/memory.h"
+#include <string.h>
+
+/* ---- which ----------------------------------------------------------------------------- */
+
+static uint32_t halved(uint32_t n, int level)
+{
+    return (n + (1u << level) - 1) >> level;
+}
+
+/* Segments of time (checkpoints) are made for one number of steps. */
+uint32_t bucket_steps(const struct plan *p, int level)
+{
+    return p->config.lengths && !p->config.checkpoint ? halved(p->config.T, level) : p->config.T;
+}
+
+/* Rows that do not run keep their states, so none is left out where somebody may look at these. */
+uint32_t bucket_rows(const struct plan *p, const int mesh[M_N], int level)
+{
+    bool looks = p->config.mode == MODE_INFER || p->config.mode == MODE_MODULE || p->config.carry;
+    uint32_t each = (uint32_t)mesh[M_BATCH], rows = halved(p->config.B, level);
+    if (!p->config.lengths || looks || p->config.shards > 1)
+        return p->config.B;
+    return (rows + each - 1) / each * each < p->config.B ? (rows + each - 1) / each * each : p->config.B;
+}
+
+int bucket_for(const struct plan *p, const int mesh[M_N], uint32_t steps, uint32_t rows)
+{
+    int by_steps = 0, by_rows = 0;
+    while (by_steps + 1 < STEP_LEVELS && bucket_steps(p, by_steps + 1) >= steps &&
+           bucket_steps(p, by_steps + 1) < bucket_steps(p, by_steps))
+        by_steps++;
+    while (by_rows + 1 < ROW_LEVELS && bucket_rows(p, mesh, by_rows + 1) >= rows &&
+           bucket_rows(p, mesh, by_rows + 1) < bucket_rows(p, mesh, by_rows))
+        by_rows++;
+    return by_steps * ROW_LEVELS + by_rows;
+}
+
+/* ---- plans ----------------------------------------------------------------------------- */
+
+static unroll_status lower_all(struct bucket *b, const struct plan *host, const int mesh[M_N], int number)
+{
+    struct plan_config c = host->config;
+    c.T = bucket_steps(host, number / ROW_LEVELS);
+    c.B = bucket_rows(host, mesh, number % ROW_LEVELS);
+    c.chunks = c.T < host->config.T ? 1 : c.chunks;
+    memcpy(c.mesh, mesh, sizeof c.mesh);
+    for (int r = 0; r < b->mesh.devices; r++) {
+        for (int m = M_N, rest = r; m-- > 0; rest /= mesh[m])
+            c.at[m] = rest % mesh[m];
+        TRY(plan_new(host->model, &c, &b->plan[r]));
+    }
+    return check_alike(b->mesh);
+}
+
+static unroll_status find_places(struct bucket *b, const struct plan *host, struct place *const *place)
+{
+    const struct plan *p = b->plan[0];
+    size_t n = (size_t)p->buffers;
+    b->form = allocate_zeroed(n, sizeof *b->form);
+    b->place = allocate_zeroed(n, sizeof *b->place);
+    b->extra = allocate_zeroed(n, sizeof *b->extra);
+    if (!b->form || !b->place || !b->extra)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    for (int i = 0; i < p->buffers; i++) {
+        int known = plan_find_buffer(host, p->buffer[i].name);
+        if (p->buffer[i].segment == SEG_SCRATCH)
+            continue;
+        TRY(form_new(b->mesh, i, known >= 0 ? &host->buffer[known] : NULL, &b->form[i]));
+        b->extra[i] = place_of(&p->buffer[i]);
+        b->place[i] = known >= 0 && place[known] ? place[known] : &b->extra[i];
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status fill_bucket(struct bucket *b, const struct plan *host, const int mesh[M_N], int number,
+                                 struct place *const *place)
+{
+    int devices = 1;
+    for (int m = 0; m < M_N; m++)
+        devices *= mesh[m];
+    b->plan = allocate_zeroed((size_t)devices, sizeof *b->plan);
+    if (!b->plan)
+        return fail(UNROLL_RESOURCE, "no memory for the plans of %d devices", devices);
+    b->mesh = (struct mesh_plans){ (const struct plan *const *)b->plan, devices };
+    TRY(lower_all(b, host, mesh, number));
+    return find_places(b, host, place);
+}
+
+unroll_status bucket_new(const struct plan *host, const int mesh[M_N], int number, struct place *const *place,
+                         struct bucket **bucket)
+{
+    struct bucket *b = allocate_zeroed(1, sizeof *b);
+    if (!b)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA program");
+    unroll_status status = fill_bucket(b, host, mesh, number, place);
+    if (status != UNROLL_OK) {
+        bucket_free(b, NULL);
+        return status;
+    }
+    *bucket = b;
+    return UNROLL_OK;
+}
+
+static void free_program(struct program *p)
+{
+    release(p->argument.buffer);
+    release(p->result.buffer);
+    release(p->lost.buffer);
+    release(p->given);
+    release(p->given_rows);
+    release(p->given_back);
+    release(p->given_back_rows);
+    *p = (struct program){ 0 };
+}
+
+void bucket_free(struct bucket *b, struct xla_plugin *plugin)
+{
+    if (!b)
+        return;
+    for (int i = 0; i < PART_N * PART_N; i++)
+        free_program(&b->program[i / PART_N][i % PART_N]);
+    for (int i = 0; b->extra && b->form && b->plan[0] && i < b->plan[0]->buffers; i++) {
+        place_leave(&b->extra[i], plugin);
+        release(b->form[i].share);
+    }
+    release(b->form);
+    release(b->place);
+    release(b->extra);
+    for (int r = 0; b->plan && r < b->mesh.devices; r++)
+        plan_free(b->plan[r]);
+    release(b->plan);
+    release(b);
+}
+
+/* ---- programs -------------------------------------------------------------------------- */
+
+static bool is_in(const struct program_buffers *list, int buffer)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->buffer[i] == buffer)
+            return true;
+    return false;
+}
+
+static unroll_status make_rows(pjrt_buffer ***all, pjrt_buffer ****rows, int devices, int count)
+{
+    size_t n = (size_t)devices, m = (size_t)count;
+    *all = allocate_zeroed(n * m, sizeof **all);
+    *rows = allocate_zeroed(n, sizeof **rows);
+    if (!*all || !*rows)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    for (size_t r = 0; r < n; r++)
+        (*rows)[r] = *all + r * m;
+    return UNROLL_OK;
+}
+
+static unroll_status make_lists(struct bucket *b, struct program *p, struct translation *t)
+{
+    p->argument = t->argument;
+    p->result = t->result;
+    t->argument.buffer = t->result.buffer = NULL;
+    p->lost.buffer = allocate_zeroed((size_t)b->plan[0]->buffers, sizeof *p->lost.buffer);
+    if (!p->lost.buffer)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    for (int i = 0; i < b->plan[0]->buffers; i++)
+        if (b->plan[0]->buffer[i].segment == SEG_STEP && is_written_in(b->plan[0], t->first, t->last, i) &&
+            !is_in(&p->result, i))
+            p->lost.buffer[p->lost.count++] = i;
+    TRY(make_rows(&p->given, &p->given_rows, b->mesh.devices, p->argument.count));
+    return make_rows(&p->given_back, &p->given_back_rows, b->mesh.devices, p->result.count);
+}
+
+static const char *name_of(enum part first, enum part last)
+{
+    static const char *const names[] = {
+#define PART_NAME(NAME, name) #name,
+        PARTS(PART_NAME)
+#undef PART_NAME
+    };
+    return first == last ? names[first] : first == PART_FORWARD && last == PART_UPDATE ? "step" : "parts";
+}
+
+unroll_status bucket_program(struct bucket *b, struct xla_plugin *plugin, enum part first, enum part last,
+                             struct program **program)
+{
+    struct program *p = *program = &b->program[first][last];
+    struct translation t;
+    if (p->made)
+        return UNROLL_OK;
+    unroll_status status = translate_parts(b->mesh, first, last, name_of(first, last), &t);
+    if (status == UNROLL_OK && t.h.size) {
+        status = xla_compile(plugin, t.h.text, t.h.size, b->mesh.devices, &p->executable);
+        if (status == UNROLL_OK)
+            status = make_lists(b, p, &t);
+    }
+    translation_free(&t);
+    if (status != UNROLL_OK)
+        free_program(p);
+    else
+        p->made = true;
+    return status;
+}

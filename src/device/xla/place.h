@@ -1,0 +1,68 @@
+/* Where a buffer of a plan lies: as one array on the host, as the shares that devices have of it, or both. It
+ * moves when the side that wants it has the older one. Knows plans and plugins, no program. */
+#ifndef DEVICE_XLA_PLACE_H
+#define DEVICE_XLA_PLACE_H
+#include "device/xla/plugin.h"
+#include "device/xla/translate.h"
+
+/* A device's share begins here in the host's array. */
+struct share {
+    uint32_t first[BUFFER_AXES];
+    bool gives;                 /* the first that has this box: the others have the same */
+    bool adds;                  /* where shares are summands: its is one of its own */
+    bool takes;                 /* where they are: the host's sum goes here, zeros to the others */
+};
+
+struct form {
+    struct value type;          /* on each device */
+    int devices;
+    bool partial;               /* before the part "sum" devices hold summands */
+    bool hidden;                /* the host has no array of it: memory that segments of time share */
+    struct share *share;        /* [devices] */
+};
+
+/* How buffer `index` of the devices' plans lies; host: the same buffer whole, or NULL. */
+unroll_status form_new(struct mesh_plans, int index, const struct buffer *host, struct form *);
+
+enum newer { ON_HOST, ON_DEVICE, EVERYWHERE, NOWHERE };
+
+/* Summands that the host has not added yet: what programs left of a sum of losses. */
+enum { SUMMANDS = 1024 };
+struct summands { int count; pjrt_buffer *buffer[SUMMANDS]; float number[SUMMANDS]; pjrt_event *event[SUMMANDS]; };
+
+struct place {
+    const char      *name;          /* the buffer's, in a plan that outlives the place; of a store: a copy */
+    enum dtype       dtype;
+    enum segment     segment;
+    int              rank;
+    uint32_t         size[BUFFER_AXES];     /* on the host */
+    uint64_t         bytes;
+    void            *host;
+    struct form      form;          /* what device[] is in; its shares are the place's own */
+    pjrt_buffer    **device;        /* [form.devices] */
+    bool             partial;       /* now */
+    enum newer       newer;
+    struct summands *summands;
+    pjrt_event     **arriving;      /* [form.devices] */
+    char            *landing;       /* where shares arrive that are no array of the host's */
+};
+
+struct place place_of(const struct buffer *);
+void place_leave(struct place *, struct xla_plugin *);
+
+/* On the devices in this form, the newest there is. */
+unroll_status place_to_devices(struct place *, struct xla_plugin *, const struct form *);
+/* Is there something that the host has not got? */
+bool place_is_away(const struct place *);
+/* On the host, all of these in one round trip. */
+unroll_status places_to_host(struct place *const *, int count, struct xla_plugin *);
+/* made [form.devices] is what it holds from now on; partial: as summands. */
+unroll_status place_take(struct place *, struct xla_plugin *, const struct form *, pjrt_buffer *const *made,
+                         bool partial);
+/* made is to be added to what the host has, when it looks. */
+unroll_status place_add(struct place *, struct xla_plugin *, const struct form *, pjrt_buffer *const *made,
+                        bool partial);
+/* It holds nothing any more. */
+void place_forget(struct place *, struct xla_plugin *);
+
+#endif

@@ -1,0 +1,140 @@
+/* A batch comes into a session: checked before anything changes, then this rank's rows in the device's buffers. */
+#include "base/status.h"
+#include "session/session.h"
+#include "session/weights.h"
+#include <math.h>
+#include <string.h>
+
+bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row)
+{
+    return !s->config.lengths || t < b->lengths[row];
+}
+
+static unroll_status want(const void *array, bool wanted, const char *name)
+{
+    if (wanted && !array)
+        return fail(UNROLL_USAGE, "the batch has no %s, which this session needs", name);
+    if (!wanted && array)
+        return fail(UNROLL_USAGE, "the batch has %s, which this session was not made for", name);
+    return UNROLL_OK;
+}
+
+static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b)
+{
+    const unroll_spec *spec = &s->model->spec;
+    bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
+    TRY(want(b->tokens, spec->tokens, "tokens"));
+    TRY(want(b->inputs, !spec->tokens, "inputs"));
+    TRY(want(b->classes, has_loss && spec->loss == UNROLL_LOSS_XENT, "classes"));
+    TRY(want(b->values, has_loss && spec->loss == UNROLL_LOSS_MSE, "values"));
+    TRY(want(b->lengths, s->config.lengths, "lengths"));
+    return want(b->reset, s->config.resets, "reset");
+}
+
+static unroll_status check_integers(const unroll_session *s, const unroll_batch *b, const int32_t *array,
+                                    const char *name, int least, int most)
+{
+    for (int t = 0; array && t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++) {
+            int32_t n = array[t * s->config.rows + row];
+            if (batch_counts(s, b, t, row) && (n < least || n > most))
+                return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, least, most);
+        }
+    return UNROLL_OK;
+}
+
+/* An exponent of ones carries into the sign. In blocks of known size, which compilers turn into vector code. */
+static bool all_finite(const float *x, size_t n)
+{
+    enum { BLOCK = 16 };
+    uint32_t carried[BLOCK] = { 0 }, any = 0, bits[BLOCK] = { 0 };
+    for (size_t i = 0; i < n; i += BLOCK) {
+        memcpy(bits, x + i, (n - i < BLOCK ? n - i : BLOCK) * sizeof *x);
+        for (size_t j = 0; j < BLOCK; j++)
+            carried[j] |= (bits[j] & 0x7f800000u) + 0x00800000u;
+    }
+    for (size_t j = 0; j < BLOCK; j++)
+        any |= carried[j];
+    return any < 0x80000000u;
+}
+
+static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
+{
+    int i = 0;
+    while (i < width - 1 && isfinite(x[i]))
+        i++;
+    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
+}
+
+static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array,
+                                  const char *name, int width)
+{
+    size_t all = (size_t)s->config.steps * (size_t)s->config.rows * (size_t)width;
+    if (!array || (!s->config.lengths && all_finite(array, all)))
+        return UNROLL_OK;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++, array += width)
+            if (batch_counts(s, b, t, row) && !all_finite(array, (size_t)width))
+                return refuse_numbers(array, name, t, row, width);
+    return UNROLL_OK;
+}
+
+unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
+{
+    const unroll_spec *spec = &s->model->spec;
+    TRY(check_arrays(s, b));
+    for (int row = 0; b->lengths && row < s->config.rows; row++)
+        if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
+            return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
+    TRY(check_integers(s, b, b->tokens, "tokens", 0, spec->input - 1));
+    TRY(check_integers(s, b, b->classes, "classes", -1, spec->output - 1));
+    TRY(check_floats(s, b, b->inputs, "inputs", spec->input));
+    return check_floats(s, b, b->values, "values", spec->output);
+}
+
+/* Arrays of the whole batch: a rank takes its own rows. */
+static size_t row_of(const unroll_session *s, int t, uint32_t row)
+{
+    return (size_t)t * (size_t)s->config.rows + s->plan->first_row + row;
+}
+
+static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)
+{
+    int32_t *to = array ? session_host(s, name) : NULL;
+    for (int t = 0; to && t < s->config.steps; t++)
+        for (uint32_t row = 0; row < s->plan->rows; row++)
+            *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row)] : -1;
+}
+
+/* What lies beyond a row's length becomes zero, so that nothing there can reach a sum. */
+static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
+{
+    char *to = array ? session_host(s, name) : NULL;
+    size_t size = width * dtype_size(s->plan->config.real);
+    if (to && !s->config.lengths && (int)s->plan->rows == s->config.rows) {
+        floats_to_reals(array, s->plan->config.real, to, (size_t)s->config.steps * (size_t)s->config.rows * width);
+        return;
+    }
+    for (int t = 0; to && t < s->config.steps; t++)
+        for (uint32_t row = 0; row < s->plan->rows; row++, to += size) {
+            if (batch_counts(s, b, t, (int)(s->plan->first_row + row)))
+                floats_to_reals(array + row_of(s, t, row) * width, s->plan->config.real, to, width);
+            else
+                memset(to, 0, size);
+        }
+}
+
+void batch_take(unroll_session *s, const unroll_batch *b)
+{
+    const unroll_spec *spec = &s->model->spec;
+    int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
+    uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
+    take_integers(s, b, b->tokens, "tokens");
+    take_integers(s, b, b->classes, "targets");
+    take_floats(s, b, b->inputs, "x", (size_t)spec->input);
+    take_floats(s, b, b->values, "targets", (size_t)spec->output);
+    if (lengths)
+        memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
+    for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)
+        memcpy(reset, b->reset + row_of(s, t, 0), s->plan->rows);
+}

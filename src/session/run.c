@@ -1,0 +1,260 @@
+/* Running a session: its parts, whole steps, and the losses and norms that they leave. */
+#include "base/status.h"
+#include "optim/optim.h"
+#include "session/locate.h"
+#include "session/mesh.h"
+#include <math.h>
+#include <string.h>
+
+/* Sums that a run left: the host waits for them here, so this is where a device tells what went wrong. */
+static unroll_status look_at(const unroll_session *s, const char *name, double **sums)
+{
+    *sums = session_host(s, name);
+    return *sums ? UNROLL_OK : UNROLL_RESOURCE;         /* the device has said why */
+}
+
+/* A loss that is not finite is reported at once, while the activations that made it are there. */
+static unroll_status check_loss(unroll_session *s)
+{
+    char where[160];
+    double *sum, *weight, loss;
+    TRY(look_at(s, "loss_sum", &sum));
+    TRY(look_at(s, "weight_sum", &weight));
+    loss = *sum;
+    if (isfinite(loss))
+        return UNROLL_OK;
+    *sum = *weight = 0;
+    s->forwarded = false;
+    locate_in_forward(s->device, s->instance, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
+                *where ? "; first bad value: " : "", where);
+}
+
+/* The sums of losses so far leave VALUES: what comes now divides by its own weight. */
+static unroll_status set_aside(unroll_session *s)
+{
+    double *loss, *weight;
+    TRY(look_at(s, "loss_sum", &loss));
+    TRY(look_at(s, "weight_sum", &weight));
+    s->loss += *loss;
+    s->weight += *weight;
+    s->last_weight = *loss = *weight = 0;
+    return UNROLL_OK;
+}
+
+static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
+{
+    if (!s || !batch)
+        return fail(UNROLL_USAGE, "a forward needs a session and a batch");
+    TRY(batch_check(s, batch));
+    batch_take(s, batch);
+    int64_t *run = session_host(s, "run");
+    run[1]++;                                           /* each forward draws its own dropout masks */
+    s->forwarded = false;
+    return UNROLL_OK;
+}
+
+unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
+{
+    TRY(take_checked(s, batch));
+    if (s->last_weight > 0)
+        TRY(set_aside(s));
+    TRY(session_run(s, PART_FORWARD));
+    s->forwarded = true;
+    bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
+    return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;     /* the others find it in the sum */
+}
+
+static unroll_status start_backward(unroll_session *s)
+{
+    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
+        return fail(UNROLL_USAGE, "this session was made to run, not to train (mode)");
+    if (!s->forwarded)
+        return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
+    s->forwarded = false;
+    s->summing = true;
+    if (s->config.mode == UNROLL_MODULE)                /* a module's gradients are those of one backward */
+        TRY(session_clear(s, SEG_GRAD));
+    return session_keep_up(s);
+}
+
+unroll_status unroll_backward(unroll_session *s)
+{
+    TRY(start_backward(s));
+    return s->device->run(s->instance, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
+}
+
+/* Of all that was set aside. */
+static unroll_result take_result(unroll_session *s)
+{
+    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight };
+    s->loss = s->weight = 0;
+    return result;
+}
+
+static unroll_status take_loss(unroll_session *s, unroll_result *result)
+{
+    TRY(set_aside(s));
+    *result = take_result(s);
+    return isfinite(result->loss) ? UNROLL_OK : fail(UNROLL_DIVERGED, "the loss is %s", isnan(result->loss) ?
+                                                     "NaN" : "infinite");
+}
+
+/* The sum of the squared norms, each of the sum of a parameter's gradients. */
+static unroll_status squared_norm(const unroll_session *s, double *squared)
+{
+    double *norms;
+    TRY(look_at(s, "norms", &norms));
+    *squared = 0;
+    for (int i = 0; i < s->model->parameters; i++)
+        *squared += norms[i];
+    return UNROLL_OK;
+}
+
+/* Of whole steps that nobody looked at since. */
+static unroll_status take_steps(unroll_session *s, unroll_result *result)
+{
+    double squared, weight = s->last_weight;
+    TRY(squared_norm(s, &squared));
+    unroll_status status = take_loss(s, result);
+    if (status == UNROLL_DIVERGED)
+        return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
+                    "not looked at is %s; fix: a lower learning rate, or look at each step to see which (--loss-every 1)",
+                    isnan(result->loss) ? "NaN" : "infinite");
+    result->norm = sqrt(squared) / weight;
+    return status;
+}
+
+unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
+{
+    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
+        return fail(UNROLL_USAGE, "this session computes no loss (mode)");
+    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0)
+        return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
+    if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
+        TRY(session_run(s, PART_SUM));
+    return s->last_weight > 0 ? take_steps(s, result) : take_loss(s, result);
+}
+
+unroll_rates unroll_rates_default(const char *optimizer)
+{
+    int index = optimizer_find(optimizer ? optimizer : "");
+    unroll_rates rates = { .size = sizeof rates };
+    if (index < 0)
+        return rates;
+    const double *d = optimizer_at(index)->rate;
+    rates.learning_rate = d[RATE_LR];
+    rates.momentum = d[RATE_MOMENTUM];
+    rates.beta1 = d[RATE_BETA1];
+    rates.beta2 = d[RATE_BETA2];
+    rates.epsilon = d[RATE_EPS];
+    rates.decay = d[RATE_DECAY];
+    return rates;
+}
+
+static void give_rates(unroll_session *s, const unroll_rates *r)
+{
+    double *rates = session_host(s, "rates");
+    rates[RATE_LR] = r->learning_rate;
+    rates[RATE_MOMENTUM] = r->momentum;
+    rates[RATE_BETA1] = r->beta1;
+    rates[RATE_BETA2] = r->beta2;
+    rates[RATE_EPS] = r->epsilon;
+    rates[RATE_DECAY] = r->decay;
+    rates[RATE_CLIP] = r->clip;
+    rates[RATE_STEP]++;
+}
+
+static unroll_status check_training(const unroll_session *s, const unroll_rates *rates)
+{
+    if (s->config.mode != UNROLL_TRAIN)
+        return fail(UNROLL_USAGE, "this session was not made to train (mode)");
+    if (!rates || rates->size != sizeof *rates)
+        return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
+    return UNROLL_OK;
+}
+
+/* After an update: are its numbers finite? Else nothing was updated. */
+static unroll_status check_update(unroll_session *s, double squared)
+{
+    char where[160];
+    if (isfinite(s->loss) && isfinite(squared))
+        return UNROLL_OK;
+    ((double *)session_host(s, "rates"))[RATE_STEP]--;
+    if (!isfinite(s->loss))
+        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
+    locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" : "infinite", where);
+}
+
+/* The parts from first to the update; counted only if they could be run. */
+static unroll_status run_with(unroll_session *s, enum part first, const unroll_rates *rates)
+{
+    give_rates(s, rates);
+    unroll_status status = s->device->run(s->instance, first, PART_UPDATE);
+    if (status != UNROLL_OK)
+        ((double *)session_host(s, "rates"))[RATE_STEP]--;
+    else
+        s->packed = ++s->model->changes;
+    return status;
+}
+
+/* The parts from first on: SUM, or BACKWARD, which ranks then overlap with their sums. */
+static unroll_status run_update(unroll_session *s, enum part first, const unroll_rates *rates, unroll_result *result)
+{
+    double squared, *weight_sum;
+    TRY(run_with(s, first, rates));
+    s->summing = false;
+    TRY(squared_norm(s, &squared));
+    TRY(look_at(s, "weight_sum", &weight_sum));
+    double weight = *weight_sum;
+    TRY(set_aside(s));
+    unroll_status status = check_update(s, squared);
+    if (!result && status == UNROLL_OK)
+        return UNROLL_OK;                                       /* for unroll_loss_result */
+    unroll_result found = take_result(s);
+    found.norm = weight > 0 ? sqrt(squared) / weight : 0;
+    if (result)
+        *result = found;
+    return status;
+}
+
+unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
+{
+    TRY(check_training(s, rates));
+    return run_update(s, PART_SUM, rates, result);
+}
+
+/* Rows that the loss counts. */
+static double weight_of(const unroll_session *s, const unroll_batch *b)
+{
+    double weight = 0;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++)
+            weight += batch_counts(s, b, t, row) && (!b->classes || b->classes[t * s->config.rows + row] >= 0);
+    return weight;
+}
+
+unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_rates *rates,
+                          unroll_result *result)
+{
+    if (!s || !batch)
+        return fail(UNROLL_USAGE, "a step needs a session and a batch");
+    TRY(check_training(s, rates));
+    if (!s->device->whole_steps || s->summing || is_one_of_many(s)) {
+        TRY(unroll_forward(s, batch));
+        TRY(start_backward(s));
+        return run_update(s, PART_BACKWARD, rates, result);
+    }
+    TRY(take_checked(s, batch));
+    double weight = weight_of(s, batch);
+    if (s->last_weight == 0)
+        TRY(set_aside(s));                                      /* of forwards without an update */
+    unroll_status status = run_with(s, PART_FORWARD, rates);
+    if (status != UNROLL_OK) {
+        ((int64_t *)session_host(s, "run"))[1]--;
+        return status;
+    }
+    s->last_weight = weight > 0 ? weight : 1;
+    return result ? unroll_loss_result(s, result) : UNROLL_OK;
+}

@@ -1,0 +1,184 @@
+/* The planner of persistent recurrences: over many shapes and devices, what it chooses divides all work once and
+ * keeps within all limits; and it chooses as it should where that is known beforehand. */
+#include "device/cuda/persistent.h"
+#include "check.h"
+#include <string.h>
+
+static const struct tiling_device h200 = {
+    .multiprocessors = 132, .shared_bytes = 227 * 1024, .registers = 65536, .clusters = { 132, 66, 32, 16, 7 },
+    .cooperative = 1,
+};
+
+static struct tiling_problem problem(const char *cell, uint32_t steps, uint32_t rows, uint32_t units, enum gpu_operand o,
+                                     bool backward)
+{
+    struct tiling_problem p = { .steps = steps, .rows = rows, .units = units, .operand = o, .backward = backward };
+    persistent_describe(cell_find(cells_scalar, cell)->declaration, &p);
+    return p;
+}
+
+/* ---- properties -------------------------------------------------------------------------- */
+
+static const char *limits_broken(const struct tiling *t, const struct tiling_device *d, const struct tiling_problem *p)
+{
+    uint64_t blocks = (uint64_t)t->groups * t->cluster;
+    if (t->units % 8 || t->members == 0 || t->members > t->cluster)
+        return "units and members";
+    if (t->members * t->units < p->units || (t->members - 1) * t->units >= p->units)
+        return "units are not divided once";
+    if (t->groups * t->chunks * t->chunk_rows < p->rows || (t->groups - 1) * t->chunks * t->chunk_rows >= p->rows)
+        return "rows are not divided once";
+    if (t->chunk_rows != 8 && t->chunk_rows != 16)
+        return "rows of a chunk";
+    if (t->chunk_rows * t->units > TILING_CELLS * TILING_WARPS * 32)
+        return "cells of a thread";
+    if (t->shared_bytes > d->shared_bytes)
+        return "shared memory";
+    if (t->way == WAY_GRID && blocks > d->multiprocessors)
+        return "blocks of a grid that must run at once";
+    if (t->way == WAY_CLUSTER && (t->cluster > 16 || (t->cluster & (t->cluster - 1))))
+        return "the size of a cluster";
+    return NULL;
+}
+
+static const char *product_broken(const struct tiling *t, const struct tiling_problem *p, int phase, bool *slot_used)
+{
+    const struct tiling_product *m = &t->product[phase];
+    uint32_t number = operand_bytes(p->operand), wide = t->members * t->units;
+    if (m->pairs * TILING_ROWS < m->rows || (m->pairs - 1) * TILING_ROWS >= m->rows || m->pairs * m->splits > TILING_WARPS)
+        return "pairs of tiles";
+    if (m->steps_all * TILING_STEP_BYTES < m->fields * wide * number)
+        return "steps of k";
+    if (m->splits * m->steps < m->steps_all || (m->splits - 1) * m->steps >= m->steps_all)
+        return "splits of k";
+    if (m->operand_row % 32 != 16 || m->operand_row < m->steps_all * TILING_STEP_BYTES)
+        return "rows of the operand share banks";
+    if (m->sums_row % 32 != 4 || m->sums_row < m->pairs * TILING_ROWS)
+        return "rows of the sums share banks";
+    if (m->in_registers > m->steps || m->slot % TILING_RUN || m->slot + m->in_registers > TILING_SLOTS)
+        return "slots";
+    for (uint32_t i = m->slot; i < m->slot + m->in_registers; i++) {
+        if (slot_used[i])
+            return "a slot is used twice";
+        slot_used[i] = true;
+    }
+    if (m->shared_slot + m->steps - m->in_registers > t->shared_slots)
+        return "shared slots";
+    return NULL;
+}
+
+/* The parts of shared memory follow each other, each large enough for what the kernel keeps there. */
+static const char *memory_broken(const struct tiling *t, const struct tiling_problem *p)
+{
+    uint32_t number = operand_bytes(p->operand), sums = 0, fields = 0, row = 0, pieces = 0;
+    for (uint32_t i = 0; i < t->phases; i++) {
+        const struct tiling_product *m = &t->product[i];
+        uint32_t s = m->splits * t->chunk_rows * m->sums_row * 4;
+        sums = s > sums ? s : sums;
+        fields = m->fields > fields ? m->fields : fields;
+        row = m->operand_row > row ? m->operand_row : row;
+        pieces += t->chunk_rows * m->fields * t->units * number / 16;
+    }
+    uint32_t buffers = t->way == WAY_GRID ? 1 : 2 * t->chunks;
+    bool holds = t->operand_buffer >= t->chunk_rows * row
+        && t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + sums
+        && t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number
+        && t->at_bias >= t->at_states + t->chunks * t->states * t->chunk_rows * t->units * 4
+        && t->at_pieces >= t->at_bias + (p->backward ? 0 : (p->fields[0] + p->fields[1]) * t->units * 4)
+        && t->at_lengths >= t->at_pieces + pieces * 4
+        && t->at_barriers >= t->at_lengths + t->chunks * (t->chunk_rows + 1) * 4
+        && t->at_weights >= t->at_barriers + t->chunks * 16
+        && t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
+    if (!holds)
+        return "parts of shared memory overlap";
+    if (t->exchange_bytes + t->flag_bytes > tiling_exchange_most(p))
+        return "more memory for the exchange than was said";
+    if (t->way == WAY_GRID && (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer
+                               || t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
+        return "global memory of the exchange";
+    return NULL;
+}
+
+static void check_shape(const char *cell, const struct tiling_problem *p, const struct tiling_device *d, enum tiling_way only)
+{
+    struct tiling t;
+    const char *why, *broken;
+    bool slot_used[TILING_SLOTS] = { false };
+    tiling_choose(p, d, only, &t, &why);
+    if (why) {
+        CHECK(t.way == WAY_PORTABLE, "refused (%s), and a way chosen", why);
+        return;
+    }
+    broken = limits_broken(&t, d, p);
+    for (uint32_t i = 0; i < t.phases && !broken; i++)
+        broken = product_broken(&t, p, (int)i, slot_used);
+    broken = broken ? broken : memory_broken(&t, p);
+    broken = broken ? broken : only && t.way != only ? "another way than asked for" : NULL;
+    CHECK(!broken, "%s %s%s, B = %u, U = %u, %s of %u: %s", cell, operand_name(p->operand), p->backward ? " back" : "",
+          (unsigned)p->rows, (unsigned)p->units, t.way == WAY_GRID ? "grid" : "cluster", (unsigned)t.cluster, broken);
+}
+
+static void check_properties(void)
+{
+    static const char *const cells[] = { "lstm", "lstm_peephole", "gru", "gru_before", "rnn" };
+    static const uint32_t rows[] = { 1, 3, 8, 9, 16, 33, 64, 200, 1000 };
+    static const uint32_t units[] = { 1, 7, 8, 16, 40, 128, 200, 256, 512, 544, 768, 1024, 1500, 2048 };
+    struct tiling_device half = h200, old = h200;
+    half.multiprocessors = 66;
+    memset(old.clusters, 0, sizeof old.clusters);
+    const struct tiling_device *const devices[] = { &h200, &half, &old };
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows * (sizeof units / sizeof *units); i++)
+            for (int way = 0; way < 3 * GPU_OPERANDS * 2; way++) {
+                struct tiling_problem p = problem(cells[c], 100, rows[i % (sizeof rows / sizeof *rows)],
+                                                  units[i / (sizeof rows / sizeof *rows)],
+                                                  (enum gpu_operand)(way / 3 % GPU_OPERANDS), way / 12);
+                check_shape(cells[c], &p, devices[i % 3], (enum tiling_way)(way % 3));
+            }
+}
+
+/* ---- what is known beforehand ------------------------------------------------------------ */
+
+static struct tiling chosen(struct tiling_problem p, const struct tiling_device *d, const char **why)
+{
+    struct tiling t;
+    tiling_choose(&p, d, WAY_PORTABLE, &t, why);
+    return t;
+}
+
+static void check_choices(void)
+{
+    const char *why;
+    struct tiling t = chosen(problem("lstm", 2048, 1, 512, OPERAND_BF16, false), &h200, &why);
+    CHECK(!why && t.way == WAY_CLUSTER && t.shared_slots == 0, "an LSTM of 512 has its weights in registers: %s", why);
+    t = chosen(problem("lstm", 512, 16, 1024, OPERAND_BF16, false), &h200, &why);
+    CHECK(!why && t.way == WAY_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
+    t = chosen(problem("lstm", 512, 64, 4096, OPERAND_BF16, false), &h200, &why);
+    CHECK(why && strstr(why, "do not fit"), "an LSTM of 4096 does not fit: %s", why);
+    t = chosen(problem("mingru", 512, 64, 512, OPERAND_BF16, false), &h200, &why);
+    CHECK(why && strstr(why, "multiplies no state"), "a minGRU multiplies no state: %s", why);
+
+    struct tiling_problem p = problem("lstm", 512, 64, 512, OPERAND_BF16, false);
+    p.projected = 1;
+    t = chosen(p, &h200, &why);
+    CHECK(why && strstr(why, "projected"), "a projection is refused: %s", why);
+    p.projected = 0, p.shared_by_ranks = 1;
+    t = chosen(p, &h200, &why);
+    CHECK(why && strstr(why, "ranks"), "ranks that share units are refused: %s", why);
+
+    struct tiling_device few = h200;
+    few.registers = 32768;
+    t = chosen(problem("lstm", 512, 64, 512, OPERAND_BF16, false), &few, &why);
+    CHECK(why && strstr(why, "registers"), "a multiprocessor with few registers: %s", why);
+    memset(few.clusters, 0, sizeof few.clusters);
+    few.registers = 65536, few.cooperative = 0;
+    t = chosen(problem("lstm", 512, 64, 512, OPERAND_BF16, false), &few, &why);
+    CHECK(why != NULL && t.way == WAY_PORTABLE, "neither clusters nor grids: %s", why);
+}
+
+int main(void)
+{
+    check_properties();
+    check_choices();
+    return check_finish("test_tiling");
+}

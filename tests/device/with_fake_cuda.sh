@@ -1,0 +1,8 @@
+#!/bin/sh
+# Runs a command with a fake GPU: tests/device/with_fake_cuda.sh BUILD COMMAND... FAKE_CUDA_SEED and others in the
+# environment are explained in fake_cuda/driver.cc.
+build=$(cd "$1" && pwd)/tests/device
+shift
+export RNN_CUDA_DRIVER="$build/fake_cuda.so" RNN_CUBLASLT="$build/fake_cublaslt.so" \
+    RNN_CUDA_KERNELS="$build/fake_kernels.image"
+exec "$@"
