@@ -26,3 +26,23 @@ CELL_CODE V narrow_tanh(V x)
 #define v_sigmoid narrow_sigmoid
 #define v_tanh    narrow_tanh
 #include "cells/v/v_derived.h"
+
+/* Slopes of clipped gates: a value counts as clipped near that of a limit, because it may come from a forward that
+ * ran step by step, with the CPU's functions. */
+CELL_CODE V narrow_inside(V y, V low, V high)
+{
+    return v_inside(y, v_add(low, v_const(1e-6f)), v_sub(high, v_const(1e-6f)));
+}
+
+CELL_CODE V narrow_clipped_sigmoid_slope(V s, V limit)
+{
+    return v_mul(v_sigmoid_slope(s), narrow_inside(s, v_sigmoid(v_sub(v_const(0), limit)), v_sigmoid(limit)));
+}
+
+CELL_CODE V narrow_clipped_tanh_slope(V t, V limit)
+{
+    return v_mul(v_tanh_slope(t), narrow_inside(t, v_tanh(v_sub(v_const(0), limit)), v_tanh(limit)));
+}
+
+#define v_clipped_sigmoid_slope narrow_clipped_sigmoid_slope
+#define v_clipped_tanh_slope    narrow_clipped_tanh_slope
