@@ -251,7 +251,7 @@ static void fit(struct test_case *c)
     c->spec.hidden = (c->spec.hidden + 3) / 4 * 4;
 }
 
-/* Each case in one mesh, by its number; a projection is not cut along hidden. */
+/* Each case in one mesh, by its number. */
 static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
 {
     static const struct { unroll_mesh mesh; int shards, whole; } cuts[] = {
@@ -262,8 +262,6 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
     struct way way = { .chunks = 1, .shards = cuts[number % 8].shards, .whole = cuts[number % 8].whole,
                        .mesh = cuts[number % 8].mesh };
     fit(c);
-    if (c->spec.projection)
-        way.mesh = (unroll_mesh){ .batch = 4 };
     way.shards = c->session.rows % way.shards ? 1 : way.shards;
     compare(c, device, optimizer, way);
 }
@@ -366,7 +364,9 @@ static void check_refused_row(const char *device, char *row)
     config.profile = !strcmp(what, "profile");
     config.mesh.layer = !strcmp(what, "layer=2") ? 2 : 0;
     config.mesh.batch = !strcmp(what, "batch=2 of 5 rows") ? 2 : 0;
-    config.mesh.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : 0;
+    config.exact = !strcmp(what, "exact, cut");
+    config.mesh.hidden = config.exact ? 2 : 0;
+    config.mesh.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : config.mesh.hidden;
     config.mode = strcmp(what, "functions") ? UNROLL_EVAL : UNROLL_INFER;
     CHECK((config.mode == UNROLL_EVAL ? unroll_model_new(&spec, 1, &model) : chosen_functions(&model)) == UNROLL_OK,
           "%s: %s", what, unroll_last_error());
