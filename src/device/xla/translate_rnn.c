@@ -283,14 +283,14 @@ static void put_states(struct recurrence *r, int output, int others, const struc
         view_put(r->t, &r->op->view[others], all);
 }
 
-/* Inside the loop: the step's number and the rows that take part in it. */
-static void begin_turn(struct recurrence *r, bool falling)
+/* Step `number` of the loop: which it is in time, and the rows that take part in it. */
+static void begin_step(struct recurrence *r, bool falling, struct value number)
 {
     struct hlo *h = &r->t->h;
-    r->step = r->loop.counter;
+    r->step = number;
     if (falling) {
         struct value last = hlo_constant(h, HLO_I32, SCALAR, (double)(r->steps - 1));
-        r->step = hlo_binary(h, "subtract", last, r->loop.counter);
+        r->step = hlo_binary(h, "subtract", last, number);
     }
     r->lasts.id = -1;
     if (r->at.lengths == ABSENT_PLACE)
@@ -299,6 +299,45 @@ static void begin_turn(struct recurrence *r, bool falling)
     struct value global = hlo_binary(h, "add", r->step, origin);
     global = hlo_spread(h, global, SHAPE(r->rows), NULL);
     r->lasts = hlo_compare(h, "LT", global, *carried(r, r->at.lengths));
+}
+
+typedef unroll_status step_writer(struct recurrence *);
+
+/* A loop whose turn does some steps, each the first of the turn and k more. */
+static unroll_status write_turns(struct recurrence *r, bool falling, int64_t turns, step_writer *write)
+{
+    struct hlo *h = &r->t->h;
+    hlo_loop(h, &r->loop, turns);
+    struct value counter = r->loop.counter, first = counter;
+    if (r->t->unroll > 1) {
+        struct value steps = hlo_constant(h, HLO_I32, SCALAR, r->t->unroll);
+        first = hlo_binary(h, "multiply", counter, steps);
+    }
+    for (int k = 0; k < r->t->unroll; k++) {
+        struct value number = first;
+        if (k) {
+            struct value more = hlo_constant(h, HLO_I32, SCALAR, k);
+            number = hlo_binary(h, "add", first, more);
+        }
+        begin_step(r, falling, number);
+        TRY(write(r));
+    }
+    r->loop.counter = counter;
+    hlo_loop_end(h, &r->loop);
+    return UNROLL_OK;
+}
+
+/* All steps: in turns, then those that fill no turn; a lone turn is no loop. */
+static unroll_status write_steps(struct recurrence *r, bool falling, step_writer *write)
+{
+    int64_t turns = r->steps / r->t->unroll, done = turns > 1 ? turns * r->t->unroll : 0;
+    if (turns > 1)
+        TRY(write_turns(r, falling, turns, write));
+    for (; done < r->steps; done++) {
+        begin_step(r, falling, hlo_constant(&r->t->h, HLO_I32, SCALAR, (double)done));
+        TRY(write(r));
+    }
+    return UNROLL_OK;
 }
 
 /* [B] true where the row does not start anew in this step; id -1: none ever does. */
@@ -431,10 +470,7 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
     r->at.s = carry_zeros(r, has(op, RNN_S), SHAPE(r->steps, r->rows, r->cell->states - 1, r->units));
     r->at.link = carry_zeros(r, has(op, RNN_LINK), SHAPE(r->steps, r->rows, 1, r->width));
     r->at.m = carry_zeros(r, has(op, RNN_M), SHAPE(r->steps, r->rows, r->units));
-    hlo_loop(&t->h, &r->loop, r->steps);
-    begin_turn(r, op->direction);
-    TRY(forward_turn(r));
-    hlo_loop_end(&t->h, &r->loop);
+    TRY(write_steps(r, op->direction, forward_turn));
     static const struct { int slot; size_t place; } made[] = {
         { RNN_Y, offsetof(struct places, y) }, { RNN_S, offsetof(struct places, s) },
         { RNN_LINK, offsetof(struct places, link) }, { RNN_M, offsetof(struct places, m) },
@@ -599,10 +635,7 @@ static unroll_status write_backward(struct recurrence *r, struct translation *t,
     r->at.dg = carry_zeros(r, true, SHAPE(r->steps, r->rows, r->cell->inputs, r->units));
     r->at.dv = carry_zeros(r, has(op, RNN_DV), SHAPE(r->steps, r->rows, r->cell->vectors, r->units));
     r->at.dp = carry_zeros(r, has(op, RNN_DP), SHAPE(r->steps, r->rows, r->width));
-    hlo_loop(&t->h, &r->loop, r->steps);
-    begin_turn(r, !op->direction);
-    TRY(backward_turn(r));
-    hlo_loop_end(&t->h, &r->loop);
+    TRY(write_steps(r, !op->direction, backward_turn));
     view_put(t, &op->view[RNN_G], *carried(r, r->at.dg));
     if (has(op, RNN_DV))
         view_put(t, &op->view[RNN_DV], *carried(r, r->at.dv));
