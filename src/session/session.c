@@ -266,6 +266,7 @@ static unroll_status open_session(struct unroll_session *s)
     unroll_status status = prepare_session(s, &plan_config);
     TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
+    TRY(mesh_join(s));
     return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
