@@ -177,7 +177,7 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
        .group = "Machine", .commands = IN(TRAIN),
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
        .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
               "xla:FILE: through this one; tpu: xla:tpu")
 OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",
