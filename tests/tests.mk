@@ -5,7 +5,7 @@ T := $B/tests
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
-    cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
+    cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
@@ -23,6 +23,7 @@ OF_cells/check_scan     = cells/toy_records
 OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records
 OF_plan/test_mesh       = plan/mesh
+OF_plan/test_polls      = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run device/oracle_devices
@@ -110,12 +111,14 @@ lines:
 	@$(foreach u,2 3 8,echo '60 env RNN_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
 	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
-	@echo '60 tests/device/test_xla_errors.sh $B'
+	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
+	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo '200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
+	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
