@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What nvcc made of the kernels for GPUs, read from the logs and the PTX that the Makefile keeps; needs no GPU.
 
-No kernel may have a stack or spill registers, and the host's shim must know them all. The persistent kernels keep
-to the registers and instructions that cuda_code.txt records, if that nvcc made them; UPDATE=1 in the environment
-records anew. Usage: check_cuda_code.py BUILD
+No kernel may have a stack or spill registers, and the host's shim must know them all. The persistent kernels have
+the kinds of instructions that cuda_code.txt records, and by the same nvcc hardly more registers; UPDATE=1 in the
+environment records anew. Usage: check_cuda_code.py BUILD
 """
 import glob
 import os
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+MORE = 24            # registers that a kernel may gain before somebody looks at it
 RECORD = "tests/device/cuda_code.txt"
 WORDS = ["mma.sync", "st.async", "mbarrier.try_wait", "ldmatrix", "ld.acquire"]
 counts = {"passed": 0, "failed": 0}
@@ -86,9 +87,8 @@ def compare(found, toolkit):
     for name in sorted(set(found) & set(before)):
         now, then = found[name], before[name]
         if by.endswith(f" {toolkit}"):
-            check(now == then, f"{name}: registers and {WORDS} are {now}; recorded: {then}")
-        else:
-            check([n > 0 for n in now] == [n > 0 for n in then], f"{name}: {WORDS} are {now[1:]}, not as {then[1:]}")
+            check(now[0] <= then[0] + MORE, f"{name}: {now[0]} registers; recorded: {then[0]}")
+        check([n > 0 for n in now] == [n > 0 for n in then], f"{name}: {WORDS} are {now[1:]}, not as {then[1:]}")
 
 
 def main(build):
