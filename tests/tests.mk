@@ -31,14 +31,14 @@ OF_cases/test_device    = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/device/test_cuda) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device device/test_cuda,$(eval $(call TEST_RULE,$p)))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
@@ -78,6 +78,10 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
+# The device on the fake GPU.
+CUDA_LINES = echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
+    echo '200 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt';
+
 # "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock.
 LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
 
@@ -106,7 +110,7 @@ lines:
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
 	@echo '200 tests/device/check_xla.sh $B'
-	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
+	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS)) $(call CUDA_LINES),echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'

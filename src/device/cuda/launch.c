@@ -132,5 +132,15 @@ unroll_status launch(struct walker *w, const char *kernel, uint64_t blocks, unsi
 
 unroll_status launch_each(struct walker *w, const char *kernel, uint64_t count, const void *args)
 {
-    return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, GPU_THREADS, args);
+    enum { WARP = 32 };
+    unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
+    return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, threads, args);
+}
+
+unroll_status launch_rows(struct walker *w, const char *kernel, uint64_t rows, uint32_t width, const void *args)
+{
+    unsigned threads = 32;
+    while (threads < width && threads < GPU_THREADS)
+        threads *= 2;
+    return launch(w, kernel, rows, threads, args);
 }

@@ -34,7 +34,7 @@ unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
     } else {
         args.values = rows_of(target);
     }
-    TRY(launch(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, GPU_THREADS, &args));
+    TRY(launch_rows(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, args.z.width, &args));
     if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
         return UNROLL_OK;
     return launch(w, "gpu_loss_total", 1, GPU_THREADS, &(struct loss_total_args){
