@@ -80,6 +80,7 @@ MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 
 # The device on the fake GPU.
 CUDA_LINES = echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
+    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \
     echo '200 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt';
 
 # "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock.
