@@ -23,6 +23,11 @@ static bool has_gradient(const struct plan *p, const struct view *v)
         return false;
     struct view d = *v;
     d.buffer = p->buffer[v->buffer].gradient;
+    const struct buffer *b = &p->buffer[d.buffer];
+    if (b->in_shares) {                                 /* of which this rank may have written another part */
+        d.first[b->rank - 1] = 0;
+        d.count[b->rank - 1] = b->size[b->rank - 1];
+    }
     return d.buffer == v->buffer || p->buffer[d.buffer].segment == SEG_IO || written_before(p, &d);
 }
 
@@ -56,30 +61,49 @@ static int master_weight(const struct plan *p, int weight)
     return weight >= 0 && p->buffer[weight].copy_of >= 0 ? p->buffer[weight].copy_of : weight;
 }
 
+/* In an exact hidden cut a product that sums over units reads those of all ranks, and gives this rank's share of its
+ * columns. */
+static unroll_status gather_columns(struct plan *p, const struct buffer *master, struct buffer *columns)
+{
+    int unit = master->rank - 2, last = master->rank - 1;
+    columns->size[unit] = master->whole[unit];
+    columns->origin[unit] = 0;
+    columns->state[M_HIDDEN] = WHOLE;
+    share(master->whole[last], p->config.mesh[M_HIDDEN], p->config.at[M_HIDDEN], 1, &columns->origin[last],
+          &columns->size[last]);
+    if (!columns->size[last])
+        return fail(UNROLL_UNSUPPORTED, "hidden=%d with exact: the rows of '%s' have only %u numbers to divide; fix: fewer "
+                    "ranks along hidden", p->config.mesh[M_HIDDEN], master->name, master->whole[last]);
+    return UNROLL_OK;
+}
+
 /* What a backward product reads: a copy in columns if the device packs weights, made at its first use after all
- * cuts. -1: absent, or memory is out. */
-static int backward_weight(struct plan *p, int weight)
+ * cuts. *read: -1: absent. */
+static unroll_status backward_weight(struct plan *p, int weight, int *read)
 {
     int master = master_weight(p, weight);
+    *read = master;
     if (master < 0 || !p->config.packed)
-        return master;
+        return UNROLL_OK;
     for (int i = 0; i < p->buffers; i++)
-        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK)
-            return i;
+        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK) {
+            *read = i;
+            return UNROLL_OK;
+        }
     const struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.columns", b->name);
-    int copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
-    if (copy < 0)
-        return -1;
-    struct buffer *columns = &p->buffer[copy];
+    *read = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
+    if (*read < 0)
+        return UNROLL_RESOURCE;
+    struct buffer *columns = &p->buffer[*read];
     b = &p->buffer[master];                             /* the array may have moved */
     columns->layout = LAYOUT_COLUMNS;
     columns->copy_of = master;
     memcpy(columns->origin, b->origin, sizeof columns->origin);
     memcpy(columns->whole, b->whole, sizeof columns->whole);
     memcpy(columns->state, b->state, sizeof columns->state);
-    return copy;
+    return plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, columns) : UNROLL_OK;
 }
 
 /* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */
@@ -114,6 +138,74 @@ struct op backward_op(const struct op *forward, enum op_kind kind)
     op.peer = forward->peer;
     op.tag = forward->tag | TAG_BACKWARD;
     return op;
+}
+
+/* ---- exact hidden cuts ----------------------------------------------------------------- */
+
+static void name_all(const struct plan *p, int buffer, char *name, size_t size)
+{
+    snprintf(name, size, "all.%s", p->buffer[buffer].name);
+}
+
+/* The same of all ranks' units, where rnn_back gathered them. */
+static struct view all_units(const struct plan *p, const struct view *v)
+{
+    char name[sizeof p->buffer->name + 8];
+    struct view all = *v;
+    name_all(p, v->buffer, name, sizeof name);
+    all.buffer = plan_find_buffer(p, name);
+    if (all.buffer < 0)
+        return *v;
+    all.first[3] = 0;
+    all.count[3] = p->buffer[all.buffer].size[3];
+    return all;
+}
+
+/* The columns of a product that its weights give here. */
+static struct view own_columns(struct plan *p, const struct view *weights, struct view dx)
+{
+    const struct buffer *w = &p->buffer[weights->buffer];
+    int last = p->buffer[dx.buffer].rank - 1;
+    p->buffer[dx.buffer].in_shares = true;
+    dx.first[last] += w->origin[w->rank - 1];
+    dx.count[last] = w->size[w->rank - 1];
+    return dx;
+}
+
+/* Does a product over the units of g want them all? */
+static bool wants_all_units(const struct plan *p, const struct view *g)
+{
+    for (int i = 0; i < p->ops; i++)
+        if (p->op[i].kind == OP_GEMM && view_overlap(&p->op[i].view[GEMM_Y], g) &&
+            p->buffer[p->op[i].view[GEMM_X].buffer].wants_gradient)
+            return true;
+    return false;
+}
+
+/* [T, B, G, U] beside g, of all ranks' units. */
+static unroll_status add_all_units(struct plan *p, const struct view *g, struct view *out)
+{
+    char name[sizeof p->buffer->name + 8];
+    if (!wants_all_units(p, g))
+        return UNROLL_OK;
+    name_all(p, g->buffer, name, sizeof name);
+    int all = plan_find_buffer(p, name);
+    if (all < 0) {
+        struct buffer like = p->buffer[g->buffer];
+        all = plan_add_buffer(p, name, like.dtype, SEG_STEP, like.rank, like.axis, like.size);
+        if (all < 0)
+            return UNROLL_RESOURCE;
+        memcpy(p->buffer[all].origin, like.origin, 2 * sizeof *like.origin);
+        memcpy(p->buffer[all].whole, like.whole, sizeof like.whole);
+        memcpy(p->buffer[all].state, like.state, sizeof like.state);
+        p->buffer[all].size[3] = like.whole[3];
+        p->buffer[all].state[M_HIDDEN] = WHOLE;
+    }
+    *out = *g;
+    out->buffer = all;
+    out->access = WRITE;
+    out->count[3] = p->buffer[all].size[3];
+    return UNROLL_OK;
 }
 
 /* ---- sums over rows -------------------------------------------------------------------- */
@@ -238,11 +330,11 @@ unroll_status adjoint_gemm(struct plan *p, int index)
     TRY(gradient_write(p, &forward.view[GEMM_X], &dx));
     if (dx.buffer >= 0) {
         struct op op = backward_op(&forward, OP_GEMM_DX);
-        op.view[GEMM_DX_DY] = dy;
-        op.view[GEMM_DX_W] = view_of(p, backward_weight(p, forward.view[GEMM_W].buffer), READ);
-        if (op.view[GEMM_DX_W].buffer < 0)
-            return UNROLL_RESOURCE;
-        op.view[GEMM_DX_DX] = dx;
+        op.view[GEMM_DX_DY] = plan_gathers(p) ? all_units(p, &dy) : dy;
+        int weight;
+        TRY(backward_weight(p, forward.view[GEMM_W].buffer, &weight));
+        op.view[GEMM_DX_W] = view_of(p, weight, READ);
+        op.view[GEMM_DX_DX] = op.view[GEMM_DX_DY].buffer == dy.buffer ? dx : own_columns(p, &op.view[GEMM_DX_W], dx);
         op.view[GEMM_DX_LENGTHS] = lengths_of(p, &dy);
         TRY(plan_push(p, &op));
     }
@@ -412,14 +504,17 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
         if (op->view[read[i]].buffer >= 0)
             op->view[read[i]].access = READ;
     }
-    op->view[RNN_W] = view_of(p, backward_weight(p, forward->view[RNN_W].buffer), READ);
-    if (op->view[RNN_W].buffer < 0 && forward->view[RNN_W].buffer >= 0)
-        return UNROLL_RESOURCE;
+    int weight;
+    TRY(backward_weight(p, forward->view[RNN_W].buffer, &weight));
+    op->view[RNN_W] = view_of(p, weight, READ);
     op->view[RNN_G] = forward->view[RNN_G];
     op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];
     op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);
     TRY(state_views(p, forward, op));
     TRY(backward_buffers(p, forward, op));
+    op->choice = plan_gathers(p);
+    if (plan_gathers(p))
+        TRY(add_all_units(p, &forward->view[RNN_G], &op->view[RNN_DG]));
     return plan_push(p, op);
 }
 

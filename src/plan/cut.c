@@ -39,8 +39,9 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
             if (!(info->inside >> m & 1))
                 return refuse(p, op, m, "hands its state from step to step and can't exchange it along this axis; "
                               "cut time into chunks instead (--chunk)");
-            if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0)
-                return refuse(p, op, m, "projects its output: use batch or layer cuts with a projection");
+            if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
+                return refuse(p, op, m, "projects its output, a sum over all units that ranks add in another order: "
+                              "not exact; cut batch or layers, or leave out exact");
             op->group = plan_group(p, 1u << m);
             if (op->group < 0)
                 return UNROLL_RESOURCE;
@@ -107,6 +108,8 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
     int n = p->config.mesh[m];
     if (n == 1)
         return UNROLL_OK;
+    if (m == M_HIDDEN && p->config.exact && !p->config.packed && p->config.mode >= MODE_TRAIN)
+        return fail(UNROLL_UNSUPPORTED, "hidden=%d with exact wants a device that packs weights; fix: the cpu", n);
     TRY(ask_roles(p, axis, m));
     for (int i = 0; i < p->buffers; i++)
         TRY(cut_buffer(p, &p->buffer[i], axis, m));

@@ -58,6 +58,7 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define flops_send       NULL
 #define flops_recv       NULL
 #define flops_all_reduce NULL
+#define flops_all_gather NULL
 #define flops_sum_begin  NULL
 #define flops_sum_end    NULL
 
@@ -74,6 +75,7 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define adjoint_update     NULL
 #define adjoint_pack       NULL
 #define adjoint_all_reduce NULL
+#define adjoint_all_gather NULL
 #define adjoint_sum_begin  NULL
 #define adjoint_sum_end    NULL
 
@@ -98,6 +100,7 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define carried_send       { { 0, 0 } }
 #define carried_recv       { { 0, 0 } }
 #define carried_all_reduce { { 0, 0 } }
+#define carried_all_gather { { 0, 0 } }
 #define carried_sum_begin  { { 0, 0 } }
 #define carried_sum_end    { { 0, 0 } }
 

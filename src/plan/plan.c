@@ -140,6 +140,11 @@ int plan_group(struct plan *p, unsigned mesh_axes)
     return plan_add_group(p, &group);
 }
 
+bool plan_gathers(const struct plan *p)
+{
+    return p->config.exact && p->config.mesh[M_HIDDEN] > 1;
+}
+
 int plan_add_group(struct plan *p, const struct group *group)
 {
     for (int i = 0; i < p->groups; i++)

@@ -110,6 +110,7 @@ enum { PART_BACKWARD_SUM = PART_N };
     KIND(SEND,        send,        FREE,    FREE,   FREE,    0)     \
     KIND(RECV,        recv,        FREE,    FREE,   FREE,    0)     \
     KIND(ALL_REDUCE,  all_reduce,  FREE,    FREE,   FREE,    0)     \
+    KIND(ALL_GATHER,  all_gather,  FREE,    FREE,   FREE,    0)     \
     KIND(SUM_BEGIN,   sum_begin,   FREE,    FREE,   FREE,    0)     \
     KIND(SUM_END,     sum_end,     FREE,    FREE,   FREE,    0)
 
@@ -149,6 +150,7 @@ enum {                                                           /* rnn and rnn_
     RNN_DH0, RNN_DS0,   /* [B,U], [S,B,U]   of the states entering */
     RNN_DV,             /* [T,B,V,U]    of the vectors, step by step */
     RNN_DP,             /* [T,B,P]      whole gradient of h_t, for the projection's weights */
+    RNN_DG,             /* [T,B,G,U]    gradients of the sums of all units, of an exact hidden cut */
     RNN_BACK_VIEWS
 };
 enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
@@ -211,6 +213,7 @@ struct buffer {
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
+    bool         in_shares;                     /* of its last axis each rank of a hidden cut has its share right */
     bool         shared;                        /* by chunks: holds the steps, or rows, of one (recompute) */
     uint64_t     offset, bytes;                 /* in its segment, after place */
 };
@@ -230,7 +233,8 @@ struct op {
     int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
-                                   first axis is shards, summed in their tree */
+                                   first axis is shards, summed in their tree; all_gather: the axis of
+                                   which each rank has its share; rnn_back: 1: gathers, to sum in order */
     int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
     int          use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int          stream;        /* dropout: which mask */
@@ -282,6 +286,7 @@ struct plan_config {
     uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
+    bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
     bool           packed;          /* the device's products read packed copies of weights */
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
@@ -383,6 +388,7 @@ int plan_ranks(const struct plan *);
 /* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
 int plan_group(struct plan *, unsigned mesh_axes);
 int plan_add_group(struct plan *, const struct group *);         /* index; equal groups are one */
+bool plan_gathers(const struct plan *);                          /* ranks share units, and sums over them keep their order */
 
 struct op   op_new(enum op_kind kind, enum part part, int depth);
 struct view view_of(const struct plan *, int buffer, enum access);       /* all of it */

@@ -75,12 +75,55 @@ static unroll_status push_all_reduce(struct plan *p, enum part part, int group, 
     return plan_push(p, &op);
 }
 
-static bool reduced_before(const struct plan *p, const struct view *v)
+static bool settled_before(const struct plan *p, const struct view *v)
 {
     for (int i = p->ops; i-- > 0;)
-        if (p->op[i].kind == OP_ALL_REDUCE && view_overlap(&p->op[i].view[COMM_X], v))
+        if ((p->op[i].kind == OP_ALL_REDUCE || p->op[i].kind == OP_ALL_GATHER) &&
+            view_overlap(&p->op[i].view[COMM_X], v))
             return true;
     return false;
+}
+
+/* Ranks of a hidden cut give each other their shares of an axis of the view, which is whole in it. */
+static unroll_status push_all_gather(struct plan *p, enum part part, struct view v, int axis, const struct op *about)
+{
+    struct op op = op_new(OP_ALL_GATHER, part, about ? about->depth : 0);
+    op.chunk = about ? about->chunk : 0;
+    op.sweep = about ? about->sweep : 0;
+    op.choice = axis;
+    op.group = plan_group(p, 1u << M_HIDDEN);
+    if (op.group < 0)
+        return UNROLL_RESOURCE;
+    v.access = UPDATE;
+    v.first[axis] = 0;
+    v.count[axis] = p->buffer[v.buffer].size[axis];
+    op.view[COMM_X] = v;
+    op.tag = plan_tag(p->buffer[v.buffer].name, op.chunk, p->group[op.group].rank[p->group[op.group].size - 1]);
+    return plan_push(p, &op);
+}
+
+/* What a hidden cut divides, put together in scratch: [.., U, ..] of all ranks. */
+static unroll_status push_whole(struct plan *p, enum part part, struct view own, int *whole)
+{
+    const struct buffer b = p->buffer[own.buffer];
+    char name[sizeof b.name + 8];
+    struct op op = op_new(OP_COPY, part, 0);
+    int unit = buffer_dim(&b, AX_U);
+    snprintf(name, sizeof name, "all.%s", b.name);
+    *whole = plan_find_buffer(p, name);
+    if (*whole < 0)
+        *whole = plan_add_buffer(p, name, b.dtype, SEG_SCRATCH, b.rank, b.axis, b.whole);
+    if (*whole < 0)
+        return UNROLL_RESOURCE;
+    for (int i = 0; i < b.rank; i++)
+        p->buffer[*whole].size[i] = i == unit ? b.whole[i] : own.count[i];
+    op.view[COPY_FROM] = own;
+    op.view[COPY_FROM].access = READ;
+    op.view[COPY_TO] = view_of(p, *whole, WRITE);
+    op.view[COPY_TO].first[unit] = b.origin[unit];
+    op.view[COPY_TO].count[unit] = b.size[unit];
+    TRY(plan_push(p, &op));
+    return push_all_gather(p, part, view_of(p, *whole, UPDATE), unit, NULL);
 }
 
 /* Before the first reader of a partial activation gradient the ranks add theirs. */
@@ -93,8 +136,10 @@ static unroll_status settle(struct plan *p, const struct op *list, int count)
                 (v->access != READ && v->access != UPDATE))
                 continue;
             unsigned axes = partial_axes(&p->buffer[v->buffer]);
-            if (axes && !reduced_before(p, v))
+            if (axes && !settled_before(p, v))
                 TRY(push_all_reduce(p, list[i].part, plan_group(p, axes), *v, &list[i]));
+            if (p->buffer[v->buffer].in_shares && list[i].part == PART_BACKWARD && !settled_before(p, v))
+                TRY(push_all_gather(p, list[i].part, *v, p->buffer[v->buffer].rank - 1, &list[i]));
         }
         TRY(plan_push(p, &list[i]));
     }
@@ -158,12 +203,13 @@ static int home_group(struct plan *p, const struct buffer *master)
     return plan_add_group(p, &homes);
 }
 
-/* Every weight counts once in the norm: at its first home, and on one rank where all hold the same. */
+/* Every weight counts once in the norm: at its first home, and on one rank where all hold the same; on each of those
+ * that gather to keep the order of the sum. */
 static bool owns_norm(const struct plan *p, const struct buffer *master)
 {
     int first = __builtin_ctzll(master->homes);
     return p->config.at[M_LAYER] == first &&
-           (master->state[M_HIDDEN] == SPLIT || p->config.at[M_HIDDEN] == 0);
+           (plan_gathers(p) || master->state[M_HIDDEN] == SPLIT || p->config.at[M_HIDDEN] == 0);
 }
 
 static unroll_status push_norm(struct plan *p, int master)
@@ -172,9 +218,12 @@ static unroll_status push_norm(struct plan *p, int master)
     struct op op = op_new(OP_NORM, PART_SUM, 0);
     if (p->config.mode != MODE_TRAIN || !owns_norm(p, b))
         return UNROLL_OK;
-    op.view[NORM_GRAD] = sum_of(p, b->gradient, READ);
+    int gradient = b->gradient, parameter = b->parameter;
+    if (plan_gathers(p) && b->state[M_HIDDEN] == SPLIT)
+        TRY(push_whole(p, PART_SUM, sum_of(p, gradient, READ), &gradient));
+    op.view[NORM_GRAD] = sum_of(p, gradient, READ);
     op.view[NORM_OUT] = view_of(p, plan_find_buffer(p, "norms"), ADD);
-    view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)b->parameter, 1);
+    view_narrow(p, &op.view[NORM_OUT], AX_K, (uint32_t)parameter, 1);
     return plan_push(p, &op);
 }
 
@@ -238,14 +287,14 @@ static unroll_status sum_gradients(struct plan *p)
     bool trains = p->config.mode == MODE_TRAIN;
     int norms = plan_find_buffer(p, "norms");
     unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
-                    (p->config.mesh[M_HIDDEN] > 1 ? 1u << M_HIDDEN : 0);
+                    (p->config.mesh[M_HIDDEN] > 1 && !plan_gathers(p) ? 1u << M_HIDDEN : 0);
     TRY(sum_begin_all(p));
     if (trains) {
         struct op fill = op_new(OP_FILL, PART_SUM, 0);
         fill.view[FILL_TO] = view_of(p, norms, WRITE);
         TRY(plan_push(p, &fill));
     }
-    bool *done = allocate_zeroed((size_t)p->buffers, sizeof *done);
+    bool *done = allocate_zeroed(2 * (size_t)p->buffers, sizeof *done);     /* gathered ones are made on the way */
     unroll_status status = done ? end_sums(p, done) : fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
     release(done);
     if (status != UNROLL_OK || !trains || !axes)
@@ -289,6 +338,13 @@ static unroll_status push_packs(struct plan *p, enum part part)
             continue;
         struct op op = op_new(OP_PACK, part, 0);
         op.view[PACK_FROM] = view_of(p, master, READ);
+        if (p->buffer[i].state[M_HIDDEN] != p->buffer[master].state[M_HIDDEN]) {    /* some columns of all units */
+            int whole, last = p->buffer[master].rank - 1;
+            TRY(push_whole(p, part, view_of(p, master, READ), &whole));
+            op.view[PACK_FROM] = view_of(p, whole, READ);
+            op.view[PACK_FROM].first[last] = p->buffer[i].origin[last];
+            op.view[PACK_FROM].count[last] = p->buffer[i].size[last];
+        }
         op.view[PACK_TO] = view_of(p, i, WRITE);
         TRY(plan_push(p, &op));
     }

@@ -155,7 +155,7 @@ void locate_in_gradients(const struct device *device, void *instance, const stru
 {
     const double *norms = device->host(instance, "norms");
     *room = 0;
-    for (int i = 0; i < p->model->parameters; i++)
+    for (int i = 0; norms && i < p->model->parameters; i++)
         if (!isfinite(norms[i])) {
             snprintf(room, size, "the gradient of '%s'", p->model->parameter[i].name);
             return;

@@ -64,10 +64,7 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
-    if (c->exact && sizes[M_HIDDEN] > 1)
-        return fail(UNROLL_UNSUPPORTED,
-                    "exact: a cut along hidden adds partial sums in another order than one "
-                    "process; fix: cut along batch and layer, or leave out exact");
+    p->exact = c->exact;
     return UNROLL_OK;
 }
 
@@ -102,7 +99,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
+                                 c->shards, c->exact, c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
                                  (uint64_t)model->layers, (uint64_t)model->parameters };
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -6,14 +6,24 @@
 #include <math.h>
 #include <string.h>
 
+/* Sums that a run left: the host waits for them here, so this is where a device tells what went wrong. */
+static unroll_status look_at(const unroll_session *s, const char *name, double **sums)
+{
+    *sums = session_host(s, name);
+    return *sums ? UNROLL_OK : UNROLL_RESOURCE;         /* the device has said why */
+}
+
 /* A loss that is not finite is reported at once, while the activations that made it are there. */
 static unroll_status check_loss(unroll_session *s)
 {
     char where[160];
-    double *sum = session_host(s, "loss_sum"), loss = *sum;
+    double *sum, *weight, loss;
+    TRY(look_at(s, "loss_sum", &sum));
+    TRY(look_at(s, "weight_sum", &weight));
+    loss = *sum;
     if (isfinite(loss))
         return UNROLL_OK;
-    *sum = *(double *)session_host(s, "weight_sum") = 0;
+    *sum = *weight = 0;
     s->forwarded = false;
     locate_in_forward(s->device, s->instance, s->plan, where, sizeof where);
     return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
@@ -21,12 +31,15 @@ static unroll_status check_loss(unroll_session *s)
 }
 
 /* The sums of losses so far leave VALUES: what comes now divides by its own weight. */
-static void set_aside(unroll_session *s)
+static unroll_status set_aside(unroll_session *s)
 {
-    double *loss = session_host(s, "loss_sum"), *weight = session_host(s, "weight_sum");
+    double *loss, *weight;
+    TRY(look_at(s, "loss_sum", &loss));
+    TRY(look_at(s, "weight_sum", &weight));
     s->loss += *loss;
     s->weight += *weight;
     s->last_weight = *loss = *weight = 0;
+    return UNROLL_OK;
 }
 
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
@@ -45,7 +58,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 {
     TRY(take_checked(s, batch));
     if (s->last_weight > 0)
-        set_aside(s);
+        TRY(set_aside(s));
     TRY(session_run(s, PART_FORWARD));
     s->forwarded = true;
     bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
@@ -81,32 +94,35 @@ static unroll_result take_result(unroll_session *s)
 
 static unroll_status take_loss(unroll_session *s, unroll_result *result)
 {
-    set_aside(s);
+    TRY(set_aside(s));
     *result = take_result(s);
     return isfinite(result->loss) ? UNROLL_OK : fail(UNROLL_DIVERGED, "the loss is %s", isnan(result->loss) ?
                                                      "NaN" : "infinite");
 }
 
 /* The sum of the squared norms, each of the sum of a parameter's gradients. */
-static double squared_norm(const unroll_session *s)
+static unroll_status squared_norm(const unroll_session *s, double *squared)
 {
-    const double *norms = session_host(s, "norms");
-    double squared = 0;
+    double *norms;
+    TRY(look_at(s, "norms", &norms));
+    *squared = 0;
     for (int i = 0; i < s->model->parameters; i++)
-        squared += norms[i];
-    return squared;
+        *squared += norms[i];
+    return UNROLL_OK;
 }
 
 /* Of whole steps that nobody looked at since. */
 static unroll_status take_steps(unroll_session *s, unroll_result *result)
 {
-    double norm = sqrt(squared_norm(s)) / s->last_weight;
-    if (take_loss(s, result) != UNROLL_OK)
+    double squared, weight = s->last_weight;
+    TRY(squared_norm(s, &squared));
+    unroll_status status = take_loss(s, result);
+    if (status == UNROLL_DIVERGED)
         return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
                     "not looked at is %s; fix: a lower learning rate, or look at each step to see which (--loss-every 1)",
                     isnan(result->loss) ? "NaN" : "infinite");
-    result->norm = norm;
-    return UNROLL_OK;
+    result->norm = sqrt(squared) / weight;
+    return status;
 }
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
@@ -171,15 +187,28 @@ static unroll_status check_update(unroll_session *s, double squared)
     return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" : "infinite", where);
 }
 
+/* The parts from first to the update; counted only if they could be run. */
+static unroll_status run_with(unroll_session *s, enum part first, const unroll_rates *rates)
+{
+    give_rates(s, rates);
+    unroll_status status = s->device->run(s->instance, first, PART_UPDATE);
+    if (status != UNROLL_OK)
+        ((double *)session_host(s, "rates"))[RATE_STEP]--;
+    else
+        s->packed = ++s->model->changes;
+    return status;
+}
+
 /* The parts from first on: SUM, or BACKWARD, which ranks then overlap with their sums. */
 static unroll_status run_update(unroll_session *s, enum part first, const unroll_rates *rates, unroll_result *result)
 {
-    give_rates(s, rates);
-    TRY(s->device->run(s->instance, first, PART_UPDATE));
+    double squared, *weight_sum;
+    TRY(run_with(s, first, rates));
     s->summing = false;
-    s->packed = ++s->model->changes;
-    double squared = squared_norm(s), weight = *(double *)session_host(s, "weight_sum");
-    set_aside(s);
+    TRY(squared_norm(s, &squared));
+    TRY(look_at(s, "weight_sum", &weight_sum));
+    double weight = *weight_sum;
+    TRY(set_aside(s));
     unroll_status status = check_update(s, squared);
     if (!result && status == UNROLL_OK)
         return UNROLL_OK;                                       /* for unroll_loss_result */
@@ -220,10 +249,12 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
     TRY(take_checked(s, batch));
     double weight = weight_of(s, batch);
     if (s->last_weight == 0)
-        set_aside(s);                                           /* of forwards without an update */
-    give_rates(s, rates);
-    TRY(s->device->run(s->instance, PART_FORWARD, PART_UPDATE));
-    s->packed = ++s->model->changes;
+        TRY(set_aside(s));                                      /* of forwards without an update */
+    unroll_status status = run_with(s, PART_FORWARD, rates);
+    if (status != UNROLL_OK) {
+        ((int64_t *)session_host(s, "run"))[1]--;
+        return status;
+    }
     s->last_weight = weight > 0 ? weight : 1;
     return result ? unroll_loss_result(s, result) : UNROLL_OK;
 }

@@ -187,12 +187,13 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     TRY(join_store(s));
     unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
     if (status == UNROLL_OK && first)
-        status = unroll_session_push(s);
+        status = weights_push(s->device, s->instance, s->plan, s->model->values);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
         status = session_clear(s, SEG_OPT);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
+        s->model->changes += first;                     /* packed when all ranks are here: some gather for that */
         s->model->sessions++;
         s->model->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
@@ -279,8 +280,9 @@ static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config = plan_config_default();
     unroll_status status = prepare_session(s, &plan_config);
-    return comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
-                      "the model, the batch or the way it is cut is");
+    TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
+                   "the model, the batch or the way it is cut is"));
+    return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)

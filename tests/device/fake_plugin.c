@@ -1,6 +1,8 @@
 /* A PJRT plugin that checks everything: the order of calls, the size of every struct, that handles are alive,
  * that what is donated is not used again; and computes, by the interpreter of oracle.h. FAKE_PLUGIN in the
- * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute. Built
+ * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute; faints: a
+ * program fails after it began; dies: the process ends when it compiles; the last three only after
+ * FAKE_PLUGIN_RUNS runs. Built
  * as a shared object and loaded by test_xla.c; a fault ends the process with a sentence. */
 #include "device/oracle.h"
 #include "device/xla/pjrt.h"
@@ -11,7 +13,7 @@
 enum { SLOTS = PJRT_BUFFER_TO_HOST + 1, ALIVE = 0x5afe, DEAD = 0xdead };
 
 struct pjrt_error  { char message[500]; };
-struct pjrt_event  { int state; };
+struct pjrt_event  { int state; bool fails; };
 struct pjrt_client { int state; };
 struct pjrt_device { int number; };
 struct pjrt_buffer { int state, device; struct tensor *tensor; };
@@ -35,6 +37,13 @@ static bool misbehaves(const char *how)
     return told && !strcmp(told, how);
 }
 
+/* After as many runs as the test wants first. */
+static bool misbehaves_by_now(const char *how)
+{
+    const char *runs = getenv("FAKE_PLUGIN_RUNS");
+    return misbehaves(how) && fake_plugin_runs >= (runs ? atol(runs) : 0);
+}
+
 static void demand(bool holds, const char *what)
 {
     if (holds)
@@ -54,7 +63,7 @@ static pjrt_error *error_new(const char *message)
 static pjrt_event *event_new(void)
 {
     pjrt_event *event = malloc(sizeof *event);
-    event->state = ALIVE;
+    *event = (pjrt_event){ ALIVE, false };
     fake_plugin_events++;
     return event;
 }
@@ -95,7 +104,7 @@ static pjrt_error *event_await(void *args)
     ARGS(pjrt_event_args);
     demand(a->event->state == ALIVE, "an event is awaited twice");
     a->event->state = DEAD;
-    return NULL;
+    return a->event->fails ? error_new("the device was lost") : NULL;
 }
 
 /* ---- the client ------------------------------------------------------------------------ */
@@ -151,6 +160,8 @@ static pjrt_error *client_compile(void *args)
     demand(a->program->format_size == 4 && !memcmp(a->program->format, "mlir", 4), "the format is not mlir");
     demand(a->options_size == 6 && a->options[0] == 0x1a && a->options[2] == 0x20 && a->options[3] > 0,
            "no options, or none of devices: XLA would abort");
+    if (misbehaves_by_now("dies"))
+        abort();
     if (misbehaves("nocompile"))
         return error_new("op 'stablehlo.while' is too long for today");
     char why[400];
@@ -199,7 +210,7 @@ static pjrt_error *execute(void *args)
     demand(a->options && a->options->head.size >= 56, "the options of a run are incomplete");
     demand((int)a->arguments == program->main.arguments, "the number of arguments is not the program's");
     demand(a->done != NULL, "nobody would wait for the end");
-    if (misbehaves("noexecute"))
+    if (misbehaves_by_now("noexecute"))
         return error_new("out of memory: 12 bytes wanted");
     for (size_t d = 0; d < a->devices; d++)
         for (size_t i = 0; i < a->arguments; i++) {
@@ -208,8 +219,10 @@ static pjrt_error *execute(void *args)
             a->argument[d][i]->state = program->alias[i] >= 0 ? DEAD : ALIVE;
         }
     pjrt_error *error = run_program(program, (int)a->devices, a->argument, a->result);
-    for (size_t d = 0; !error && d < a->devices; d++)
+    for (size_t d = 0; !error && d < a->devices; d++) {
         a->done[d] = event_new();
+        a->done[d]->fails = misbehaves_by_now("faints");
+    }
     fake_plugin_runs++;
     return error;
 }

@@ -91,6 +91,8 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
         && t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
     if (!holds)
         return "parts of shared memory overlap";
+    if (t->exchange_bytes + t->flag_bytes > tiling_exchange_most(p))
+        return "more memory for the exchange than was said";
     if (t->way == WAY_GRID && (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer
                                || t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
         return "global memory of the exchange";

@@ -7,6 +7,7 @@
 #include "device/xla/translate.h"
 #include "unroll.h"
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -130,7 +131,7 @@ static void train_some(unroll_session *session)
 
 /* Whole steps with falling rates, then one look: one program each, one round trip for all, and nothing comes
  * to the device but the batch and the rates. */
-static void step_unseen(unroll_session *session, int steps)
+static void step_unseen(unroll_session *session, int steps, int devices)
 {
     float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
     unroll_batch batch = { .inputs = x, .values = y };
@@ -151,9 +152,94 @@ static void step_unseen(unroll_session *session, int steps)
           (unsigned long long)(after.looks - before.looks));
     CHECK(after.executed == before.executed + (uint64_t)steps, "a program for each step: %llu",
           (unsigned long long)(after.executed - before.executed));
-    CHECK(after.uploads == before.uploads + 3 * (uint64_t)steps, "x, targets, rates: %llu arrays in %d steps",
+    CHECK(after.uploads == before.uploads + 3 * (uint64_t)(devices * steps), "x, targets, rates to each device: %llu arrays in %d steps",
           (unsigned long long)(after.uploads - before.uploads), steps);
 }
+
+/* ---- ragged batches -------------------------------------------------------------------- */
+
+enum { RAGGED_STEPS = 16, RAGGED_ROWS = 8, RAGGED_BATCHES = 40, RAGGED_WEIGHTS = 100 };
+
+/* A batch of few rows and steps, now and then the largest, in arrays of the largest. */
+static void draw_ragged(uint32_t *state, float *x, float *y, int32_t *length)
+{
+    int most = 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 28), rows = 1 + (int)(*state >> 20) % 8;
+    for (int i = 0; i < RAGGED_STEPS * RAGGED_ROWS * 3; i++)
+        x[i] = (float)((*state = *state * 1664525u + 1013904223u) >> 8) / (1 << 23) - 1;
+    for (int i = 0; i < RAGGED_STEPS * RAGGED_ROWS * 4; i++)
+        y[i] = (float)((*state = *state * 1664525u + 1013904223u) >> 8) / (1 << 23) - 1;
+    for (int row = 0; row < RAGGED_ROWS; row++)
+        length[row] = row < rows ? 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 16) % most : 0;
+    length[rows - 1] = most;
+}
+
+/* The mean loss of an epoch, and weights after it. */
+static double ragged_epoch(const char *device, float *weights)
+{
+    static float x[RAGGED_STEPS * RAGGED_ROWS * 3], y[RAGGED_STEPS * RAGGED_ROWS * 4];
+    int32_t length[RAGGED_ROWS];
+    unroll_session_config config = unroll_session_default();
+    unroll_model *model = model_new();
+    unroll_session *session;
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result = { 0, 0, 0 };
+    uint32_t state = 5;
+    config.mode = UNROLL_TRAIN, config.steps = RAGGED_STEPS, config.rows = RAGGED_ROWS, config.device = device;
+    config.lengths = 1;
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    for (int i = 0; i < RAGGED_BATCHES; i++) {
+        draw_ragged(&state, x, y, length);
+        unroll_batch batch = { .inputs = x, .values = y, .lengths = length };
+        CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
+    }
+    CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, RAGGED_WEIGHTS) == UNROLL_OK, "%s",
+          unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return result.loss;
+}
+
+/* At most 8 programs, each for batches of about its size, and the CPU's numbers. */
+static void test_ragged(void)
+{
+    float here[RAGGED_WEIGHTS], there[RAGGED_WEIGHTS];
+    double cpu = ragged_epoch("cpu", here), most = 0;
+    uint64_t compiled = xla_counts().compiled, executed = xla_counts().executed;
+    double xla = ragged_epoch(device_name, there);
+    compiled = xla_counts().compiled - compiled;
+    CHECK(compiled > 4 && compiled <= 8, "%d batches of all sizes take %d programs", RAGGED_BATCHES, (int)compiled);
+    CHECK(xla_counts().executed - executed == RAGGED_BATCHES, "one run each");
+    for (int i = 0; i < RAGGED_WEIGHTS; i++)
+        most = fmax(most, fabs((double)here[i] - there[i]));
+    CHECK(fabs(cpu - xla) < 1e-5, "the loss of a ragged epoch: %g and %g", cpu, xla);
+    CHECK(most < 1e-4, "weights after a ragged epoch differ by %g", most);
+}
+
+/* ---- many devices ---------------------------------------------------------------------- */
+
+/* The plugin demands that each argument lies on its device and is used once. */
+static void test_devices(void)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_model *model = NULL;
+    unroll_session *session;
+    unroll_spec spec = unroll_spec_default();
+    spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device_name;
+    config.mesh = (unroll_mesh){ .batch = 2, .hidden = 3 };
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(!strcmp(unroll_session_isa(session), "xla fake x 6"), "%s", unroll_session_isa(session));
+    step_unseen(session, 7, 6);
+    unroll_session_free(session);
+    config.mesh = (unroll_mesh){ .batch = 2, .hidden = 6 };
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "has 8"),
+          "more devices than there are: %s", unroll_last_error());
+    unroll_model_free(model);
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
 
 static int good_plugin(void)
 {
@@ -168,8 +254,8 @@ static int good_plugin(void)
     train_some(one);
     CHECK(!strcmp(unroll_session_isa(one), "xla fake"), "it is called %s", unroll_session_isa(one));
     CHECK(xla_counts().compiled == compiled, "another learning rate compiles nothing");
-    step_unseen(one, 10);
-    step_unseen(one, 25);
+    step_unseen(one, 10, 1);
+    step_unseen(one, 25, 1);
     CHECK(xla_counts().compiled == compiled + 1, "a step is one program, compiled once");
     unroll_session_config config = unroll_session_default();
     config.mode = UNROLL_EVAL, config.steps = 6, config.rows = 2;
@@ -184,6 +270,8 @@ static int good_plugin(void)
     train_some(one);
     CHECK(xla_counts().compiled == compiled + 1, "the same programs are compiled once");
     unroll_session_free(one);
+    test_ragged();
+    test_devices();
     CHECK(count_of("fake_plugin_buffers") == 0, "%ld arrays are left", count_of("fake_plugin_buffers"));
     CHECK(count_of("fake_plugin_events") == 0, "%ld events are left", count_of("fake_plugin_events"));
     CHECK(count_of("fake_plugin_runs") > 8, "it ran");
@@ -206,6 +294,8 @@ static int bad_plugin(const struct refusal *r)
         status = unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y });
     CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
     CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
+    if (status == r->status && !strcmp(r->how, "faints"))       /* and nothing is read of it any more */
+        CHECK(unroll_read(session, "hn.l0", x, 10) == UNROLL_RESOURCE, "a lost state: %s", unroll_last_error());
     unroll_session_free(session);
     CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how,
           count_of("fake_plugin_buffers"));
@@ -248,6 +338,7 @@ static void test_refusals(void)
         { "nodevice", NULL, UNROLL_RESOURCE, "no device" },
         { "nocompile", NULL, UNROLL_RESOURCE, "too long for today" },
         { "noexecute", NULL, UNROLL_RESOURCE, "out of memory" },
+        { "faints", NULL, UNROLL_RESOURCE, "the device was lost" },
         { "missing", "xla:/no/such/plugin.so", UNROLL_DATA, "cannot be read" },
         { "a text", "xla:Makefile", UNROLL_DATA, "cannot be loaded" },
         { "another device", "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'" },

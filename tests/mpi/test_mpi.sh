@@ -81,8 +81,9 @@ exact() {       # exact RANKS SPLIT: the bytes of one process
 exact 2 batch=2
 exact 3 batch=3
 exact 4 batch=2,layer=2
+exact 4 layer=2,hidden=2
 if [ "$scope" = all ]; then
-    exact 4 batch=4; exact 2 layer=2; exact 6 batch=3,layer=2; exact 8 batch=4,layer=2; exact 3 layer=3
+    exact 4 batch=4; exact 2 layer=2; exact 6 batch=3,layer=2; exact 8 batch=4,layer=2; exact 3 layer=3; exact 5 hidden=5; exact 8 batch=2,layer=2,hidden=2
     for split in "2 hidden=2" "4 batch=2,hidden=2" "4 layer=2,hidden=2" "6 hidden=3,batch=2" "7 batch=7" "8 hidden=8"; do
         rm -rf many
         ranks ${split% *} --steps 8 --split ${split#* } --out many
@@ -119,8 +120,9 @@ resume() {      # resume RANKS [OPTIONS]
 }
 resume 1
 resume 3 --split batch=3
-[ "$scope" = all ] && resume 2 --split layer=2
-resume 8 --split batch=4,layer=2
+[ "$scope" = all ] && resume 2 --split layer=2 && resume 8 --split batch=4,layer=2
+resume 2 --split hidden=2
+resume 8 --split batch=2,layer=2,hidden=2
 
 # ---- refusals ------------------------------------------------------------------------------
 
@@ -132,10 +134,9 @@ refused() {     # refused STATUS WORDS RANKS OPTIONS...
 }
 refused 2 'nothing says how' 2
 refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
-refused 4 'exact' 2 --split hidden=2 --exact 4
+refused 4 'projects' 2 --split hidden=2 --exact 4 --projection 4
 refused 4 'whole model' 2 --split batch=2 --sample-every 3
 [ "$scope" = all ] && refused 4 'more stages' 4 --split layer=4
-[ "$scope" = all ] && refused 4 'projects' 2 --split hidden=2 --projection 4
 cat >differ <<END
 #!/bin/sh
 head -n \$((400 - OMPI_COMM_WORLD_RANK)) text >text\$OMPI_COMM_WORLD_RANK

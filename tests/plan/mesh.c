@@ -65,53 +65,6 @@ static void fill_inputs(struct instance *in, const struct plan *p)
     rates[RATE_STEP] = 1;
 }
 
-/* ---- opening --------------------------------------------------------------------------- */
-
-static unroll_status open_rank(plan_maker *make, const unroll_model *m, const struct plan_config *config,
-                               const struct cpu_isa *isa, int threads, struct mesh_run *run, int rank)
-{
-    TRY(make(m, config, &run->plan[rank]));
-    TRY(store_new(run->plan[rank], &run->store[rank]));
-    struct instance_config c = { .isa = isa, .threads = threads, .comm = run->comm[rank] };
-    TRY(instance_new(run->plan[rank], run->store[rank], &c, &run->instance[rank]));
-    TRY(weights_push(device_find("cpu", NULL), run->instance[rank], run->plan[rank], m->values));
-    fill_inputs(run->instance[rank], run->plan[rank]);
-    return instance_run(run->instance[rank], PART_PACK);
-}
-
-unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct plan_config c,
-                             const struct cpu_isa *isa, int threads, struct mesh_run *run)
-{
-    memset(run, 0, sizeof *run);
-    run->ranks = c.mesh[M_BATCH] * c.mesh[M_LAYER] * c.mesh[M_HIDDEN];
-    unroll_status status = comm_threads_new(run->ranks, 20, run->comm);
-    for (int rank = 0; rank < run->ranks && status == UNROLL_OK; rank++) {
-        c.at[M_HIDDEN] = rank % c.mesh[M_HIDDEN];
-        c.at[M_LAYER] = rank / c.mesh[M_HIDDEN] % c.mesh[M_LAYER];
-        c.at[M_BATCH] = rank / c.mesh[M_HIDDEN] / c.mesh[M_LAYER];
-        status = open_rank(make, m, &c, isa, threads, run, rank);
-    }
-    if (status == UNROLL_OK)
-        status = check_mesh(run->plan, run->ranks);
-    return status;
-}
-
-unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa, int threads,
-                        struct mesh_run *run)
-{
-    return mesh_open_with(plan_new, m, c, isa, threads, run);
-}
-
-void mesh_close(struct mesh_run *run)
-{
-    for (int i = 0; i < run->ranks; i++) {
-        instance_free(run->instance[i]);
-        store_free(run->store[i]);
-        plan_free(run->plan[i]);
-    }
-    comm_threads_free(run->comm, run->ranks);
-}
-
 /* ---- running --------------------------------------------------------------------------- */
 
 #define END ((enum part)(PART_N + 1))
@@ -149,6 +102,53 @@ static unroll_status run_all(struct mesh_run *run, const enum part *parts)
             status = fail(rank[i].status, "rank %d: %s", i, rank[i].error);
     }
     return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+static unroll_status open_rank(plan_maker *make, const unroll_model *m, const struct plan_config *config,
+                               const struct cpu_isa *isa, int threads, struct mesh_run *run, int rank)
+{
+    TRY(make(m, config, &run->plan[rank]));
+    TRY(store_new(run->plan[rank], &run->store[rank]));
+    struct instance_config c = { .isa = isa, .threads = threads, .comm = run->comm[rank] };
+    TRY(instance_new(run->plan[rank], run->store[rank], &c, &run->instance[rank]));
+    TRY(weights_push(device_find("cpu", NULL), run->instance[rank], run->plan[rank], m->values));
+    fill_inputs(run->instance[rank], run->plan[rank]);
+    return UNROLL_OK;
+}
+
+unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct plan_config c,
+                             const struct cpu_isa *isa, int threads, struct mesh_run *run)
+{
+    memset(run, 0, sizeof *run);
+    run->ranks = c.mesh[M_BATCH] * c.mesh[M_LAYER] * c.mesh[M_HIDDEN];
+    unroll_status status = comm_threads_new(run->ranks, 20, run->comm);
+    for (int rank = 0; rank < run->ranks && status == UNROLL_OK; rank++) {
+        c.at[M_HIDDEN] = rank % c.mesh[M_HIDDEN];
+        c.at[M_LAYER] = rank / c.mesh[M_HIDDEN] % c.mesh[M_LAYER];
+        c.at[M_BATCH] = rank / c.mesh[M_HIDDEN] / c.mesh[M_LAYER];
+        status = open_rank(make, m, &c, isa, threads, run, rank);
+    }
+    if (status == UNROLL_OK)
+        status = check_mesh(run->plan, run->ranks);
+    return status == UNROLL_OK ? run_all(run, (const enum part[]){ PART_PACK, END }) : status;
+}
+
+unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa, int threads,
+                        struct mesh_run *run)
+{
+    return mesh_open_with(plan_new, m, c, isa, threads, run);
+}
+
+void mesh_close(struct mesh_run *run)
+{
+    for (int i = 0; i < run->ranks; i++) {
+        instance_free(run->instance[i]);
+        store_free(run->store[i]);
+        plan_free(run->plan[i]);
+    }
+    comm_threads_free(run->comm, run->ranks);
 }
 
 unroll_status mesh_gradients(struct mesh_run *run)

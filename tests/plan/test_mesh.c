@@ -100,6 +100,30 @@ static void check_shards(enum dtype real)
     unroll_model_free(m);
 }
 
+/* Hidden cuts that gather what the serial run sums keep its bits, too. */
+static void check_exact(const char *cell, int bidirectional, enum dtype real)
+{
+    const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
+    unroll_model *m = new_model(cell, bidirectional, 1, 0.25f);
+    struct mesh_run serial;
+    struct plan_config c = rows_config(1, 1, 1, 1, real);
+    c.shards = 4;
+    unroll_status status = mesh_open(m, c, isa, 1, &serial);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&serial);
+    CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error());
+    for (int mesh = 0; mesh < 16 && status == UNROLL_OK; mesh++)
+        for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
+            struct plan_config cut = rows_config(1 + (mesh & 1), 1 + (mesh >> 1 & 1), 2 + (mesh >> 2), chunks, real);
+            cut.shards = 4;
+            cut.exact = true;
+            if (cut.mesh[M_BATCH] * cut.mesh[M_LAYER] * cut.mesh[M_HIDDEN] <= 8)
+                check_against(&serial, m, cut, isa, 1, cell, 1e-12, true);
+        }
+    mesh_close(&serial);
+    unroll_model_free(m);
+}
+
 /* The clipped update after a cut is the serial one: every weight counts once in the norm. */
 static void check_update(void)
 {
@@ -141,6 +165,10 @@ int main(void)
     check_products("lstm", 0, 1, 0.25f, DTYPE_F32);
     check_shards(DTYPE_F64);
     check_shards(DTYPE_F32);
+    check_exact("lstm", 0, DTYPE_F64);
+    check_exact("gru-before", 0, DTYPE_F32);
+    check_exact("gru", 1, DTYPE_F32);
+    check_exact("mingru", 0, DTYPE_F32);
     check_update();
     return check_finish("mesh");
 }

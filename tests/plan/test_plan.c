@@ -223,7 +223,16 @@ static void check_refusals(const unroll_model *m)
     c.T = 4096;
     c.checkpoint = 63;
     check_refused(m, c, UNROLL_UNSUPPORTED, "--checkpoint-time 64 or more");
-    check_refused(projected, config_of(1, 1, 2, 1), UNROLL_UNSUPPORTED, "projects");
+    c = config_of(1, 1, 2, 1);
+    c.exact = true;
+    check_refused(projected, c, UNROLL_UNSUPPORTED, "projects");
+    c.packed = false;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "a device that packs");
+    c = config_of(1, 1, 8, 1);
+    c.exact = true;
+    unroll_model *narrow = new_model("lstm", 2, 0, 0, 0);
+    check_refused(narrow, c, UNROLL_UNSUPPORTED, "only 6 numbers to divide");
+    unroll_model_free(narrow);
     unroll_model_free(projected);
 }
 

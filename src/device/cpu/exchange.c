@@ -1,4 +1,4 @@
-/* Sends, receives and sums views between ranks. A message goes in pieces of a fixed number of elements in row
+/* Sends, receives, sums and gathers views between ranks. A message goes in pieces of a fixed number of elements in row
  * order, so that both ends agree on the messages even when one of them keeps the view inside wider rows. */
 #include "device/cpu/exchange.h"
 #include "device/cpu/tensor.h"
@@ -167,4 +167,55 @@ unroll_status kernel_sum_end(const struct call *call, int me, int team, struct w
 {
     (void)team;
     return run_bucket(call, me, work, comm_sum_end);
+}
+
+/* Of the share of a member of the group along one axis, a view of its own. */
+static struct tensor share_of(const struct call *call, int member)
+{
+    struct tensor x = call->view[COMM_X];
+    int dim = call->op->choice;
+    uint32_t first, count;
+    share(x.count[dim], call->plan->group[call->op->group].size, member, 1, &first, &count);
+    x.at = (char *)x.at + first * x.stride[dim] * dtype_size(x.dtype);
+    x.count[dim] = count;
+    return x;
+}
+
+/* Between a share and a rank, by pieces: both ends count the same elements. */
+static unroll_status move_share(const struct call *call, const struct tensor *x, int rank, bool sends)
+{
+    size_t most = PIECE / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
+    _Alignas(64) char piece[PIECE];
+    for (size_t done = 0; done < all; done += most) {
+        size_t n = all - done < most ? all - done : most, bytes = n * dtype_size(x->dtype);
+        if (sends)
+            copy_piece(x, done, n, piece, true);
+        TRY(sends ? comm_send(call->comm, rank, call->op->tag, piece, bytes)
+                  : comm_recv(call->comm, rank, call->op->tag, piece, bytes));
+        if (!sends)
+            copy_piece(x, done, n, piece, false);
+    }
+    return UNROLL_OK;
+}
+
+unroll_status kernel_all_gather(const struct call *call, int me, int team, struct work *work)
+{
+    const struct group *group = &call->plan->group[call->op->group];
+    int here = 0;
+    (void)team;
+    if (me > 0)
+        return UNROLL_OK;
+    count_view(work, call, COMM_X, me);
+    while (group->rank[here] != comm_rank(call->comm))
+        here++;
+    const struct tensor mine = share_of(call, here);
+    for (int i = 0; i < group->size; i++)
+        if (i != here)
+            TRY(move_share(call, &mine, group->rank[i], true));
+    for (int i = 0; i < group->size; i++) {
+        const struct tensor its = share_of(call, i);
+        if (i != here)
+            TRY(move_share(call, &its, group->rank[i], false));
+    }
+    return UNROLL_OK;
 }

@@ -29,4 +29,4 @@
     [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \
     [OP_SEND] = kernel_send,            [OP_RECV] = kernel_recv,        \
     [OP_ALL_REDUCE] = kernel_all_reduce, [OP_SUM_BEGIN] = kernel_sum_begin, \
-    [OP_SUM_END] = kernel_sum_end
+    [OP_SUM_END] = kernel_sum_end,      [OP_ALL_GATHER] = kernel_all_gather

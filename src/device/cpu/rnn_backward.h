@@ -60,7 +60,7 @@ static bool scattered(const struct rows *rows)
 static size_t gathered_row(const struct rnn *r)
 {
     enum { SHARED = 256, APART = 16 };      /* numbers: at multiples of 1 KB rows are moved apart */
-    size_t row = (size_t)r->cell->inputs * r->units;
+    size_t row = (size_t)r->cell->inputs * r->sums;
     return row % SHARED ? row : row + APART;
 }
 
@@ -68,6 +68,12 @@ static size_t gathered_row(const struct rnn *r)
 static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t place)
 {
     return at_plane(r, rows->gathered, 0) + (r->row + place) * gathered_row(r);
+}
+
+/* And own units of them. */
+static real *at_own_gathered(const struct rnn *r, const struct rows *rows, size_t place)
+{
+    return at_gathered(r, rows, place) + (r->gathers ? r->first_unit : 0);
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
@@ -159,7 +165,7 @@ static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, s
         .rows = n, .width = units,
         .value = { .saved = in, .vector = from_unit(vector_fields(r), unit) },
         .gradient = { .in = in, .state = d_state, .next = d_state, .first_next = dy,
-                      .link = plane_fields(r, k->d_link, b, r->group ? r->first_unit : unit),
+                      .link = plane_fields(r, k->d_link, b, r->group && !r->gathers ? r->first_unit : unit),
                       .vector = from_unit(step_fields(r, RNN_DV, t, b), unit) },
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
@@ -184,7 +190,7 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
     size_t place = 0;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n, place += n) {
         struct cell_step step = cell_step_of(k, k->rows.t, b, n, unit, units);
-        step.copy = (struct fields){ at_gathered(r, &k->rows, place) + unit, r->units, gathered_row(r), CELL_TILE };
+        step.copy = (struct fields){ at_own_gathered(r, &k->rows, place) + unit, r->sums, gathered_row(r), CELL_TILE };
         step.sets_state = phase == r->cell->phases - 1;
         step.ahead = ahead;
         r->call->cell->backward[phase](&step);
@@ -216,8 +222,8 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
         real *sum = moves ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = {
-            .m = rows->count, .n = columns, .k = of.count * r->units,
-            .a = at_gathered(r, rows, 0) + of.input * r->units, .a_row = gathered_row(r), .a_col = 1,
+            .m = rows->count, .n = columns, .k = of.count * r->sums,
+            .a = at_gathered(r, rows, 0) + of.input * r->sums, .a_row = gathered_row(r), .a_col = 1,
             .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
             .b_row = PANEL, .b_panel = panel,
             .c = sum + column, .c_row = r->scratch_row,
@@ -269,11 +275,71 @@ static unroll_status recur_over_ranks(const struct back *k, const struct rows *r
     if (!next_block(r, FROM_H, true, &any))
         return UNROLL_OK;
     add_operand_gradient(k, rows, FROM_H, k->d_whole, 0, r->width, ZERO);
-    TRY(sum_over_ranks(r, k->d_whole, rows->first, rows->end));
-    for (size_t b = rows->first; b < rows->end; b++)
+    for (size_t b = rows->first, n; (n = next_rows(r, rows->t, &b)) > 0; b += n)
+        TRY(sum_over_ranks(r, k->d_whole, b, b + n));       /* what others carry is whole already */
+    for (size_t b = rows->first; b < rows->end && !r->projected; b++)
         if (takes_part(r, rows->t, b))
             add(at_plane(r, k->d_state, b), at_plane(r, k->d_whole, b) + r->first_unit, r->units);
     return UNROLL_OK;
+}
+
+/* Own units of the gathered rows of some inputs to a message, or those of another rank from one. */
+static void copy_sums(const struct back *k, int phase, struct slice slice, real *message, bool pack)
+{
+    const struct rnn *r = &k->r;
+    for (size_t place = 0; place < k->rows.count; place++)
+        for (int i = 0; i < r->cell->inputs; i++) {
+            real *own = at_gathered(r, &k->rows, place) + (size_t)i * r->sums + slice.first;
+            if (r->cell->input[i].phase != phase)
+                continue;
+            put(pack ? message : own, pack ? own : message, slice.count);
+            message += slice.count;
+        }
+}
+
+/* Ranks give each other the gradients of the sums that a phase made. Messages lie where the rows of the step done
+ * before were gathered, which nobody reads any more. */
+static unroll_status gather_phase(const struct back *k, int phase)
+{
+    const struct rnn *r = &k->r;
+    const struct rows *rows = &k->rows;
+    size_t inputs = 0, other = k->spare + 1;
+    if (!r->gathers || rows->count == 0)
+        return UNROLL_OK;
+    for (int i = 0; i < r->cell->inputs; i++)
+        inputs += r->cell->input[i].phase == phase;
+    other += rows->gathered == other ? (size_t)r->cell->inputs + 1 : 0;
+    const struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
+    real *sent = at_plane(r, other, 0), *received = sent + rows->count * inputs * own.count;
+    const int me = comm_rank(r->call->comm);
+    copy_sums(k, phase, own, sent, true);
+    for (int i = 0; i < r->group->size; i++)
+        if (r->group->rank[i] != me)
+            TRY(comm_send(r->call->comm, r->group->rank[i], r->call->op->tag, sent,
+                          rows->count * inputs * own.count * sizeof(real)));
+    for (int i = 0; i < r->group->size; i++) {
+        if (r->group->rank[i] == me)
+            continue;
+        TRY(comm_recv(r->call->comm, r->group->rank[i], r->call->op->tag, received,
+                      rows->count * inputs * r->slice[i].count * sizeof(real)));
+        copy_sums(k, phase, r->slice[i], received, false);
+    }
+    return UNROLL_OK;
+}
+
+/* For the product that makes the gradient of x. */
+static void keep_gathered(const struct back *k)
+{
+    const struct rnn *r = &k->r;
+    const struct tensor *dg = &r->view[RNN_DG];
+    size_t place = 0;
+    for (size_t b = r->row; dg->at && b < r->row_end; b++)
+        if (takes_part(r, k->rows.t, b)) {
+            for (size_t i = 0; i < dg->count[2]; i++)
+                put(at_step(r, RNN_DG, k->rows.t, b) + i * dg->stride[2], at_gathered(r, &k->rows, place) + i * r->sums,
+                    r->sums);
+            place++;
+        }
 }
 
 /* The gradient of the state that entered the step done before, some units: its way through the weights.
@@ -282,7 +348,7 @@ static unroll_status end_step(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
     const struct rows *rows = &k->before;
-    if (rows->count && r->group)
+    if (rows->count && r->group && !r->gathers)
         TRY(recur_over_ranks(k, rows));
     else if (rows->count)
         add_operand_gradient(k, rows, FROM_H, carried_plane(k, 0), r->projected ? 0 : unit,
@@ -299,9 +365,9 @@ static unroll_status end_step(const struct back *k, size_t unit, size_t units)
 static unroll_status link_gradient(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
-    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, r->group ? 0 : unit, r->group ? r->width : units,
-                         ZERO);
-    return r->group ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
+    bool sums = r->group && !r->gathers;
+    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, sums ? 0 : unit, sums ? r->width : units, ZERO);
+    return sums ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
 /* One row or two want many columns to have enough chains, and read so little else that memory guesses it. */
@@ -367,12 +433,16 @@ static unroll_status backward_step(struct back *k, size_t t)
         clear_absent(k, unit, units);
         run_cell_back(k, unit, units, last, step_ahead(k, i, unit, units, &ahead));
     }
+    TRY(gather_phase(k, last));
     meet(&k->r);
     for (size_t i = 0; last > 0 && next_units(k, i, &unit, &units); i++) {
         if (k->rows.count)
             TRY(link_gradient(k, unit, units));
         run_cell_back(k, unit, units, 0, NULL);
     }
+    if (last > 0)
+        TRY(gather_phase(k, 0));
+    keep_gathered(k);
     if (last > 0)
         meet(&k->r);
     k->before = k->rows;

@@ -101,7 +101,7 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
                    .next = plane_fields(r, f->next, first, r->first_unit),
                    .link = plane_fields(r, link_plane(r), first, r->first_unit),
                    .vector = vector_fields(r) },
-        .output = y->at && !r->group ? (struct fields){ at_step(r, r->projected ? RNN_M : RNN_Y, t, first), 0,
+        .output = y->at && (!r->group || r->projected) ? (struct fields){ at_step(r, r->projected ? RNN_M : RNN_Y, t, first), 0,
                                                         y->stride[1], CELL_TILE } : none,
         .others = s->at ? step_fields(r, RNN_S, t, first) : none,
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
@@ -189,7 +189,8 @@ static void transpose(real *to, size_t to_row, const real *from, size_t from_row
             to[j * to_row + i] = from[i * from_row + j];
 }
 
-/* h = P m in place, for n <= PANEL rows: as h^T = P m^T, because P is dense by rows. */
+/* h = P m in place, for n <= PANEL rows: as h^T = P m^T, because P is dense by rows. Of own units alone it is a
+ * summand. */
 static void project_rows(const struct rnn *r, size_t plane, size_t b, size_t n)
 {
     real *h = at_plane(r, plane, b);
@@ -199,7 +200,7 @@ static void project_rows(const struct rnn *r, size_t plane, size_t b, size_t n)
         .a = r->view[RNN_PROJ].at, .a_row = r->view[RNN_PROJ].stride[0], .a_col = 1,
         .b = m, .b_row = n, .b_panel = PANEL, .c = made, .c_row = n, .start = ZERO,
     };
-    transpose(m, n, h, r->scratch_row, n, r->units);
+    transpose(m, n, h + r->first_unit, r->scratch_row, n, r->units);
     r->call->isa->product(&p);
     transpose(h, r->scratch_row, made, n, r->width, n);
 }
@@ -299,7 +300,7 @@ static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
     }
     if (any) {
         project(r, f->next, t);
-        TRY(exchange(r, f->next));
+        TRY(r->group && r->projected ? sum_over_ranks(r, f->next, r->active, r->active_end) : exchange(r, f->next));
     }
     keep(f, t);
     return UNROLL_OK;

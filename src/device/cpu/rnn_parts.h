@@ -23,6 +23,8 @@ struct rnn {
     size_t active, active_end;              /* rows between which all lie that take part in this step */
     double row_steps;                       /* done so far, for the count of work */
     const struct group *group;              /* NULL: this rank has all units */
+    bool   gathers;                         /* gradients of sums, to add up over all units in order */
+    size_t sums;                            /* units of a gathered row: of all ranks, or own */
     struct slice slice[RANKS_MAX];          /* of each member of the group */
 };
 
@@ -208,19 +210,19 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         rows = 0;                           /* the exchange of each step is for one thread */
     r->row = first;
     r->row_end = first + rows;
-    r->unit_end = r->units;
+    r->unit_end = r->sums = r->units;
     r->counts = true;
     if (!r->group || rows == 0)
         return UNROLL_OK;
     r->first_unit = g->origin[3];
-    if (r->projected)
-        return fail(UNROLL_UNSUPPORTED,
-                    "ranks can't share the units of a projected %s; fix: cut the batch or the "
-                    "layers", cell->name);
     if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
-    return learn_slices(r);
+    TRY(learn_slices(r));
+    r->gathers = call->op->choice;
+    if (r->gathers)
+        r->sums = r->slice[r->group->size - 1].first + r->slice[r->group->size - 1].count;
+    return UNROLL_OK;
 }
 
 /* Of a ragged batch, what a row costs: its steps in this chunk, and a little for the others. */
@@ -286,7 +288,7 @@ static const signed char batch_axis[RNN_BACK_VIEWS] = {
     [RNN_G] = 1, [RNN_W] = -1, [RNN_BIAS] = -1, [RNN_VECTOR] = -1, [RNN_PROJ] = -1, [RNN_H0] = 0,
     [RNN_S0] = 1, [RNN_Y] = 1, [RNN_S] = 1, [RNN_LINK] = 1, [RNN_M] = 1, [RNN_LENGTHS] = 0, [RNN_RESET] = 1,
     [RNN_SCRATCH] = 1, [RNN_HN] = 0, [RNN_SN] = 1, [RNN_DY] = 1, [RNN_DHN] = 0, [RNN_DSN] = 1, [RNN_DH0] = 0,
-    [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1,
+    [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1, [RNN_DG] = 1,
 };
 
 static double elements(const struct rnn *r, int slot, size_t rows)

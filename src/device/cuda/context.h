@@ -4,6 +4,8 @@
 #include "device/cuda/driver.h"
 #include <stdbool.h>
 
+enum { CUDA_CLUSTER_SIZES = 5 };
+
 struct cuda_context {
     struct cuda_context *next;
     int        index;
@@ -17,6 +19,8 @@ struct cuda_context {
     int        registers;               /* of a multiprocessor */
     size_t     memory, l2;
     bool       clusters, cooperative;
+    bool       clusters_known;          /* of 1, 2, .. 16 blocks with a multiprocessor each, how many run at once: */
+    int        clusters_at_once[CUDA_CLUSTER_SIZES];
     struct cuda_kernel *kernels;        /* found so far */
     cu_module *module;
     int        modules;

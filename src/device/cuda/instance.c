@@ -285,6 +285,14 @@ void cuda_instance_free(void *instance)
     release(in);
 }
 
+/* "sm_90 persistent": all recurrences take one launch; "partly": some do. */
+static void name_isa(struct cuda_instance *in)
+{
+    const struct walker *w = &in->walker;
+    snprintf(in->isa, sizeof in->isa, "sm_%d%s", in->context->capability, w->persistent == 0 ? ""
+             : w->persistent < w->recurrences ? " partly persistent" : " persistent");
+}
+
 static unroll_status fill_instance(struct cuda_instance *in, const struct device_options *options)
 {
     TRY(check_plan(in, options));
@@ -293,7 +301,9 @@ static unroll_status fill_instance(struct cuda_instance *in, const struct device
     TRY(make_streams(in));
     TRY(fill_tables(in));
     cuda_begin_values(in);
-    return make_graphs(in);
+    TRY(make_graphs(in));
+    name_isa(in);
+    return UNROLL_OK;
 }
 
 unroll_status cuda_instance_new(const struct plan *plan, void *store, const struct device_options *options,
@@ -309,7 +319,6 @@ unroll_status cuda_instance_new(const struct plan *plan, void *store, const stru
     in->context = s->context;
     in->lanes = plan->config.lanes;
     in->walker = (struct walker){ .plan = plan, .context = s->context };
-    snprintf(in->isa, sizeof in->isa, "sm_%d", s->context->capability);
     unroll_status status = cuda_enter(in->context);
     if (status == UNROLL_OK) {
         status = fill_instance(in, options);

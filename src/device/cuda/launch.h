@@ -33,6 +33,7 @@ struct walker {
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
     uint64_t  launches;
+    int       recurrences, persistent;  /* prepared: all, and those that take one launch */
 };
 
 struct cuda_call {

@@ -134,20 +134,33 @@ void rnn_kernel(const struct rnn *r, const char *suffix, char *name, size_t size
 
 /* ---- the ways ----------------------------------------------------------------------------- */
 
-rnn_way *rnn_choose(const struct rnn *r, bool back)
+/* Measured is what either way takes, because no GPU is known yet. */
+static unroll_status run_recurrence(struct walker *w, const struct cuda_call *call, bool back)
 {
-    (void)r;
-    return back ? rnn_back_portable : rnn_portable;
+    struct rnn r = rnn_of(w, call);
+    struct tiling tiling = { .way = WAY_PORTABLE };
+    const char *why;
+    if (w->walk == MEASURE) {
+        rnn_persistent_measure(&r, back);
+        w->scratch_used = 0;
+    } else {
+        TRY(rnn_persistent_choose(&r, back, &tiling, &why));
+    }
+    if (w->walk == PREPARE) {
+        w->recurrences++;
+        w->persistent += tiling.way != WAY_PORTABLE;
+    }
+    if (tiling.way != WAY_PORTABLE)
+        return rnn_persistent(&r, back, &tiling);
+    return back ? rnn_back_portable(&r) : rnn_portable(&r);
 }
 
 unroll_status cuda_rnn(struct walker *w, const struct cuda_call *call)
 {
-    struct rnn r = rnn_of(w, call);
-    return rnn_choose(&r, false)(&r);
+    return run_recurrence(w, call, false);
 }
 
 unroll_status cuda_rnn_back(struct walker *w, const struct cuda_call *call)
 {
-    struct rnn r = rnn_of(w, call);
-    return rnn_choose(&r, true)(&r);
+    return run_recurrence(w, call, true);
 }

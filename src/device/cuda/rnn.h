@@ -3,6 +3,7 @@
 #ifndef DEVICE_CUDA_RNN_H
 #define DEVICE_CUDA_RNN_H
 #include "device/cuda/launch.h"
+#include "device/cuda/tiling.h"
 
 struct rnn {
     struct walker *w;
@@ -44,10 +45,13 @@ bool rnn_has(const struct rnn *, unsigned source);
 /* "lstm_gpu_forward": the kernel of the cell. */
 void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size);
 
-/* How a recurrence is run: step by step on any GPU, or in one launch that keeps weights on chip (persistent.h).
- * RNN_CUDA_WAY=portable in the environment forbids the second. */
-typedef unroll_status rnn_way(struct rnn *);
-rnn_way rnn_portable, rnn_back_portable;
-rnn_way *rnn_choose(const struct rnn *, bool back);
+/* Step by step, on any GPU. */
+unroll_status rnn_portable(struct rnn *), rnn_back_portable(struct rnn *);
+
+/* In one launch that keeps weights on chip, if the planner finds a way: else t->way is WAY_PORTABLE and *why says why.
+ * Measured is what the exchange of any way takes. */
+void          rnn_persistent_measure(const struct rnn *, bool back);
+unroll_status rnn_persistent_choose(const struct rnn *, bool back, struct tiling *, const char **why);
+unroll_status rnn_persistent(const struct rnn *, bool back, const struct tiling *);
 
 #endif

@@ -195,16 +195,21 @@ static void try_grids(struct search *s)
                 try_groups(s, WAY_GRID, all / groups, groups, rows);
 }
 
-static const char *refusal(const struct tiling_problem *p, const struct tiling_device *d)
+static const char *refused_cell(const struct tiling_problem *p)
 {
-    enum { REGISTERS = TILING_WARPS * 32 * 256 };
     return p->fields[0] == 0 ? "its cell multiplies no state"
          : p->projected ? "its outputs are projected"
          : p->shared_by_ranks ? "ranks share its units"
          : p->links > 1 || p->phases > TILING_PHASES ? "its cell has more than one link"
          : p->fields[0] > TILING_FIELDS || p->fields[1] > TILING_FIELDS ? "its cell has too many gates"
-         : p->rows == 0 || p->steps == 0 ? "there is nothing to do"
-         : d->registers < REGISTERS ? "a multiprocessor has too few registers" : NULL;
+         : p->rows == 0 || p->steps == 0 ? "there is nothing to do" : NULL;
+}
+
+static const char *refusal(const struct tiling_problem *p, const struct tiling_device *d)
+{
+    enum { REGISTERS = TILING_WARPS * 32 * 256 };
+    const char *why = refused_cell(p);
+    return why ? why : d->registers < REGISTERS ? "a multiprocessor has too few registers" : NULL;
 }
 
 void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d, enum tiling_way only,
@@ -226,4 +231,16 @@ void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d
         return;
     s.best.portable_cycles = t->portable_cycles;
     *t = s.best;
+}
+
+/* Every grid that tiling_choose can choose has at most as many chunks as rows have, less one in each group: twice
+ * those of 8 rows. Units are rounded up to blocks of at most 64. */
+uint64_t tiling_exchange_most(const struct tiling_problem *p)
+{
+    const uint64_t chunks = 2 * (uint64_t)quotient_up(p->rows, 8);
+    const uint64_t fields = p->backward ? at_least(p->fields[0], p->fields[1]) : 1;
+    const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + TILING_STEP_BYTES + 16;
+    if (refused_cell(p))
+        return 0;
+    return chunks * 2 * 16 * row + chunks * quotient_up(p->units, 8) * 4;
 }

@@ -91,4 +91,7 @@ struct tiling_device {
 void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum tiling_way only, struct tiling *,
                    const char **why);
 
+/* Bytes of exchange and flags that no way takes more than. */
+uint64_t tiling_exchange_most(const struct tiling_problem *);
+
 #endif

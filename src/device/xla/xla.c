@@ -65,6 +65,7 @@ struct xla_instance {
     struct bucket      *bucket[BUCKETS], *now;      /* now: of the last forward */
     pjrt_event        **done[IN_FLIGHT];    /* [devices] each */
     int                 oldest;
+    bool                lost;               /* a program failed after it had begun: nobody knows what devices hold */
     char                isa[80];
 };
 
@@ -75,6 +76,24 @@ static unroll_status await_run(struct xla_instance *x, int run)
         unroll_status ended = x->done[run][r] ? xla_await(x->plugin, x->done[run][r], "running a program")
                                               : UNROLL_OK;
         x->done[run][r] = NULL;
+        status = status == UNROLL_OK ? ended : status;
+    }
+    x->lost |= status != UNROLL_OK;
+    return status;
+}
+
+static unroll_status check_there(const struct xla_instance *x)
+{
+    return x->lost ? fail(UNROLL_RESOURCE, "a program failed on the XLA device, and what it computed is lost; fix: go on "
+                          "from the last checkpoint") : UNROLL_OK;
+}
+
+/* Nothing is believed before all programs that made it have ended well. */
+static unroll_status await_all(struct xla_instance *x)
+{
+    unroll_status status = check_there(x);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        unroll_status ended = await_run(x, (x->oldest + i) % IN_FLIGHT);
         status = status == UNROLL_OK ? ended : status;
     }
     return status;
@@ -247,6 +266,7 @@ static unroll_status xla_run(void *instance, enum part first, enum part last)
 {
     struct xla_instance *x = instance;
     struct program *p;
+    TRY(check_there(x));
     if (first == PART_FORWARD)
         TRY(want_bucket(x, needed_bucket(x)));
     TRY(bucket_program(x->now, x->plugin, first, last, &p));
@@ -276,6 +296,8 @@ static struct place *find_place(struct xla_instance *x, const char *name)
 static unroll_status look(struct xla_instance *x, struct place *place)
 {
     enum { MOST = 16 };
+    if (place_is_away(place))
+        TRY(await_all(x));
     struct place *all[MOST] = { place };
     int count = 1;
     bool sums = place->dtype == DTYPE_F64 && place_is_away(place);
@@ -307,6 +329,8 @@ static unroll_status find_bytes(struct xla_instance *x, const char *name, uint64
                     "program", name);
     if (first > (*place)->bytes || bytes > (*place)->bytes - first)
         return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*place)->bytes);
+    if (place_is_away(*place))
+        TRY(await_all(x));
     return places_to_host(place, 1, x->plugin);
 }
 

@@ -1,0 +1,179 @@
+/* The recurrence in one launch that keeps weights on chip: asks the planner (tiling.h), and launches what it chose
+ * (persistent.h). The kernels need clusters or cooperative grids of sm_90. */
+#include "device/cuda/persistent.h"
+#include "device/cuda/rnn.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert((int)OPERAND_F32 == (int)PRECISION_FP32 && (int)OPERAND_TF32 == (int)PRECISION_TF32 &&
+              (int)OPERAND_BF16 == (int)PRECISION_BF16 && (int)OPERAND_F16 == (int)PRECISION_FP16,
+              "operands are a plan's precisions");
+
+enum { PERSISTENT_CAPABILITY = 90, NAME = 64 };
+
+/* ---- the problem -------------------------------------------------------------------------- */
+
+static struct tiling_problem problem_of(const struct rnn *r, bool back)
+{
+    struct tiling_problem p = {
+        .steps = r->steps, .rows = r->batch, .units = (uint32_t)r->units, .backward = back,
+        .operand = (enum gpu_operand)r->w->plan->config.precision,
+        .projected = r->projected, .shared_by_ranks = !r->projected && r->units != r->width,
+    };
+    persistent_describe(r->cell, &p);
+    return p;
+}
+
+void rnn_persistent_measure(const struct rnn *r, bool back)
+{
+    const struct tiling_problem p = problem_of(r, back);
+    (void)scratch_take(r->w, tiling_exchange_most(&p));
+}
+
+/* RNN_CUDA_WAY in the environment: "portable", "cluster" or "grid" and nothing else; for tests and measurements. */
+static bool way_allowed(enum tiling_way *only)
+{
+    const char *way = getenv("RNN_CUDA_WAY");
+    *only = !way ? WAY_PORTABLE : !strcmp(way, "cluster") ? WAY_CLUSTER : !strcmp(way, "grid") ? WAY_GRID : WAY_PORTABLE;
+    return !way || *only != WAY_PORTABLE;
+}
+
+/* ---- the device --------------------------------------------------------------------------- */
+
+static unroll_status count_clusters(struct cuda_context *c, cu_function function, int size, int *count)
+{
+    struct cu_launch_attribute attribute = { .id = CU_LAUNCH_CLUSTER };
+    struct cu_launch l = { .grid_x = (unsigned)size, .grid_y = 1, .grid_z = 1, .block_x = TILING_WARPS * 32, .block_y = 1,
+                           .block_z = 1, .shared_bytes = (unsigned)c->shared_per_block, .attribute = &attribute,
+                           .attributes = 1 };
+    attribute.value.cluster.x = (unsigned)size;
+    attribute.value.cluster.y = attribute.value.cluster.z = 1;
+    return cuda_check(cu.cuOccupancyMaxActiveClusters(count, function, &l), "asking how many clusters run at once");
+}
+
+/* How many clusters of each size run at once, of blocks that take a multiprocessor each: the same for all of these
+ * kernels, so one of them is asked about, once. */
+static unroll_status learn_clusters(struct cuda_context *c, const char *kernel)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cu_function function;
+    TRY(cuda_find_kernel(c, kernel, &function));
+    pthread_mutex_lock(&lock);
+    unroll_status status = UNROLL_OK;
+    if (!c->clusters_known)
+        status = cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, c->shared_per_block),
+                            "asking for shared memory");
+    if (!c->clusters_known && status == UNROLL_OK)
+        status = cuda_check(cu.cuFuncSetAttribute(function, CU_NON_PORTABLE_CLUSTER_SIZE, 1), "asking for a cluster");
+    for (int i = 0; i < CUDA_CLUSTER_SIZES && !c->clusters_known && status == UNROLL_OK; i++)
+        status = count_clusters(c, function, 1 << i, &c->clusters_at_once[i]);
+    c->clusters_known = c->clusters_known || status == UNROLL_OK;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* Lanes run side by side: each gets its share. */
+static struct tiling_device device_of(const struct rnn *r)
+{
+    const struct cuda_context *c = r->w->context;
+    const uint32_t lanes = (uint32_t)r->w->plan->config.lanes;
+    struct tiling_device d = { .multiprocessors = (uint32_t)c->processors / lanes,
+                               .shared_bytes = (uint32_t)c->shared_per_block, .registers = (uint32_t)c->registers,
+                               .cooperative = c->cooperative };
+    for (int i = 0; i < CUDA_CLUSTER_SIZES && c->clusters; i++)
+        d.clusters[i] = (uint32_t)c->clusters_at_once[i] / lanes;
+    return d;
+}
+
+unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tiling *t, const char **why)
+{
+    const struct tiling_problem problem = problem_of(r, back);
+    enum tiling_way only;
+    char name[NAME];
+    memset(t, 0, sizeof *t);
+    *why = !way_allowed(&only) ? "RNN_CUDA_WAY forbids it"
+         : r->w->context->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
+    if (*why || problem.fields[0] == 0)
+        return UNROLL_OK;
+    persistent_name(r->cell, problem.operand, back, name, sizeof name);
+    TRY(learn_clusters(r->w->context, name));
+    const struct tiling_device device = device_of(r);
+    tiling_choose(&problem, &device, only, t, why);
+    return UNROLL_OK;
+}
+
+/* ---- the launch --------------------------------------------------------------------------- */
+
+/* [T, B, (F), U], [S, B, U] or [B, U] */
+static struct persistent_view over_time(const struct rnn *r, int slot)
+{
+    const struct cuda_view *x = &r->view[slot];
+    if (!x->at)
+        return (struct persistent_view){ NULL, 0, 0, 0 };
+    return (struct persistent_view){ (float *)(void *)x->at, x->stride[0], (uint32_t)x->stride[1],
+                                     x->rank == 4 ? (uint32_t)x->stride[2] : 0 };
+}
+
+static struct persistent_view states_at_end(const struct rnn *r, int slot)
+{
+    const struct cuda_view *x = &r->view[slot];
+    if (!x->at)
+        return (struct persistent_view){ NULL, 0, 0, 0 };
+    return (struct persistent_view){ (float *)(void *)x->at, 0, (uint32_t)x->stride[x->rank - 2],
+                                     x->rank == 3 ? (uint32_t)x->stride[0] : 0 };
+}
+
+static struct persistent_args args_of(const struct rnn *r, const struct tiling *t)
+{
+    const struct op *op = r->call->op;
+    struct persistent_args a = {
+        .tiling = *t, .g = over_time(r, RNN_G), .y = over_time(r, RNN_Y), .s = over_time(r, RNN_S),
+        .link = over_time(r, RNN_LINK), .h0 = states_at_end(r, RNN_H0), .s0 = states_at_end(r, RNN_S0),
+        .hn = states_at_end(r, RNN_HN), .sn = states_at_end(r, RNN_SN),
+        .vector = { (float *)(void *)r->view[RNN_VECTOR].at, 0, 0, (uint32_t)r->view[RNN_VECTOR].stride[0] },
+        .weights = (const float *)(void *)r->view[RNN_W].at, .bias = (const float *)(void *)r->view[RNN_BIAS].at,
+        .lengths = r->ends.lengths, .origin = r->ends.origin, .reset = r->resets.at, .reset_row = (uint32_t)r->resets.step,
+        .steps = r->steps, .rows = r->batch, .units = (uint32_t)r->units, .direction = r->reverse,
+        .trained = r->w->plan->config.mode >= MODE_TRAIN, .clip = r->options->clip,
+    };
+    persistent_gates(r->cell, a.gate);
+    if (op->kind != OP_RNN_BACK)
+        return a;
+    a.dy = over_time(r, RNN_DY);
+    a.dv = over_time(r, RNN_DV);
+    a.dhn = states_at_end(r, RNN_DHN);
+    a.dsn = states_at_end(r, RNN_DSN);
+    a.dh0 = states_at_end(r, RNN_DH0);
+    a.ds0 = states_at_end(r, RNN_DS0);
+    a.add_dh0 = op->view[RNN_DH0].access == ADD;
+    a.add_ds0 = op->view[RNN_DS0].access == ADD;
+    return a;
+}
+
+/* Flags begin as zeros, and so does what lies between the parts of operands. */
+static unroll_status clear_exchange(const struct rnn *r, const struct tiling *t, struct persistent_args *a)
+{
+    const uint64_t bytes = t->exchange_bytes + t->flag_bytes;
+    if (bytes == 0)
+        return UNROLL_OK;
+    a->exchange = scratch_take(r->w, bytes);
+    a->flags = (uint32_t *)(void *)((char *)a->exchange + t->exchange_bytes);
+    if (r->w->walk != LAUNCH)
+        return UNROLL_OK;
+    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->exchange, 0, bytes, r->w->stream), "clearing flags");
+}
+
+unroll_status rnn_persistent(const struct rnn *r, bool back, const struct tiling *t)
+{
+    struct persistent_args a = args_of(r, t);
+    const struct launch_shape shape = {
+        .x = (uint64_t)t->groups * t->cluster, .y = 1, .threads = TILING_WARPS * 32, .shared_bytes = t->shared_bytes,
+        .cluster = t->way == WAY_CLUSTER ? t->cluster : 1, .cooperative = t->way == WAY_GRID,
+    };
+    char name[NAME];
+    TRY(clear_exchange(r, t, &a));
+    persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
+    return launch_shaped(r->w, name, &shape, &a);
+}
