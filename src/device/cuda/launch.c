@@ -34,7 +34,7 @@ void call_at(const struct walker *w, const struct op *op, struct cuda_call *call
 
 struct gpu_rows rows_of(const struct cuda_view *x)
 {
-    struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1 };
+    struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1, 0 };
     for (int i = 2; i < x->rank; i++)
         rows.width *= x->count[i];      /* gates side by side: units are whole on one GPU */
     return rows;
@@ -42,7 +42,7 @@ struct gpu_rows rows_of(const struct cuda_view *x)
 
 struct gpu_ends ends_of(const struct cuda_view *x, const struct cuda_view *lengths)
 {
-    return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0] };
+    return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0], 0 };
 }
 
 struct gpu_resets resets_of(const struct cuda_view *reset)
