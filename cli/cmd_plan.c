@@ -29,6 +29,9 @@ unroll_status cmd_plan(struct settings *settings)
     config.lanes = (int)integer_of(settings, OPTION_LANES);
     config.checkpoint_time = (int)integer_of(settings, OPTION_CHECKPOINT_TIME);
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
+    config.device = text_of(settings, OPTION_DEVICE);
+    config.topology = text_of(settings, OPTION_TOPOLOGY);
+    config.precision = text_of(settings, OPTION_PRECISION);
     status = read_split(text_of(settings, OPTION_SPLIT), &mesh);
     if (status != UNROLL_OK)
         return status;

@@ -174,8 +174,13 @@ OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RAN
        .group = "Machine", .commands = IN(TRAIN),
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
-       .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu")
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
+       .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
+              "xla:FILE: through this one; tpu: xla:tpu")
+OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",
+       .commands = IN(PLAN),
+       .doc = "with --device tpu: compiles the step for these chips, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, without "
+              "having them, and prints its memory and estimated time")
 OPTION(LOSS_EVERY, "loss-every", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "look at the loss every N steps, which waits for the device; 0: each step on the cpu, else every 10")
@@ -213,7 +218,8 @@ OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", 
               "and change results a little")
 
 OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN),
+       .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
        .doc = "what products multiply, on devices that do it; sums, states and the weights that are learnt stay fp32")
 
 /* ---- the run ---- */

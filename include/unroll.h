@@ -653,10 +653,13 @@ typedef struct unroll_plan_config {
     int         steps, rows, lanes, chunks, checkpoint_time, carry;
     int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
     const char *optimizer;
+    const char *precision;          /* as of a session */
+    const char *device, *topology;  /* what it would take there, by the device's compiler: "tpu", "v5e:2x2" */
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
-/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. */
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. With a topology:
+ * what the step's program would take of memory and time there, estimated; no such device is needed. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 

@@ -5,6 +5,7 @@
 #define DEVICE_DEVICE_H
 #include "comm/comm.h"
 #include "plan/plan.h"
+#include <stdio.h>
 
 struct device_options {
     const char  *which;                 /* what follows "NAME:" in the name of the device, or NULL */
@@ -53,11 +54,16 @@ struct device {
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);
+    /* Prints what a step would take on devices that are not here (src/device/xla/tpu.h); NULL: it has no such compiler. */
+    unroll_status (*estimate)(const struct plan *const *plan, int ranks, const char *which, const char *topology,
+                              FILE *, bool json);
     const struct op_time *(*time)(const void *instance, int op);    /* NULL: not asked for; or the device takes none */
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
 /* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
 const struct device *device_find(const char *name, const char **which);
+/* "bf16" as what a device's products multiply; NULL: fp32. Refused where it does not. */
+unroll_status device_precision(const struct device *, const char *name, enum precision *);
 
 #endif

@@ -23,3 +23,22 @@ const struct device *device_find(const char *name, const char **which)
             return devices[i];
     return NULL;
 }
+
+unroll_status device_precision(const struct device *device, const char *name, enum precision *precision)
+{
+    static const char *const names[] = {
+#define PRECISION_NAME(NAME, name) #name,
+        PRECISIONS(PRECISION_NAME)
+#undef PRECISION_NAME
+    };
+    int i = 0;
+    while (i < PRECISION_N && strcmp(name ? name : names[PRECISION_FP32], names[i]))
+        i++;
+    if (i == PRECISION_N)
+        return fail(UNROLL_USAGE, "precision = '%s': choose one of fp32, tf32, bf16, fp16", name);
+    if (!(device->precisions & 1u << i))
+        return fail(UNROLL_UNSUPPORTED, "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
+                    "device that does", name, device->name, name);
+    *precision = (enum precision)i;
+    return UNROLL_OK;
+}

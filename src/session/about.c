@@ -7,6 +7,7 @@
 #include "optim/optim.h"
 #include "plan/print.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define QUOTE2(x) #x
 #define QUOTE(x)  QUOTE2(x)
@@ -95,7 +96,10 @@ static unroll_status print_plans(const struct unroll_model *model, const struct 
     return status;
 }
 
-static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config, FILE *file, int json)
+/* device: NULL: the plans themselves are printed. */
+static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config,
+                                const struct device *device, const char *which, const char *topology, FILE *file,
+                                int json)
 {
     struct plan *mesh[RANKS_MAX] = { NULL };
     struct plan_config c = *config;
@@ -111,10 +115,31 @@ static unroll_status print_mesh(const struct unroll_model *model, const struct p
     if (status == UNROLL_OK)
         status = check_mesh(mesh, ranks);
     if (status == UNROLL_OK)
-        status = print_plans(model, config, file, json, mesh, ranks);
+        status = device ? device->estimate((const struct plan *const *)mesh, ranks, which, topology, file, json)
+                        : print_plans(model, config, file, json, mesh, ranks);
     for (int i = 0; i < ranks; i++)
         plan_free(mesh[i]);
     return status;
+}
+
+/* Of a topology: the device that knows it, or NULL where there is none; the plan is made for it. */
+static unroll_status find_compiler(const unroll_plan_config *c, struct plan_config *p, const struct device **device,
+                                   const char **which)
+{
+    *device = NULL;
+    if (!c->topology || !*c->topology)
+        return c->device && strcmp(c->device, "cpu")
+            ? fail(UNROLL_USAGE, "a plan is the same on each device; what it takes on '%s' is estimated for a topology; "
+                   "fix: name one, such as v5e:2x2", c->device) : UNROLL_OK;
+    *device = device_find(c->device ? c->device : "tpu", which);
+    if (!*device)
+        return fail(UNROLL_UNSUPPORTED, "there is no device '%s'", c->device);
+    if (!(*device)->estimate)
+        return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
+                    "device tpu", (*device)->name, c->topology);
+    p->packed = (*device)->packed;
+    p->lanes = 1;
+    return device_precision(*device, c->precision, &p->precision);
 }
 
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
@@ -145,5 +170,8 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.mesh[M_HIDDEN] = c->hidden_ranks;
     p.optimizer = optimizer;
     p.optimizer_states = optimizer_at(optimizer)->states;
-    return print_mesh(model, &p, file, json);
+    const struct device *device;
+    const char *which = NULL;
+    TRY(find_compiler(c, &p, &device, &which));
+    return print_mesh(model, &p, device, which, c->topology, file, json);
 }

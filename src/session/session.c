@@ -57,25 +57,6 @@ static const char *weights_name(enum dtype weights)
     return weight_types[i].name;
 }
 
-static unroll_status find_precision(const char *name, const struct device *device, enum precision *precision)
-{
-    static const char *const names[] = {
-#define PRECISION_NAME(NAME, name) #name,
-        PRECISIONS(PRECISION_NAME)
-#undef PRECISION_NAME
-    };
-    int i = 0;
-    while (i < PRECISION_N && strcmp(name ? name : names[PRECISION_FP32], names[i]))
-        i++;
-    if (i == PRECISION_N)
-        return fail(UNROLL_USAGE, "precision = '%s': choose one of fp32, tf32, bf16, fp16", name);
-    if (!(device->precisions & 1u << i))
-        return fail(UNROLL_UNSUPPORTED, "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
-                    "device that does", name, device->name, name);
-    *precision = (enum precision)i;
-    return UNROLL_OK;
-}
-
 /* ranks: that share the plan, 0: as many as the mesh has. */
 static unroll_status make_config(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
@@ -258,7 +239,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(make_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
     TRY(give_to_device(s, plan_config, options.mesh));
-    TRY(find_precision(s->config.precision, s->device, &plan_config->precision));
+    TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
     plan_config->packed = s->device->packed;
     plan_config->near = s->device->near;
     int threads = threads_for(s);

@@ -2,15 +2,15 @@
  * that what is donated is not used again; and computes, by the interpreter of oracle.h. FAKE_PLUGIN in the
  * environment makes it misbehave: version, short, deaf, uninitialized, nodevice, nocompile, noexecute; faints: a
  * program fails after it began; dies: the process ends when it compiles; the last three only after
- * FAKE_PLUGIN_RUNS runs. Built
- * as a shared object and loaded by test_xla.c; a fault ends the process with a sentence. */
+ * FAKE_PLUGIN_RUNS runs; compiling ahead of time: copies, large, prose. Built as a shared object; a fault ends the
+ * process with a sentence. */
 #include "device/oracle.h"
 #include "device/xla/pjrt.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = PJRT_BUFFER_TO_HOST + 1, ALIVE = 0x5afe, DEAD = 0xdead };
+enum { SLOTS = PJRT_COMPILED_MEMORY + 1, ALIVE = 0x5afe, DEAD = 0xdead };
 
 struct pjrt_error  { char message[500]; };
 struct pjrt_event  { int state; bool fails; };
@@ -18,6 +18,8 @@ struct pjrt_client { int state; };
 struct pjrt_device { int number; };
 struct pjrt_buffer { int state, device; struct tensor *tensor; };
 struct pjrt_executable { struct oracle *program; };
+struct pjrt_topology { int state; };
+struct pjrt_compiled { int state; struct oracle *program; unsigned char bytes[1 << 14]; size_t size; };
 enum { DEVICES = 8 };
 
 static union {
@@ -227,6 +229,109 @@ static pjrt_error *execute(void *args)
     return error;
 }
 
+/* ---- ahead of time --------------------------------------------------------------------- */
+
+static struct pjrt_topology topology;
+
+static pjrt_error *topology_create(void *args)
+{
+    ARGS(pjrt_topology_create_args);
+    demand(initialized && topology.state != ALIVE, "one topology at a time, after the initialization");
+    if (a->name_size != 7 || memcmp(a->name, "v5e:2x2", 7))
+        return error_new("no such grid");
+    topology.state = ALIVE;
+    a->topology = &topology;
+    return NULL;
+}
+
+static pjrt_error *topology_destroy(void *args)
+{
+    ARGS(pjrt_topology_args);
+    demand(a->topology == &topology && topology.state == ALIVE, "the topology is freed twice");
+    topology.state = DEAD;
+    return NULL;
+}
+
+static pjrt_error *topology_devices(void *args)
+{
+    ARGS(pjrt_topology_devices_args);
+    demand(a->topology == &topology && topology.state == ALIVE, "the topology is another");
+    a->descriptions = 4;
+    return NULL;
+}
+
+/* A module as a compiler gives it: a field of bytes behind what there is. */
+static void put_bytes(pjrt_compiled *c, unsigned number, const void *bytes, size_t size)
+{
+    demand(size < 1 << 14 && c->size + size + 6 < sizeof c->bytes, "the module has no room");
+    c->bytes[c->size++] = (unsigned char)((number << 3 | 2) & 127) | (number > 15 ? 128 : 0);
+    if (number > 15)
+        c->bytes[c->size++] = (unsigned char)(number >> 4);
+    c->bytes[c->size++] = (unsigned char)(size & 127) | 128;
+    c->bytes[c->size++] = (unsigned char)(size >> 7);
+    memcpy(c->bytes + c->size, bytes, size);
+    c->size += size;
+}
+
+/* Two operations of 500 cycles; all that is donated keeps its memory, but for the last if we misbehave so. */
+static void make_module(pjrt_compiled *c)
+{
+    static const char operation[] = "\x0a\x04work\x12\x06" "fusion\xda\x02\x18\"estimated_cycles\":\"500\"";
+    pjrt_compiled computation = { 0 }, aliases = { 0 }, module = { 0 };
+    put_bytes(&computation, 2, operation, sizeof operation - 1);
+    put_bytes(&computation, 2, operation, sizeof operation - 1);
+    for (int i = 0, last = c->program->main.arguments - 1; i <= last; i++)
+        if (c->program->alias[i] >= 0 && i < 128 && !misbehaves("copies"))
+            put_bytes(&aliases, 1, (const char[]){ 0x10, (char)i }, 2);
+    put_bytes(&module, 3, computation.bytes, computation.size);
+    put_bytes(&module, 8, aliases.bytes, aliases.size);
+    put_bytes(c, 1, module.bytes, module.size);
+}
+
+static pjrt_error *compile_for_topology(void *args)
+{
+    ARGS(pjrt_compile_ahead_args);
+    char why[400];
+    demand(a->topology == &topology && topology.state == ALIVE && !a->client, "a topology, and no client, is wanted");
+    demand(a->program->format_size == 4 && a->options_size > 0, "the program is not whole");
+    struct oracle *program = oracle_read(a->program->code, a->program->code_size, why, sizeof why);
+    if (!program)
+        return error_new(why);
+    a->compiled = calloc(1, sizeof *a->compiled);
+    a->compiled->state = ALIVE;
+    a->compiled->program = program;
+    make_module(a->compiled);
+    return NULL;
+}
+
+static pjrt_error *compiled_destroy(void *args)
+{
+    ARGS(pjrt_compiled_args);
+    demand(a->compiled->state == ALIVE, "a compiled program is freed twice");
+    oracle_free(a->compiled->program);
+    free(a->compiled);
+    return NULL;
+}
+
+static pjrt_error *compiled_program(void *args)
+{
+    ARGS(pjrt_compiled_program_args);
+    if (a->program->code)
+        memcpy((char *)a->program->code, a->compiled->bytes, a->compiled->size);
+    a->program->code_size = a->compiled->size;
+    a->program->format = misbehaves("prose") ? "prose" : "hlo_with_config";
+    a->program->format_size = strlen(a->program->format);
+    return NULL;
+}
+
+static pjrt_error *compiled_memory(void *args)
+{
+    ARGS(pjrt_compiled_memory_args);
+    a->code = 1000, a->arguments = 20000, a->results = 6000, a->aliased = 5000;
+    a->temporary = misbehaves("large") ? (int64_t)17 << 30 : 300000;
+    return NULL;
+}
+
 /* ---- buffers --------------------------------------------------------------------------- */
 
 static enum oracle_kind kind_of(int type)
@@ -306,5 +411,12 @@ const struct pjrt_api *GetPjrtApi(void)
     put(PJRT_EXECUTABLE_EXECUTE, execute);
     put(PJRT_BUFFER_DESTROY, buffer_destroy);
     put(PJRT_BUFFER_TO_HOST, buffer_to_host);
+    put(PJRT_TOPOLOGY_CREATE, topology_create);
+    put(PJRT_TOPOLOGY_DESTROY, topology_destroy);
+    put(PJRT_TOPOLOGY_DEVICES, topology_devices);
+    put(PJRT_COMPILE, compile_for_topology);
+    put(PJRT_COMPILED_DESTROY, compiled_destroy);
+    put(PJRT_COMPILED_PROGRAM, compiled_program);
+    put(PJRT_COMPILED_MEMORY, compiled_memory);
     return &table.api;
 }

@@ -105,6 +105,18 @@ static void test_damages(void)
     translation_free(&t);
 }
 
+/* What is donated goes to one result of its type. */
+static void test_damaged_aliases(void)
+{
+    static const struct example example = { "donating", "lstm", 0, PART_UPDATE, 0 };
+    struct translation t;
+    if (!example_text(&example, &t))
+        return;
+    test_damage(&t, "{tf.aliasing_output = 0 : i32}", "{tf.aliasing_output = 1 : i32}", "become");
+    test_damage(&t, "{tf.aliasing_output = 0 : i32}", "{tf.aliasing_output = 999 : i32}", "become");
+    translation_free(&t);
+}
+
 /* ---- goldens --------------------------------------------------------------------------- */
 
 static char *read_file(const char *path)
@@ -150,6 +162,7 @@ int main(void)
         { "mingru_sum", "mingru", 0, PART_SUM, 0 },
     };
     test_damages();
+    test_damaged_aliases();
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         test_golden(&examples[i]);
     return check_finish("test_oracle");

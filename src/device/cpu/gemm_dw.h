@@ -84,16 +84,19 @@ static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, si
     return r->count > 0;
 }
 
+/* Row by row, as they lie: a panel of rows far apart would wait for memory at each of them. */
 static void take_columns(struct dw_rows *r, struct range column)
 {
-    real *to = r->panel;
-    for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
-        size_t width = column.end - c < PANEL ? column.end - c : PANEL;
-        for (size_t i = 0; i < r->count; i++)
-            if (r->x[i])
-                copy_numbers(to + i * PANEL, r->x[i] + c, width);
+    for (size_t i = 0; i < r->count; i++) {
+        const real *from = r->x[i];
+        real *to = r->panel + i * PANEL;
+        for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
+            size_t width = column.end - c < PANEL ? column.end - c : PANEL;
+            if (from)
+                copy_numbers(to, from + c, width);
             else
-                memset(to + i * PANEL, 0, width * sizeof *to);
+                memset(to, 0, width * sizeof *to);
+        }
     }
 }
 

@@ -148,6 +148,39 @@ CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const si
     tile_store_all(t->c, t->c_row, sum, rows, vectors, last);
 }
 
+/* Short chains: c stays in registers beside the sums, of which there is room for half as many. Adding them up takes
+ * units of the processor that else have nothing to do. */
+static void tile_of_short_chains(const struct tile *tile)
+{
+    enum { ROWS = TILE_ROWS / 2 };
+    const struct tile t = *tile;
+    V c[ROWS][WIDE_VECTORS], sum[ROWS][WIDE_VECTORS];
+    const real *a[(ROWS + 3) / 4], *b = t.b;
+    const char *ahead = t.ahead.at;
+    tile_load_all(c, t.c, t.c_row, ROWS, TILE_VECTORS, V_WIDTH);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < (ROWS + 3) / 4; i++) {
+        a[i] = t.a + 4 * i * t.a_row;
+        HIDE_ORIGIN(a[i]);
+    }
+    for (size_t chain = 0, k = 0; chain < t.chains; chain++) {
+        tile_clear(sum, ROWS, TILE_VECTORS);
+        for (; k < t.end[chain]; k++, b += t.b_row, ahead += t.ahead.step) {
+            __builtin_prefetch(ahead, 0, 2);
+            tile_add(sum, a, t.a_row, b, t.b_panel, ROWS, TILE_VECTORS, V_WIDTH);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < (ROWS + 3) / 4; i++)
+                a[i] += t.a_col;
+        }
+#pragma GCC unroll 16
+        for (size_t r = 0; r < ROWS; r++)
+#pragma GCC unroll 8
+            for (size_t j = 0; j < TILE_VECTORS; j++)
+                c[r][j] = v_add(c[r][j], sum[r][j]);
+    }
+    tile_store_all(t.c, t.c_row, c, ROWS, TILE_VECTORS, V_WIDTH);
+}
+
 CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t vectors, const size_t last)
 {
     const struct tile t = *tile;
@@ -220,6 +253,12 @@ static size_t next_height(const struct tile *t, size_t rows)
     return rows / tiles_over(rows, TILE_ROWS);
 }
 
+static bool has_short_chains(const struct tile *t)
+{
+    enum { SHORT = 80 };
+    return t->start == ZERO_THEN_ADD && !t->bias && t->chains < t->k && t->k < SHORT * t->chains;
+}
+
 /* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. */
 static void tile_column(struct tile t, size_t rows, size_t n)
 {
@@ -228,7 +267,12 @@ static void tile_column(struct tile t, size_t rows, size_t n)
         struct tile part = t;
         height = next_height(&t, rows - row);
         part.a = t.a_strip ? a + row / STRIP * t.a_strip + row % STRIP * t.a_row : a + row * t.a_row;
-        if (n == TILE_COLUMNS)
+        if (n == TILE_COLUMNS && height == TILE_ROWS && has_short_chains(&t)) {
+            tile_of_short_chains(&part);
+            part.a += TILE_ROWS / 2 * t.a_row;
+            part.c += TILE_ROWS / 2 * t.c_row;
+            tile_of_short_chains(&part);
+        } else if (n == TILE_COLUMNS)
             tile_whole[height](&part);
         else
             for (size_t j = 0; j < n; j += V_WIDTH, part.b += V_WIDTH, part.c += V_WIDTH) {

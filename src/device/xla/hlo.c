@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const type_name[] = { "f32", "i32", "ui8", "ui32", "ui64", "i1" };
+static const char *const type_name[] = { "f32", "i32", "ui8", "ui32", "ui64", "i1", "bf16" };
 
 /* ---- text ------------------------------------------------------------------------------ */
 
@@ -333,9 +333,17 @@ struct value hlo_fold(struct hlo *h, const char *name, struct value a, int first
     return finish(h, v, operand, 2);
 }
 
+struct value hlo_narrowed(struct hlo *h, struct value a)
+{
+    return h->narrow ? hlo_convert(h, a, HLO_BF16) : a;
+}
+
 struct value hlo_dot(struct hlo *h, struct value a, int axis_a, struct value b, int axis_b)
 {
+    a = hlo_narrowed(h, a);
+    b = hlo_narrowed(h, b);
     const struct value operand[] = { a, b };
+    const char *precision = h->narrow ? "DEFAULT" : "HIGHEST";
     struct shape shape = { 0 };
     for (int i = 0; i < a.shape.rank; i++)
         if (i != axis_a)
@@ -343,10 +351,10 @@ struct value hlo_dot(struct hlo *h, struct value a, int axis_a, struct value b, 
     for (int i = 0; i < b.shape.rank; i++)
         if (i != axis_b)
             shape.dim[shape.rank++] = b.shape.dim[i];
-    struct value v = begin(h, "dot_general", a.type, shape, operand, 2);
+    struct value v = begin(h, "dot_general", HLO_F32, shape, operand, 2);
     hlo_print(h, " {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [%d], "
-              "rhs_contracting_dimensions = [%d]>, precision_config = [#stablehlo<precision HIGHEST>, "
-              "#stablehlo<precision HIGHEST>]}", axis_a, axis_b);
+              "rhs_contracting_dimensions = [%d]>, precision_config = [#stablehlo<precision %s>, "
+              "#stablehlo<precision %s>]}", axis_a, axis_b, precision, precision);
     return finish(h, v, operand, 2);
 }
 

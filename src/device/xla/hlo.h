@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum hlo_type { HLO_F32, HLO_I32, HLO_U8, HLO_U32, HLO_U64, HLO_I1 };
+enum hlo_type { HLO_F32, HLO_I32, HLO_U8, HLO_U32, HLO_U64, HLO_I1, HLO_BF16 };
 enum { HLO_AXES = 5 };
 
 struct shape { int rank; int64_t dim[HLO_AXES]; };
@@ -24,7 +24,7 @@ struct value {
 struct hlo {
     char  *text;
     size_t size, room;
-    bool   failed;
+    bool   failed, narrow;          /* narrow: products multiply bf16 and add in f32; else f32, of which none is lost */
     int    values, depth;
 };
 
@@ -63,6 +63,9 @@ struct value hlo_join(struct hlo *, struct value, struct value, int axis);
 struct value hlo_iota(struct hlo *, enum hlo_type, struct shape, int axis);
 /* Folds axes [first, first + count) with "add" or "maximum". */
 struct value hlo_fold(struct hlo *, const char *name, struct value, int first, int count);
+/* What a product is given of a value: as bf16 where products are narrow. Of what is multiplied in each turn of a loop
+ * it is made before. */
+struct value hlo_narrowed(struct hlo *, struct value);
 /* a [.., k], b [.., k] or, by the axes given, contracted; all other axes remain, a's before b's. */
 struct value hlo_dot(struct hlo *, struct value a, int axis_a, struct value b, int axis_b);
 /* Rows of a table [V, E] by numbers [T, B]: [T, B, E]. */

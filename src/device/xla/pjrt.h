@@ -20,6 +20,8 @@ typedef struct pjrt_device pjrt_device;
 typedef struct pjrt_description pjrt_description;
 typedef struct pjrt_executable pjrt_executable;     /* loaded: ready to run */
 typedef struct pjrt_buffer pjrt_buffer;
+typedef struct pjrt_topology pjrt_topology;         /* devices that need not be here */
+typedef struct pjrt_compiled pjrt_compiled;         /* compiled for them: not to be run here */
 
 /* What every struct begins with. */
 struct pjrt_head { size_t size; void *extensions; };
@@ -39,8 +41,11 @@ enum pjrt_slot {
     PJRT_EVENT_DESTROY = 5, PJRT_EVENT_AWAIT = 8,
     PJRT_CLIENT_CREATE = 10, PJRT_CLIENT_DESTROY = 11, PJRT_CLIENT_PLATFORM_NAME = 12,
     PJRT_CLIENT_ADDRESSABLE_DEVICES = 16, PJRT_CLIENT_COMPILE = 20, PJRT_CLIENT_BUFFER_FROM_HOST = 22,
+    PJRT_COMPILED_DESTROY = 40, PJRT_COMPILED_PROGRAM = 48,
     PJRT_EXECUTABLE_DESTROY = 50, PJRT_EXECUTABLE_EXECUTE = 55,
     PJRT_BUFFER_DESTROY = 58, PJRT_BUFFER_TO_HOST = 70,
+    PJRT_TOPOLOGY_CREATE = 82, PJRT_TOPOLOGY_DESTROY = 83, PJRT_TOPOLOGY_DEVICES = 86,
+    PJRT_COMPILE = 89, PJRT_COMPILED_MEMORY = 96,
 };
 
 #define PJRT_ROOM size_t room[16]       /* for fields of newer versions */
@@ -174,7 +179,57 @@ struct pjrt_execute_args {
 struct pjrt_executable_args { struct pjrt_head head; pjrt_executable *executable; PJRT_ROOM; };
 struct pjrt_buffer_args { struct pjrt_head head; pjrt_buffer *buffer; PJRT_ROOM; };
 
-/* Where fields of the first version lie. */
+/* ---- ahead of time --------------------------------------------------------------------- */
+
+struct pjrt_topology_create_args {
+    struct pjrt_head head;
+    const char *name;
+    size_t name_size;
+    const struct pjrt_named_value *option;
+    size_t options;
+    pjrt_topology *topology;    /* out */
+    PJRT_ROOM;
+};
+
+struct pjrt_topology_args { struct pjrt_head head; pjrt_topology *topology; PJRT_ROOM; };
+
+struct pjrt_topology_devices_args {
+    struct pjrt_head head;
+    pjrt_topology *topology;
+    pjrt_description *const *description;       /* out */
+    size_t descriptions;        /* out */
+    PJRT_ROOM;
+};
+
+struct pjrt_compile_ahead_args {
+    struct pjrt_head head;
+    const pjrt_topology *topology;
+    const struct pjrt_program *program;
+    const char *options;
+    size_t options_size;
+    pjrt_client *client;        /* NULL: there is none */
+    pjrt_compiled *compiled;    /* out */
+    PJRT_ROOM;
+};
+
+struct pjrt_compiled_args { struct pjrt_head head; pjrt_compiled *compiled; PJRT_ROOM; };
+
+/* Called twice: without code it gives the size, then it fills the caller's room. */
+struct pjrt_compiled_program_args {
+    struct pjrt_head head; pjrt_compiled *compiled; struct pjrt_program *program; PJRT_ROOM;
+};
+
+/* Bytes, padding included. */
+struct pjrt_compiled_memory_args {
+    struct pjrt_head head;
+    pjrt_compiled *compiled;
+    int64_t code, arguments, results, aliased, temporary;
+    int64_t host[5], peak;      /* peak: 0 from plugins older than 0.81 */
+    PJRT_ROOM;
+};
+
+/* Where fields of the first version lie, and how large a struct is to a plugin: the room comes after. */
+#define PJRT_BYTES(type) (sizeof(struct type) - sizeof(((struct type *)NULL)->room))
 static_assert(sizeof(void *) == 8, "the offsets are those of 64-bit machines");
 static_assert(offsetof(struct pjrt_api, slot) == 40, "head and version");
 static_assert(offsetof(struct pjrt_error_args, message) == 24, "PJRT_Error_Message_Args");
@@ -186,5 +241,29 @@ static_assert(offsetof(struct pjrt_layout, type) == 72, "PJRT_Buffer_MemoryLayou
 static_assert(offsetof(struct pjrt_to_host_args, event) == 48, "PJRT_Buffer_ToHostBuffer_Args");
 static_assert(offsetof(struct pjrt_execute_options, kept) == 56, "PJRT_ExecuteOptions");
 static_assert(offsetof(struct pjrt_execute_args, device) == 72, "PJRT_LoadedExecutable_Execute_Args");
+static_assert(offsetof(struct pjrt_topology_create_args, topology) == 48, "PJRT_TopologyDescription_Create_Args");
+static_assert(offsetof(struct pjrt_topology_devices_args, descriptions) == 32,
+              "PJRT_TopologyDescription_GetDeviceDescriptions_Args");
+static_assert(offsetof(struct pjrt_compile_ahead_args, compiled) == 56, "PJRT_Compile_Args");
+static_assert(offsetof(struct pjrt_compiled_program_args, program) == 24, "PJRT_Executable_OptimizedProgram_Args");
+static_assert(offsetof(struct pjrt_compiled_memory_args, peak) == 104,
+              "PJRT_Executable_GetCompiledMemoryStats_Args");
+static_assert(PJRT_BYTES(pjrt_error_args) == 40 && PJRT_BYTES(pjrt_plain_args) == 16 &&
+              PJRT_BYTES(pjrt_event_args) == 24, "PJRT_Error_Message_Args, PJRT_Plugin_Initialize_Args, PJRT_Event_*");
+static_assert(PJRT_BYTES(pjrt_client_create_args) == 72, "PJRT_Client_Create_Args of its first version");
+static_assert(PJRT_BYTES(pjrt_client_name_args) == 40 && PJRT_BYTES(pjrt_client_devices_args) == 40,
+              "PJRT_Client_PlatformName_Args, PJRT_Client_AddressableDevices_Args");
+static_assert(PJRT_BYTES(pjrt_program) == 48 && PJRT_BYTES(pjrt_compile_args) == 56,
+              "PJRT_Program, PJRT_Client_Compile_Args");
+static_assert(PJRT_BYTES(pjrt_from_host_args) == 120 && PJRT_BYTES(pjrt_to_host_args) == 56,
+              "PJRT_Client_BufferFromHostBuffer_Args, PJRT_Buffer_ToHostBuffer_Args");
+static_assert(PJRT_BYTES(pjrt_layout) == 80, "PJRT_Buffer_MemoryLayout");
+static_assert(PJRT_BYTES(pjrt_execute_options) == 72 && PJRT_BYTES(pjrt_execute_args) == 80,
+              "PJRT_ExecuteOptions of its first version, PJRT_LoadedExecutable_Execute_Args");
+static_assert(PJRT_BYTES(pjrt_executable_args) == 24 && PJRT_BYTES(pjrt_buffer_args) == 24,
+              "PJRT_LoadedExecutable_Destroy_Args, PJRT_Buffer_Destroy_Args");
+static_assert(PJRT_BYTES(pjrt_topology_create_args) == 56 && PJRT_BYTES(pjrt_compile_ahead_args) == 64 &&
+              PJRT_BYTES(pjrt_compiled_program_args) == 32 && PJRT_BYTES(pjrt_compiled_memory_args) == 112,
+              "PJRT_TopologyDescription_Create_Args, PJRT_Compile_Args and what it made");
 
 #endif

@@ -29,7 +29,7 @@ struct xla_plugin {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct xla_plugin *open_plugins;
+static struct xla_plugin *open_plugins, *loaded_plugins;        /* loaded: without a client */
 static struct xla_counts counts;
 
 #define HEAD(type) { .size = sizeof(type) }
@@ -60,7 +60,7 @@ static unroll_status refuse(const struct xla_plugin *p, const char *doing, pjrt_
     return UNROLL_RESOURCE;
 }
 
-static unroll_status call(const struct xla_plugin *p, enum pjrt_slot slot, void *args, const char *doing)
+unroll_status xla_call(const struct xla_plugin *p, enum pjrt_slot slot, void *args, const char *doing)
 {
     pjrt_function *function = slot_of(p->api, slot);
     if (!function)
@@ -76,8 +76,8 @@ unroll_status xla_await(struct xla_plugin *p, pjrt_event *event, const char *doi
     struct pjrt_event_args destroy = { .head = HEAD(destroy), .event = event };
     if (!event)
         return UNROLL_OK;
-    unroll_status status = call(p, PJRT_EVENT_AWAIT, &wait, doing);
-    unroll_status freed = call(p, PJRT_EVENT_DESTROY, &destroy, "freeing an event");
+    unroll_status status = xla_call(p, PJRT_EVENT_AWAIT, &wait, doing);
+    unroll_status freed = xla_call(p, PJRT_EVENT_DESTROY, &destroy, "freeing an event");
     return status != UNROLL_OK ? status : freed;
 }
 
@@ -144,14 +144,35 @@ static unroll_status find_plugin(const char *which, char *found, size_t size)
         return UNROLL_OK;
     return fail(UNROLL_UNSUPPORTED,
                 "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device xla:PATH, or "
-                "PJRT_PLUGIN=PATH in the environment); 'pip install xla-cpu-pjrt' has one for CPUs",
-                which && *which ? " for " : "", which && *which ? which : "");
+                "PJRT_PLUGIN=PATH in the environment); 'pip install %s' has one for %s",
+                which && *which ? " for " : "", which && *which ? which : "",
+                which && !strcmp(which, "tpu") ? "libtpu" : "xla-cpu-pjrt",
+                which && !strcmp(which, "tpu") ? "TPUs" : "CPUs");
 }
 
 /* ---- opening --------------------------------------------------------------------------- */
 
+static struct xla_plugin *find_in_list(struct xla_plugin *p, const char *path)
+{
+    while (p && strcmp(p->path, path))
+        p = p->next;
+    return p;
+}
+
+static struct xla_plugin *find_known(const char *path)
+{
+    struct xla_plugin *p = find_in_list(open_plugins, path);
+    return p ? p : find_in_list(loaded_plugins, path);
+}
+
+/* Loads and initializes it, once in a process. */
 static unroll_status load(struct xla_plugin *p)
 {
+    const struct xla_plugin *known = find_known(p->path);
+    if (known) {
+        p->api = known->api;
+        return UNROLL_OK;
+    }
     if (access(p->path, R_OK) != 0)
         return fail(UNROLL_DATA,
                     "the XLA plugin '%s' cannot be read: there is no such file, or no permission", p->path);
@@ -170,13 +191,14 @@ static unroll_status load(struct xla_plugin *p)
                     p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
     if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
         return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
-    return UNROLL_OK;
+    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
+    return xla_call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing");
 }
 
 static unroll_status name_platform(struct xla_plugin *p)
 {
     struct pjrt_client_name_args name = { .head = HEAD(name), .client = p->client };
-    TRY(call(p, PJRT_CLIENT_PLATFORM_NAME, &name, "asking for its platform"));
+    TRY(xla_call(p, PJRT_CLIENT_PLATFORM_NAME, &name, "asking for its platform"));
     snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60),
              name.name);
     return UNROLL_OK;
@@ -188,10 +210,10 @@ static unroll_status make_client(struct xla_plugin *p, int devices)
     struct pjrt_named_value option = { .head = HEAD(option), .name = "cpu_device_count", .name_size = 16,
                                        .type = PJRT_INT64, .value.int64 = devices, .value_size = 1 };
     struct pjrt_client_create_args create = { .head = HEAD(create), .option = &option, .options = devices > 0 };
-    TRY(call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
+    TRY(xla_call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
     p->client = create.client;
     struct pjrt_client_devices_args list = { .head = HEAD(list), .client = p->client };
-    TRY(call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &list, "listing its devices"));
+    TRY(xla_call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &list, "listing its devices"));
     if (!list.devices)
         return fail(UNROLL_RESOURCE, "the XLA plugin '%s' has no device on this machine", p->path);
     p->device = list.device;
@@ -202,16 +224,14 @@ static unroll_status make_client(struct xla_plugin *p, int devices)
 /* XLA's processor is as many devices as a client is made with: one with more lives beside the first. */
 static unroll_status start(struct xla_plugin *p, const struct xla_plugin *known, int devices)
 {
-    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
     if (!known) {
-        TRY(call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing"));
         TRY(make_client(p, 0));
         known = p;
     }
     if (known->devices < devices && !strcmp(known->platform, "cpu")) {
         struct pjrt_client_args destroy = { .head = HEAD(destroy), .client = p->client };
         if (p->client)
-            TRY(call(p, PJRT_CLIENT_DESTROY, &destroy, "giving up a client"));
+            TRY(xla_call(p, PJRT_CLIENT_DESTROY, &destroy, "giving up a client"));
         TRY(make_client(p, devices));
     }
     if (p->devices >= devices)
@@ -228,8 +248,7 @@ static unroll_status open_new(const char *path, const struct xla_plugin *known, 
     if (!p)
         return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
     snprintf(p->path, sizeof p->path, "%s", path);
-    p->api = known ? known->api : NULL;
-    unroll_status status = known ? UNROLL_OK : load(p);
+    unroll_status status = load(p);
     if (status == UNROLL_OK)
         status = start(p, known, devices);
     if (status != UNROLL_OK) {
@@ -251,6 +270,48 @@ unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin 
     for (; p && (strcmp(p->path, found) || p->devices < devices); p = p->next)
         known = strcmp(p->path, found) ? known : p;
     unroll_status status = p ? UNROLL_OK : open_new(found, known, devices, &p);
+    pthread_mutex_unlock(&lock);
+    if (status == UNROLL_OK)
+        *plugin = p;
+    return status;
+}
+
+/* What libtpu asks its surroundings for where there is no TPU: what a machine with one would answer, so that it
+ * neither waits for a server nor writes its log. The user's own words stay. */
+static void stand_in_for_tpu(void)
+{
+    static const char *const said[][2] = {
+        { "TPU_SKIP_MDS_QUERY", "1" }, { "ALLOW_MULTIPLE_LIBTPU_LOAD", "1" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
+        { "TPU_ACCELERATOR_TYPE", "v5litepod-4" }, { "TPU_LOG_DIR", "disabled" },
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        setenv(said[i][0], said[i][1], 0);
+}
+
+static unroll_status load_new(const char *path, struct xla_plugin **plugin)
+{
+    struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
+    if (!p)
+        return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
+    snprintf(p->path, sizeof p->path, "%s", path);
+    stand_in_for_tpu();
+    unroll_status status = load(p);
+    if (status != UNROLL_OK) {
+        release(p);
+        return status;
+    }
+    p->next = loaded_plugins;
+    *plugin = loaded_plugins = p;
+    return UNROLL_OK;
+}
+
+unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
+{
+    char found[sizeof (*plugin)->path];
+    TRY(find_plugin(which, found, sizeof found));
+    pthread_mutex_lock(&lock);
+    struct xla_plugin *p = find_known(found);
+    unroll_status status = p ? UNROLL_OK : load_new(found, &p);
     pthread_mutex_unlock(&lock);
     if (status == UNROLL_OK)
         *plugin = p;
@@ -298,7 +359,7 @@ static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t 
                                  .format_size = 4 };
     struct pjrt_compile_args args = { .head = HEAD(args), .client = p->client, .program = &code,
                                       .options = options, .options_size = sizeof options };
-    TRY(call(p, PJRT_CLIENT_COMPILE, &args, "compiling a program"));
+    TRY(xla_call(p, PJRT_CLIENT_COMPILE, &args, "compiling a program"));
     counts.compiled++;
     *program = args.executable;
     return UNROLL_OK;
@@ -344,7 +405,7 @@ unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, int de
     struct pjrt_execute_args args = { .head = HEAD(args), .executable = program, .options = &options,
                                       .argument = argument, .devices = (size_t)devices,
                                       .arguments = arguments, .result = result, .done = done };
-    TRY(call(p, PJRT_EXECUTABLE_EXECUTE, &args, "starting a program"));
+    TRY(xla_call(p, PJRT_EXECUTABLE_EXECUTE, &args, "starting a program"));
     counts.executed++;
     return UNROLL_OK;
 }
@@ -357,7 +418,7 @@ unroll_status xla_upload(struct xla_plugin *p, int device, enum pjrt_type type, 
     struct pjrt_from_host_args args = { .head = HEAD(args), .client = p->client, .data = data, .type = type,
                                         .dim = dim, .dims = dims, .semantics = PJRT_ONLY_DURING_CALL,
                                         .device = p->device[device] };
-    TRY(call(p, PJRT_CLIENT_BUFFER_FROM_HOST, &args, "taking an array"));
+    TRY(xla_call(p, PJRT_CLIENT_BUFFER_FROM_HOST, &args, "taking an array"));
     *buffer = args.buffer;
     counts.uploads++;
     return xla_await(p, args.done, "taking an array");
@@ -375,7 +436,7 @@ unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dim
         minor_to_major[i] = (int64_t)(dims - 1 - i);
     struct pjrt_to_host_args args = { .head = HEAD(args), .buffer = buffer, .layout = &layout, .to = to,
                                       .bytes = bytes };
-    TRY(call(p, PJRT_BUFFER_TO_HOST, &args, "giving an array"));
+    TRY(xla_call(p, PJRT_BUFFER_TO_HOST, &args, "giving an array"));
     counts.downloads++;
     *arrived = args.event;
     return UNROLL_OK;
@@ -385,5 +446,5 @@ void xla_buffer_free(struct xla_plugin *p, pjrt_buffer *buffer)
 {
     struct pjrt_buffer_args args = { .head = HEAD(args), .buffer = buffer };
     if (buffer)
-        (void)call(p, PJRT_BUFFER_DESTROY, &args, "freeing an array");
+        (void)xla_call(p, PJRT_BUFFER_DESTROY, &args, "freeing an array");
 }

@@ -17,6 +17,11 @@ const char *xla_plugin_platform(const struct xla_plugin *);         /* "cpu", "t
 int xla_plugin_devices(const struct xla_plugin *);
 void xla_plugin_version(const struct xla_plugin *, int *major, int *minor);
 
+/* The same plugin without a client, for compilation ahead of time: no device is wanted, and a TPU's plugin does not
+ * look for one. And any of its functions, by its slot. */
+unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin);
+unroll_status xla_call(const struct xla_plugin *, enum pjrt_slot, void *args, const char *doing);
+
 /* A program in StableHLO text, compiled for the first so many devices. The same text gives the same program,
  * compiled once. */
 unroll_status xla_compile(struct xla_plugin *, const char *text, size_t size, int devices, pjrt_executable **program);

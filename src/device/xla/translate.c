@@ -465,7 +465,8 @@ unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part
     *t = (struct translation){ .plan = plan, .mesh = mesh, .first = first, .last = last };
     TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "XLA programs compute in fp32 alone");
+        return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
+    t->h.narrow = plan->config.precision == PRECISION_BF16;
     for (int i = 0; i < plan->ops; i++)
         if (is_of(&plan->op[i], first, last))
             return write_program(t, name);

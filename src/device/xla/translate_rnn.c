@@ -212,7 +212,8 @@ static void carry_weights(struct recurrence *r, bool biases)
 {
     for (int i = 0; i < r->blocks; i++) {
         struct block *b = &r->block[i];
-        b->w = carry(r, rows_of(r, RNN_W, b));
+        struct value w = rows_of(r, RNN_W, b);
+        b->w = carry(r, hlo_narrowed(&r->t->h, w));
         b->bias = biases && has(r->op, RNN_BIAS) ? carry(r, rows_of(r, RNN_BIAS, b)) : ABSENT_PLACE;
     }
     r->at.projection = carry_view(r, RNN_PROJ);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "device/xla/bucket.h"
+#include "device/xla/tpu.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -383,7 +384,7 @@ static unroll_status xla_about(char *text, size_t size)
 
 const struct device device_xla = {
     .name = "xla",                          .packed = false,
-    .precisions = 1 << PRECISION_FP32,
+    .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
     .whole_steps = true,                    .cuts = true,
     .about = xla_about,
     .store_new = xla_store_new,             .store_free = xla_store_free,
@@ -392,4 +393,5 @@ const struct device device_xla = {
     .read = xla_read,                       .write = xla_write,
     .forecast = xla_forecast,               .bytes = xla_bytes,
     .isa = xla_isa,                         .threads = xla_threads,
+    .estimate = estimate_step,
 };

@@ -22,7 +22,7 @@ static struct { const char *name, *symbol; const void *function; long calls; } f
 static std::recursive_mutex lock;
 static bool initialized;
 static cu_result lost;
-static std::map<std::string, long> leaks;
+static std::map<std::string, long> &leaks = *new std::map<std::string, long>;     /* outlives the process's end */
 static thread_local std::vector<cu_context> current_contexts;
 
 struct cu_context_st { cu_device device; int retained; };

@@ -15,8 +15,12 @@ $T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
 	$(CXX) $(FAKE_CUDA_FLAGS) -O2 -c $< -o $@
 
 # The kernels of the device.
-FAKE_KERNELS = $(patsubst src/device/cuda/%.cu,$T/device/fake_cuda/%_kernels.o,$(wildcard src/device/cuda/*.cu))
+FAKE_KERNELS = $(call FAKE,probe_kernels) $(patsubst src/device/cuda/%.cu,$T/device/fake_cuda/%_kernels.o,$(wildcard src/device/cuda/*.cu))
 $T/device/fake_cuda/%_kernels.o: src/device/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
+
+$T/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
@@ -35,6 +39,10 @@ $T/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 $T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(SHIM)
 	$(CXX) $(SANITIZE) $^ -o $@
+
+$T/device/test_fake_cuda.o: FLAGS += -Itests/device
+$T/device/test_fake_cuda: $T/device/test_fake_cuda.o $B/libunroll.a | $(FAKE_CUDA)
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
 # The persistent kernels alone, without a driver.
 $T/device/test_persistent.o: tests/device/test_persistent.cc

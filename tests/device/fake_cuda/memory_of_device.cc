@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct piece { uint64_t bytes, mapped; char *map; bool freed; };
-static std::map<uint64_t, piece> device;        /* by address */
-static std::map<uint64_t, uint64_t> pinned;
+struct piece { uint64_t bytes, mapped; char *first; bool freed; };
+static std::map<uint64_t, piece> &device = *new std::map<uint64_t, piece>;            /* by address */
+static std::map<uint64_t, uint64_t> &pinned = *new std::map<uint64_t, uint64_t>;
 static uint64_t taken;
 
-enum { GUARD = 64 << 10, BEHIND = 0xa5, POISON = 0xff };
+enum { LARGE = 2 << 20, BEHIND = 0xa5, POISON = 0xff };
 static const uint64_t POISON_MOST = 1 << 30;
 
 static const piece *piece_of(uint64_t at, uint64_t *first)
@@ -80,7 +80,7 @@ void fake_memory_open(bool open)
 {
     for (auto &d : device)
         if (!d.second.freed)
-            mprotect((void *)(d.first & ~(uint64_t)0xfff), d.second.mapped, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+            mprotect(d.second.first, d.second.mapped, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 /* ---- pieces ------------------------------------------------------------------------------- */
@@ -93,6 +93,18 @@ cu_result cuMemGetInfo_v2(size_t *available, size_t *total)
     return 0;
 }
 
+/* Pages of a large piece are large ones: their access changes with all work that is done. */
+static char *pages(uint64_t bytes, uint64_t page)
+{
+    long map = syscall(SYS_mmap, NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    if (map == -1)
+        return NULL;
+    char *first = (char *)(((uint64_t)map + page) & ~(page - 1));           /* a page at least on both sides */
+    if (page > 4096)
+        madvise(first, bytes, MADV_HUGEPAGE);
+    return first;
+}
+
 /* Ends where a page ends, but begins at a multiple of 256, as real ones do. */
 cu_result cuMemAlloc_v2(cu_ptr *at, size_t bytes)
 {
@@ -101,17 +113,17 @@ cu_result cuMemAlloc_v2(cu_ptr *at, size_t bytes)
         return fake_misuse(CU_INVALID_VALUE, __func__, "0 bytes");
     if (taken + bytes > (uint64_t)fake_setting("MEMORY", 143771LL << 20))
         return CU_OUT_OF_MEMORY;
-    uint64_t room = (bytes + 255) / 256 * 256, mapped = (room + 4095) / 4096 * 4096;
-    long map = syscall(SYS_mmap, NULL, mapped + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    if (map == -1)
+    uint64_t room = (bytes + 255) / 256 * 256, page = room > LARGE / 2 ? LARGE : 4096;
+    uint64_t mapped = (room + page - 1) / page * page;
+    char *first = pages(mapped, page), *p = first + mapped - room;
+    if (!first)
         return CU_OUT_OF_MEMORY;
-    char *first = (char *)map + GUARD, *p = first + mapped - room;
     mprotect(first, mapped, PROT_READ | PROT_WRITE);
     if (bytes <= POISON_MOST)
         memset(p, POISON, bytes);
     memset(p + bytes, BEHIND, room - bytes);
     mprotect(first, mapped, PROT_NONE);
-    device[(uint64_t)p] = { bytes, mapped, (char *)map, false };
+    device[(uint64_t)p] = { bytes, mapped, first, false };
     taken += bytes;
     *at = (uint64_t)p;
     return 0;
@@ -138,7 +150,7 @@ cu_result cuMemFree_v2(cu_ptr at)
     fake_memory_open(true);
     bool beyond = written_behind(at, d->second);
     fake_memory_open(false);
-    madvise(d->second.map, d->second.mapped + 2 * GUARD, MADV_DONTNEED);
+    madvise(d->second.first, d->second.mapped, MADV_DONTNEED);
     d->second.freed = true;
     taken -= d->second.bytes;
     return beyond ? fake_misuse(CU_ILLEGAL_ADDRESS, __func__, "a kernel wrote behind a piece of %zu bytes",

@@ -222,6 +222,8 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
 /* All that was captured comes before the last of the origin; or a stream was forked and not joined. */
 static bool is_joined(const cu_graph_st *graph, const node_ref &last)
 {
+    if (!last)
+        return graph->nodes.empty();
     std::vector<node_ref> reached = { last };
     for (size_t i = 0; i < reached.size(); i++)
         for (auto &a : reached[i]->after)
@@ -230,7 +232,7 @@ static bool is_joined(const cu_graph_st *graph, const node_ref &last)
     size_t waits = 0;                           /* events and waits alone are nothing to lose */
     for (auto &n : graph->nodes)
         waits += !n->work && std::find(reached.begin(), reached.end(), n) == reached.end();
-    return !last || reached.size() + waits == graph->nodes.size();
+    return reached.size() + waits == graph->nodes.size();
 }
 
 cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)

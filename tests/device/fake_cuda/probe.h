@@ -1,0 +1,8 @@
+/* to[i] = from[i] + add, or add where from is NULL: one thread a number. */
+#ifndef FAKE_CUDA_PROBE_H
+#define FAKE_CUDA_PROBE_H
+#include <stdint.h>
+
+struct probe_args { int32_t *to; const int32_t *from; int32_t add; };
+
+#endif

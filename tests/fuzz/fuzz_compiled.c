@@ -1,0 +1,28 @@
+/* Any bytes as what XLA's compiler made (device/xla/compiled.h): numbers that make sense, or a sentence. */
+#include "device/xla/compiled.h"
+#include "unroll.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void read_as(const uint8_t *data, size_t size, const char *format)
+{
+    static struct compiled c;
+    if (read_compiled(data, size, format, &c) != UNROLL_OK) {
+        if (!*unroll_last_error())
+            abort();
+        return;
+    }
+    if (!(c.cycles >= 0) || c.loop_cycles > c.cycles * (1 + 1e-9) || c.aliases > COMPILED_ARGUMENTS || c.loops < 0)
+        abort();
+    for (int i = 1; i < COMPILED_COSTLIEST; i++)
+        if (c.costliest[i].cycles > c.costliest[i - 1].cycles)
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    read_as(data, size, "hlo_with_config");
+    read_as(data, size, "hlo");
+    return 0;
+}
