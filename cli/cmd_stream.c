@@ -1,5 +1,5 @@
-/* unroll stream: a model that reads frames or text as they come and answers each at once. One step of a
- * stream per frame; output is flushed with every answer. Not the reading of frames: that is frames.c's. */
+/* unroll stream: a model that reads frames or text as they come and answers each at once. One step per frame; output
+ * is flushed with every answer. Not what steps: that is stepper.c's. Not the reading of frames: that is frames.c's. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -11,13 +11,13 @@
 #include "frames.h"
 #include "network.h"
 #include "options.h"
+#include "stepper.h"
 
 struct streamer {
     const struct settings *settings;
     unroll_model *model;
     unroll_spec spec;
-    void *memory;
-    unroll_stream *stream;
+    struct stepper stepper;
     int width;                      /* of the outputs */
     float *frame, *outputs;
     bool raw;                       /* outputs as floats, not as lines */
@@ -73,7 +73,7 @@ static unroll_status write_outputs(const struct streamer *s)
 
 static unroll_status answer_token(struct streamer *s, int32_t token)
 {
-    unroll_status status = unroll_stream_step_tokens(s->stream, &token, s->outputs);
+    unroll_status status = stepper_step_token(&s->stepper, token, s->outputs);
 
     if (status != UNROLL_OK)
         return complain_library(status);
@@ -94,7 +94,7 @@ static unroll_status answer_frame(struct streamer *s)
         unroll_status status = answer_token(s, (int32_t)token);
         return status == UNROLL_OK ? write_outputs(s) : status;
     }
-    unroll_status status = unroll_stream_step(s->stream, s->frame, s->outputs);
+    unroll_status status = stepper_step(&s->stepper, s->frame, s->outputs);
     if (status != UNROLL_OK)
         return complain_library(status);
     if (s->spec.loss == UNROLL_LOSS_XENT)
@@ -233,21 +233,12 @@ static unroll_status stream_text(struct streamer *s)
 
 static unroll_status open_stream(struct streamer *s)
 {
-    unroll_stream_config config = unroll_stream_default();
+    unroll_status status = stepper_open(&s->stepper, s->model, s->settings);
 
-    config.isa = text_of(s->settings, OPTION_ISA);
-    config.dtype = text_of(s->settings, OPTION_DTYPE);
-    unroll_model_spec(s->model, &s->spec);
-    size_t bytes = unroll_stream_bytes(s->model, &config);
-    if (bytes == 0)
-        return complain_library(UNROLL_UNSUPPORTED);
-    s->memory = aligned_alloc(64, bytes);
-    if (s->memory == NULL)
-        return complain(UNROLL_RESOURCE, "no memory for a stream of the model");
-    unroll_status status = unroll_stream_init(s->memory, bytes, s->model, &config, &s->stream);
     if (status != UNROLL_OK)
-        return complain_library(status);
-    s->width = unroll_stream_outputs(s->stream);
+        return status;
+    unroll_model_spec(s->model, &s->spec);
+    s->width = s->stepper.width;
     s->frame = malloc((size_t)s->spec.input * sizeof *s->frame);
     s->outputs = malloc((size_t)s->width * sizeof *s->outputs);
     if (s->frame && s->outputs)
@@ -284,7 +275,7 @@ unroll_status cmd_stream(struct settings *settings)
         status = run(&s);
     free(s.outputs);
     free(s.frame);
-    free(s.memory);
+    stepper_close(&s.stepper);
     unroll_model_free(s.model);
     return status;
 }

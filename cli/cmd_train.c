@@ -144,6 +144,7 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.comm = t->ranks.comm;
     config.mesh = t->ranks.mesh;
     config.exact = (int)integer_of(s, OPTION_EXACT);
+    config.sum = text_of(s, OPTION_SUM);
     config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     config.isa = text_of(s, OPTION_ISA);
     config.device = text_of(s, OPTION_DEVICE);

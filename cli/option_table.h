@@ -170,11 +170,14 @@ OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "
        .commands = IN(TRAIN),
        .doc = "sum each batch as V shards: the same bits on any number of ranks, of which up to V along batch; "
               "0: the order that is fastest")
+OPTION(SUM, "sum", CHOICE, .argument = "WAY", .choices = "auto ring halving tree star mesh native", .fallback = "auto",
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "how ranks add up gradients; native: MPI's own; auto: by size")
 OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN),
        .doc = "how long a rank waits for another before the run is given up")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
        .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
               "xla:FILE: through this one; tpu: xla:tpu")
 OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",

@@ -1,6 +1,7 @@
 /* Cuts, the other ranks, and ending together. */
 #include "ranks.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +119,33 @@ unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
 bool ranks_lead(const struct ranks *ranks)
 {
     return unroll_comm_rank(ranks->comm) == 0;
+}
+
+struct rank_time ranks_now(const struct ranks *ranks)
+{
+    struct rank_time now = {0, 0, 0};
+
+    unroll_comm_seconds(ranks->comm, &now.communication, &now.exposed);
+    return now;
+}
+
+void ranks_count(const struct ranks *ranks, const struct rank_time *before, double seconds, struct rank_time *sum)
+{
+    struct rank_time now = ranks_now(ranks);
+
+    sum->compute += fmax(0, seconds - (now.exposed - before->exposed));
+    sum->communication += now.communication - before->communication;
+    sum->exposed += now.exposed - before->exposed;
+}
+
+json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
+{
+    json_t *list = ranks->comm ? json_array() : NULL;
+
+    for (int i = 0; list && i < unroll_comm_ranks(ranks->comm); i++)
+        json_array_append_new(list, json_pack("{sf sf sf}", "compute", all[i].compute, "communication",
+                                              all[i].communication, "exposed", all[i].exposed));
+    return list;
 }
 
 /* A machine that can't be reached can't be told to end, and MPI may wait for it: this rank does not. */

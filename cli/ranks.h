@@ -23,4 +23,14 @@ bool ranks_lead(const struct ranks *ranks);
 /* alone: others may not know of this failure, and would wait. */
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 
+/* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. */
+enum { RANKS_MOST = 64 };
+struct rank_time { double compute, communication, exposed; };
+
+/* What since `before` was sent, received and waited for is added, and what of `seconds` was no waiting. */
+struct rank_time ranks_now(const struct ranks *ranks);
+void ranks_count(const struct ranks *ranks, const struct rank_time *before, double seconds, struct rank_time *sum);
+/* A list of objects; of a process that is alone none: NULL. */
+json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all);
+
 #endif

@@ -253,12 +253,12 @@ static json_t *real_or_null(double value)
 
 static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
-    json_t *object = json_pack("{sI so so so so so so so}", "step", (json_int_t)r->step,
+    json_t *object = json_pack("{sI so so so so so so so sO*}", "step", (json_int_t)r->step,
                                "epoch", real_or_null(r->epoch), "loss", real_or_null(r->loss),
                                "val_loss", real_or_null(r->validation),
                                "norm", real_or_null(r->norm), "lr", real_or_null(r->rate),
                                "items_per_second", real_or_null(r->speed),
-                               "seconds", real_or_null(r->seconds));
+                               "seconds", real_or_null(r->seconds), "ranks", r->ranks);
     char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10)) : NULL;
 
     json_decref(object);

@@ -28,6 +28,7 @@ struct report {
     double  validation;         /* NAN: not measured now */
     double  speed;              /* characters or words per second */
     double  seconds;
+    json_t *ranks;              /* what each of several did with its seconds; NULL: alone */
 };
 
 /* Where a new run will be: --out, which must be new or empty, or runs/NAME-OF-DATA. Creates nothing. */

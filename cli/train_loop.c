@@ -22,6 +22,7 @@ struct loop {
     double  losses[LOSSES];             /* ring of the newest */
     int64_t steps_here;                 /* of this process */
     double  stepping;                   /* seconds inside steps: speed leaves out everything else */
+    struct rank_time mine, all[RANKS_MOST];     /* of this process: in steps and in what ranks tell each other */
     double  agreed;                     /* seconds of the run at the last look around, by rank 0's clock */
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
     bool    save_failed;
@@ -207,14 +208,16 @@ static unroll_status report(struct loop *loop, double validation)
         .step = loop->progress.step, .epoch = loop->progress.epoch, .loss = mean_loss(loop),
         .norm = loop->progress.norm, .rate = loop->progress.learning_rate, .validation = validation,
         .speed = speed_of(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
-        .seconds = now,
+        .seconds = now, .ranks = ranks_to_json(&loop->t->ranks, loop->all),
     };
 
     loop->then.steps = loop->steps_here;
     loop->then.stepping = loop->stepping;
     loop->at.reported = now;
     loop->reported = loop->progress.step;
-    return run_report(&loop->t->run, &report);
+    unroll_status status = run_report(&loop->t->run, &report);
+    json_decref(report.ranks);
+    return status;
 }
 
 static unroll_status save(struct loop *loop)
@@ -262,6 +265,7 @@ static void follow_clock(const struct loop *loop)
 static unroll_status step(struct loop *loop)
 {
     double began = seconds_now();
+    struct rank_time before = ranks_now(&loop->t->ranks);
 
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
@@ -270,6 +274,7 @@ static unroll_status step(struct loop *loop)
     if (status != UNROLL_OK)
         return status == UNROLL_DIVERGED ? status : complain_library(status);
     loop->stepping += seconds_now() - began;
+    ranks_count(&loop->t->ranks, &before, seconds_now() - began, &loop->mine);
     loop->losses[loop->steps_here++ % LOSSES] = loop->progress.loss;
     for (int64_t i = 2; i <= loop->progress.looked && i <= LOSSES && i <= loop->steps_here; i++)
         loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss;    /* a look is at all since the last */
@@ -340,13 +345,17 @@ static bool is_at_end(const struct loop *loop)
     return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds;
 }
 
-/* Before each step: the time, and signals that any rank got, become the same on all. */
+/* Before each step: the time, and signals that any rank got, become the same on all; and what each did so far. */
 static unroll_status look_around(struct loop *loop)
 {
     const struct ranks *ranks = &loop->t->ranks;
-    double seen[] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
-    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3);
+    double seen[3 + 3 * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    struct rank_time before = ranks_now(ranks);
 
+    memcpy(seen + 3 + 3 * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
+    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + 3 * unroll_comm_ranks(ranks->comm));
+    ranks_count(ranks, &before, 0, &loop->mine);
+    memcpy(loop->all, seen + 3, (size_t)unroll_comm_ranks(ranks->comm) * sizeof *loop->all);
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
@@ -375,15 +384,15 @@ static unroll_status print_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
     const double value[] = {mean_loss(loop), run->validation, run->best_validation, mean_speed(loop)};
-    json_t *number[4];
+    json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
 
     for (int i = 0; i < 4; i++)
         number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
-    return print_json(json_pack("{sI sf so so so so sf ss}", "steps", (json_int_t)loop->progress.step,
+    return print_json(json_pack("{sI sf so so so so sf ss so*}", "steps", (json_int_t)loop->progress.step,
                                 "epochs", loop->progress.epoch, "train_loss", number[0],
                                 "val_loss", number[1],
                                 "best_val_loss", number[2], "items_per_second", number[3], "seconds",
-                                seconds_of(loop), "out", run->directory));
+                                seconds_of(loop), "out", run->directory, "ranks", ranks));
 }
 
 /* What a newcomer would want to do now, as commands to copy. */

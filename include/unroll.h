@@ -259,6 +259,9 @@ UNROLL_API int unroll_comm_launched(void);
 UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
 /* Sums of all ranks, in place. */
 UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
+ * did nothing but wait: exposed. */
+UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
@@ -316,6 +319,8 @@ typedef struct unroll_session_config {
     unroll_mesh mesh;
     int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
                                        have them is refused */
+    const char *sum;                /* how ranks add up gradients: "ring", "halving", "tree", "star", "mesh"; "native":
+                                       MPI's own; "auto" or NULL: by size */
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
@@ -586,6 +591,7 @@ typedef struct unroll_train_config {
     unroll_mesh mesh;
     int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
                                        to V; 0: in the order that is fastest */
+    const char *sum;                /* as of a session */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
 } unroll_train_config;

@@ -5,7 +5,7 @@ T := $B/tests
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
-    cells/check_printed plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
+    cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
     train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_sample train/test_weights_loss \
@@ -23,23 +23,25 @@ OF_cells/check_scan     = cells/toy_records
 OF_cells/check_nan      = $(TOYS:tests/%.c=%) cells/toy_records
 OF_cells/check_printed  = cells/toys_scalar cells/toy_records
 OF_plan/test_mesh       = plan/mesh
+OF_plan/test_polls      = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run device/oracle_devices
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
+OF_cases/test_ahead     = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead,$(eval $(call TEST_RULE,$p)))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
@@ -106,8 +108,11 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
+	@$(foreach u,2 3 8,echo '60 env RNN_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
+	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
-	@echo '60 tests/device/test_xla_errors.sh $B'
+	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
+	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo '200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
@@ -140,6 +145,10 @@ thread-lines:
 test-python-long: $B/libunroll.a
 	@tests/python/test_python.sh $B long
 
+# Training steps compiled for TPUs that are not here: PyPI's libtpu is large.
+tpu-check: all $T/cases/test_ahead
+	tests/device/check_tpu.sh $B
+
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
 	$T/session/test_ranks all
@@ -166,4 +175,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: test test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference

@@ -94,7 +94,7 @@ static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
         if (c->waits && c->round.adds)
             add(c, c->arrived);
         c->waits = false;
-        if (topology_round(c->sum.topology, &c->shape, c->number++, &c->round))
+        if (c->sum.topology != COMM_NATIVE && topology_round(c->sum.topology, &c->shape, c->number++, &c->round))
             TRY(begin_round(comm, c));
         else
             c->done = true;
@@ -186,7 +186,21 @@ unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
     while (*end)
         end = &(*end)->next;
     *end = c;
+    if (sum->topology == COMM_NATIVE) {
+        c->receipt = (struct receipt){ .from = ENGINE_SUM, .tag = sum->tag, .data = sum->data };
+        c->waits = true;
+        TRY(comm->engine->sum(comm, &c->receipt, sum));
+    }
     return comm_progress(comm);
+}
+
+unroll_status comm_join(struct unroll_comm *comm, const int *ranks, int size)
+{
+    int place;
+    TRY(find_place(comm, ranks, size, 0, &place));
+    if (comm->engine->join)
+        return comm->engine->join(comm, ranks, size);
+    return fail(UNROLL_UNSUPPORTED, "the engine '%s' has no sums of its own; fix: --sum auto", comm->engine->name);
 }
 
 static void put_away(struct unroll_comm *comm, struct collective **at)

@@ -118,6 +118,9 @@ void comm_waited(struct unroll_comm *comm, double begin)
 unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
 {
     comm->engine->drop(comm, r);
+    if (r->from == ENGINE_SUM)
+        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for the other ranks of a sum (tag %u); fix: see "
+                    "which one stopped, or allow more time (--deadline)", comm->rank, comm->deadline, (unsigned)r->tag);
     return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); fix: see why "
                 "rank %d stopped, or allow more time (--deadline)", comm->rank, comm->deadline, r->from,
                 (unsigned)r->tag, r->from);

@@ -57,10 +57,15 @@ enum topology {
 #define TOPOLOGY_ENUM(NAME, name) COMM_##NAME,
     TOPOLOGIES(TOPOLOGY_ENUM)
 #undef TOPOLOGY_ENUM
-    COMM_TOPOLOGIES
+    COMM_TOPOLOGIES,
+    COMM_NATIVE = COMM_TOPOLOGIES               /* the engine's own, in an order of its own: no topology of ours */
 };
 const char *topology_name(enum topology);
 int topology_find(const char *name);            /* or -1 */
+
+/* Before the first COMM_NATIVE sum of a group. Its members wait for each other, without a deadline: all ranks join
+ * their groups in one order, that of the lists of members. Refused where the engine has no sums of its own. */
+unroll_status comm_join(struct unroll_comm *, const int *ranks, int size);
 
 /* In place: the sum over the group. ranks[size] is the group in rank order and holds the caller; it and data stay
  * until the end. SHARDS: member i holds the shards from shards * i / size on, one after the other, count numbers

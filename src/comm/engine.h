@@ -6,12 +6,14 @@
 
 /* A receive that has begun. */
 struct receipt {
-    int from;
+    int from;                                           /* ENGINE_SUM: what has begun is a sum of the engine's own */
     uint32_t tag;
     void *data;
     size_t bytes;
     union { void *pointer; int number; } request;       /* the engine's */
 };
+
+enum { ENGINE_SUM = -1 };
 
 struct engine {
     const char *name;
@@ -21,6 +23,10 @@ struct engine {
     void (*drop)(struct unroll_comm *, struct receipt *);       /* nothing may be written to its data any more */
     void (*idle)(struct unroll_comm *, int looks);      /* between two tests; looks counts those without success */
     unroll_status (*push)(struct unroll_comm *, bool *more);    /* what was sent goes on, is there more?; NULL: by itself */
+    /* Sums over a group, which it has joined, of the engine's own, in place (receipt->data); a group begins them in one
+     * order. Tested like receives. NULL: there are none. */
+    unroll_status (*join)(struct unroll_comm *, const int *ranks, int size);
+    unroll_status (*sum)(struct unroll_comm *, struct receipt *, const struct sum *);
     void (*abort)(struct unroll_comm *, int code);
     void (*close)(struct unroll_comm *);
 };

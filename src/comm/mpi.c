@@ -18,10 +18,18 @@ struct parcel {
     unsigned char data[];
 };
 
+/* Ranks that have joined for sums of MPI's own. */
+struct joined {
+    struct joined *next;
+    union mpi_request group;
+    int size, ranks[];
+};
+
 struct rank_mpi {
     struct unroll_comm comm;                    /* first: a comm of this engine is a rank_mpi */
     const struct mpi_abi *mpi;
     struct parcel *sent, *free;                 /* under way; to use again */
+    struct joined *joined;
 };
 
 static unroll_status broken(const struct rank_mpi *r, int error, const char *what, int peer)
@@ -109,7 +117,7 @@ static unroll_status mpi_test(struct unroll_comm *comm, struct receipt *receipt,
 {
     struct rank_mpi *r = (struct rank_mpi *)comm;
     union mpi_request request;
-    int is_done = 0, bytes = 0;
+    int is_done = 0, bytes = receipt->from == ENGINE_SUM ? -1 : 0;
     memcpy(&request, &receipt->request, sizeof request);
     int error = r->mpi->test(&request, &is_done, &bytes);
     memcpy(&receipt->request, &request, sizeof request);
@@ -118,7 +126,7 @@ static unroll_status mpi_test(struct unroll_comm *comm, struct receipt *receipt,
     if (r->sent)
         TRY(look_after_sent(r));
     *done = is_done;
-    if (is_done && (size_t)bytes != receipt->bytes)
+    if (is_done && bytes >= 0 && (size_t)bytes != receipt->bytes)
         return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run "
                     "different plans", comm->rank, receipt->bytes, receipt->from, (unsigned)receipt->tag, bytes);
     return UNROLL_OK;
@@ -128,7 +136,8 @@ static void mpi_drop(struct unroll_comm *comm, struct receipt *receipt)
 {
     union mpi_request request;
     memcpy(&request, &receipt->request, sizeof request);
-    ((struct rank_mpi *)comm)->mpi->cancel(&request);
+    if (receipt->from != ENGINE_SUM)                    /* MPI can't cancel a sum: it is lost with the run */
+        ((struct rank_mpi *)comm)->mpi->cancel(&request);
 }
 
 /* Others may need the processor to send what we wait for: soon it is left to them. */
@@ -150,6 +159,47 @@ static unroll_status mpi_push(struct unroll_comm *comm, bool *more)
     TRY(r->sent ? look_after_sent(r) : UNROLL_OK);
     *more = r->sent != NULL;
     return UNROLL_OK;
+}
+
+/* ---- sums of MPI's own ----------------------------------------------------------------- */
+
+static struct joined *find_joined(const struct rank_mpi *r, const int *ranks, int size)
+{
+    struct joined *j = r->joined;
+    while (j && (j->size != size || memcmp(j->ranks, ranks, (size_t)size * sizeof *ranks)))
+        j = j->next;
+    return j;
+}
+
+static unroll_status mpi_join(struct unroll_comm *comm, const int *ranks, int size)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    if (find_joined(r, ranks, size))
+        return UNROLL_OK;
+    struct joined *made = allocate_zeroed(1, sizeof *made + (size_t)size * sizeof *ranks);
+    if (!made)
+        return fail(UNROLL_RESOURCE, "no memory for a group of %d ranks", size);
+    made->size = size;
+    memcpy(made->ranks, ranks, (size_t)size * sizeof *ranks);
+    made->next = r->joined;
+    r->joined = made;
+    int error = r->mpi->join(ranks, size, &made->group);
+    return error ? broken(r, error, "make a group with", ranks[0]) : UNROLL_OK;
+}
+
+static unroll_status mpi_sum(struct unroll_comm *comm, struct receipt *receipt, const struct sum *sum)
+{
+    struct rank_mpi *r = (struct rank_mpi *)comm;
+    struct joined *group = find_joined(r, sum->ranks, sum->size);
+    union mpi_request request = { NULL };
+    if (!group)
+        return fail(UNROLL_COMMUNICATION, "the %d ranks of a sum (tag %u) have not joined", sum->size, (unsigned)sum->tag);
+    if (sum->count > INT_MAX)
+        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: --sum auto", sum->count,
+                    INT_MAX);
+    int error = r->mpi->sum(sum->data, (int)sum->count, sum->is_double, &group->group, &request);
+    memcpy(&receipt->request, &request, sizeof request);
+    return error ? broken(r, error, "add up with", sum->ranks[0]) : UNROLL_OK;
 }
 
 /* ---- opening and ending ---------------------------------------------------------------- */
@@ -177,6 +227,11 @@ static void mpi_close(struct unroll_comm *comm)
     while (r->sent && look_after_sent(r) == UNROLL_OK && r->sent && comm_patient(comm, &patience))
         continue;
     r->mpi->finalize();
+    while (r->joined) {
+        struct joined *next = r->joined->next;
+        release(r->joined);
+        r->joined = next;
+    }
     release_all(r->free);
     if (!r->sent)
         release(r);                             /* else the library may still read what was not sent */
@@ -219,7 +274,8 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
     if (!r)
         return fail(UNROLL_RESOURCE, "no memory for a rank");
     static const struct engine engine = {
-        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_abort, mpi_close,
+        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_join, mpi_sum,
+        mpi_abort, mpi_close,
     };
     r->comm = (struct unroll_comm){ .engine = &engine, .deadline = deadline };
     r->mpi = abi;

@@ -1,4 +1,4 @@
-/* What the engine mpi calls of an MPI library, whatever its handles are. One struct for each binary interface:
+/* What the engine mpi calls of an MPI library, whatever its handles are (a request's or a communicator's, too). One struct for each binary interface:
  * mpi_openmpi.c, mpi_mpich.c. No header of MPI is needed, and no library until one is opened. */
 #ifndef COMM_MPI_ABI_H
 #define COMM_MPI_ABI_H
@@ -17,6 +17,9 @@ struct mpi_abi {
     int  (*recv)(void *data, int bytes, int from, int tag, union mpi_request *);
     int  (*test)(union mpi_request *, int *done, int *bytes);   /* bytes: of a receive; -1: of a send */
     void (*cancel)(union mpi_request *);
+    /* A communicator of these ranks, who all call it; then sums in place over it, begun by all in one order. */
+    int  (*join)(const int *ranks, int size, union mpi_request *group);
+    int  (*sum)(void *data, int count, int is_double, union mpi_request *group, union mpi_request *);
     void (*words)(int error, char room[512]);
     void (*abort)(int code);
     void (*finalize)(void);

@@ -10,7 +10,7 @@
 enum { THREAD_FUNNELED = 1 };
 
 typedef HANDLE mpi_handle;
-static struct { mpi_handle world, byte, errors_return; void *no_status; } handle;
+static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; } handle;
 
 static const char *find_handles(void *library);
 
@@ -26,6 +26,10 @@ static const char *find_handles(void *library);
     F(Irecv, void *, int, HANDLE, int, int, HANDLE, HANDLE *)                                   \
     F(Test, HANDLE *, int *, void *)                                                            \
     F(Get_count, const void *, HANDLE, int *)                                                   \
+    F(Comm_group, HANDLE, HANDLE *)                                                             \
+    F(Group_incl, HANDLE, int, const int *, HANDLE *)                                           \
+    F(Comm_create_group, HANDLE, HANDLE, int, HANDLE *)                                         \
+    F(Iallreduce, const void *, void *, int, HANDLE, HANDLE, HANDLE, HANDLE *)                  \
     F(Cancel, HANDLE *)                                                                         \
     F(Request_free, HANDLE *)                                                                   \
     F(Error_string, int, char *, int *)                                                         \
@@ -81,6 +85,23 @@ static int test(union mpi_request *request, int *done, int *bytes)
     return error || !*done || *bytes < 0 ? error : mpi.Get_count(status, handle.byte, bytes);
 }
 
+static int join(const int *ranks, int size, union mpi_request *group)
+{
+    enum { TAG = 1 };
+    mpi_handle all, some;
+    int error;
+    if ((error = mpi.Comm_group(handle.world, &all)) || (error = mpi.Group_incl(all, size, ranks, &some)) ||
+        (error = mpi.Comm_create_group(handle.world, some, TAG, (HANDLE *)group)))
+        return error;
+    return mpi.Comm_set_errhandler(*(HANDLE *)group, handle.errors_return);
+}
+
+static int sum(void *data, int count, int is_double, union mpi_request *group, union mpi_request *request)
+{
+    return mpi.Iallreduce(handle.in_place, data, count, is_double ? handle.of_double : handle.of_float, handle.add,
+                          *(HANDLE *)group, (HANDLE *)request);
+}
+
 static void cancel(union mpi_request *request)
 {
     if (mpi.Cancel((HANDLE *)request) == 0)
@@ -106,5 +127,5 @@ static void finalize(void)
 
 const struct mpi_abi ABI = {
     .name = ABI_NAME, .files = (const char *const[]){ FILES, NULL }, .find = find, .init = init, .send = send,
-    .recv = recv, .test = test, .cancel = cancel, .words = words, .abort = abort_all, .finalize = finalize,
+    .recv = recv, .test = test, .join = join, .sum = sum, .cancel = cancel, .words = words, .abort = abort_all, .finalize = finalize,
 };

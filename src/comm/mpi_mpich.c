@@ -13,6 +13,10 @@ static const char *find_handles(void *library)
     handle.world = 0x44000000;
     handle.byte = 0x4c00010d;
     handle.errors_return = 0x54000001;
+    handle.of_float = 0x4c00040a;
+    handle.of_double = 0x4c00080b;
+    handle.add = 0x58000003;
     handle.no_status = (void *)1;
+    handle.in_place = (void *)-1;
     return NULL;
 }

@@ -12,9 +12,13 @@ static const char *find_handles(void *library)
         { "ompi_mpi_comm_world", &handle.world },
         { "ompi_mpi_byte", &handle.byte },
         { "ompi_mpi_errors_return", &handle.errors_return },
+        { "ompi_mpi_float", &handle.of_float },
+        { "ompi_mpi_double", &handle.of_double },
+        { "ompi_mpi_op_sum", &handle.add },
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!(*wanted[i].to = dlsym(library, wanted[i].symbol)))
             return wanted[i].symbol;
+    handle.in_place = (void *)1;
     return NULL;
 }

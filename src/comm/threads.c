@@ -152,7 +152,8 @@ static void threads_close(struct unroll_comm *comm)
 /* ---- worlds ---------------------------------------------------------------------------- */
 
 static const struct engine threads = {
-    "threads", threads_send, threads_begin, threads_test, threads_drop, threads_idle, NULL, threads_abort, threads_close,
+    "threads", threads_send, threads_begin, threads_test, threads_drop, threads_idle, NULL, NULL, NULL, threads_abort,
+    threads_close,
 };
 
 static struct rank_threads *new_rank(int rank, int ranks, double deadline, struct rank_threads **world)

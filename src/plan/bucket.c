@@ -5,18 +5,18 @@
 #include "plan/sum.h"
 #include <string.h>
 
-static int last_writer(const struct plan *p, int buffer)
+static int last_writer(const struct plan *p, const struct view *v)
 {
-    for (int i = p->ops; i-- > 0;)
-        for (int k = 0; k < p->op[i].views; k++)
-            if (p->op[i].view[k].buffer == buffer && access_writes(p->op[i].view[k].access))
-                return i;
-    return -1;
+    int i = p->ops - 1;
+    while (i >= 0 && !op_writes(&p->op[i], v))
+        i--;
+    return i;
 }
 
 bool is_written(const struct plan *p, int buffer)
 {
-    return last_writer(p, buffer) >= 0;
+    struct view v = view_of(p, buffer, READ);
+    return last_writer(p, &v) >= 0;
 }
 
 struct way way_of(const struct plan *p, int gradient)
@@ -52,18 +52,19 @@ static unroll_status bucket_close(struct plan *p, struct op *bucket)
     if (!bucket->views)
         return UNROLL_OK;
     const struct group *group = &p->group[bucket->group];
-    bucket->tag = plan_tag(p->buffer[bucket->view[COMM_X].buffer].name, 0, group->rank[group->size - 1]);
+    const struct view *first = &bucket->view[COMM_X];
+    bucket->tag = plan_tag(p->buffer[first->buffer].name, (int)first->first[1], group->rank[group->size - 1]);
     TRY(plan_push(p, bucket));
     bucket->views = 0;
     return UNROLL_OK;
 }
 
 /* Only what has no other shards between it and its neighbour can be joined. */
-static bool bucket_takes(const struct plan *p, const struct op *bucket, int group, int gradient)
+static bool bucket_takes(const struct plan *p, const struct op *bucket, int group, const struct view *v)
 {
     const struct buffer *first = bucket->views ? &p->buffer[bucket->view[COMM_X].buffer] : NULL;
     return first && bucket->group == group && bucket->views < OP_VIEWS && first->size[0] == 1 &&
-           p->buffer[gradient].size[0] == 1 && !bucket->choice && op_bytes(p, bucket) < p->config.bucket;
+           p->buffer[v->buffer].size[0] == 1 && !bucket->choice && op_bytes(p, bucket) < p->config.bucket;
 }
 
 /* ---- all ------------------------------------------------------------------------------- */
@@ -81,63 +82,107 @@ static unroll_status sum_losses(struct plan *p)
     return bucket_close(p, &bucket);
 }
 
-static unroll_status sum_gradient(struct plan *p, struct op *bucket, int gradient)
+/* A gradient, or some gates of it. */
+struct piece { struct view view; int ready; };
+
+static unroll_status sum_piece(struct plan *p, struct op *bucket, const struct view *v)
 {
-    struct way way = way_of(p, gradient);
+    struct way way = way_of(p, v->buffer);
     int group = way.axes ? plan_group(p, way.axes) : -1;
     if (way.axes && group < 0)
         return UNROLL_RESOURCE;
-    if (way.by_shards || !bucket_takes(p, bucket, group, gradient))
+    if (way.by_shards || !bucket_takes(p, bucket, group, v))
         TRY(bucket_close(p, bucket));
     if (way.tree) {
         struct op tree = op_new(OP_TREE, PART_SUM, 0);
-        tree.view[TREE_X] = view_of(p, gradient, UPDATE);
+        tree.view[TREE_X] = view_of(p, v->buffer, UPDATE);
         TRY(plan_push(p, &tree));
     }
     if (!way.axes)
         return UNROLL_OK;
     if (!bucket->views)
         *bucket = bucket_new(group, way.by_shards);
-    bucket_add(bucket, way.by_shards ? view_of(p, gradient, UPDATE) : sum_of(p, gradient, UPDATE));
+    bucket_add(bucket, way.by_shards || p->buffer[v->buffer].size[0] == 1 ? *v : sum_of(p, v->buffer, UPDATE));
     return UNROLL_OK;
 }
 
-/* Gradients by the operation that makes them whole; those of one operation in the model's order. */
-static int find_gradients(const struct plan *p, int *gradient, int *ready)
+/* Before those that are ready later; of equals in the order in which they come. */
+static void insert(struct piece *piece, int count, struct piece new)
+{
+    for (; count > 0 && piece[count - 1].ready > new.ready; count--)
+        piece[count] = piece[count - 1];
+    piece[count] = new;
+}
+
+/* In how many pieces, by gates, a gradient [1, G, U, K] is made and summed: while one travels the next is computed. */
+static uint32_t pieces_of(const struct plan *p, int gradient)
+{
+    const struct buffer *b = &p->buffer[gradient];
+    uint64_t bytes = (uint64_t)b->size[0] * b->size[1] * b->size[2] * b->size[3] * dtype_size(b->dtype);
+    struct way way = way_of(p, gradient);
+    bool gates = b->rank == 4 && b->size[0] == 1 && b->axis[1] == AX_G;
+    return gates && way.axes && !way.by_shards && bytes > 2ull * p->config.bucket ? b->size[1] : 1;
+}
+
+static int find_pieces(const struct plan *p, struct piece *piece)
 {
     int count = 0;
     for (int i = 0; i < p->buffers; i++) {
-        int at = p->buffer[i].segment == SEG_GRAD ? last_writer(p, i) : -1, k = count;
-        if (at < 0)
-            continue;
-        for (; k > 0 && ready[k - 1] > at; k--) {
-            ready[k] = ready[k - 1];
-            gradient[k] = gradient[k - 1];
+        uint32_t n = p->buffer[i].segment == SEG_GRAD ? pieces_of(p, i) : 0;
+        for (uint32_t k = 0; k < n; k++) {
+            struct piece new = { view_of(p, i, UPDATE), -1 };
+            if (n > 1)
+                view_narrow(p, &new.view, AX_G, k, 1);
+            new.ready = last_writer(p, &new.view);
+            if (new.ready >= 0)
+                insert(piece, count++, new);
         }
-        ready[k] = at;
-        gradient[k] = i;
-        count++;
     }
     return count;
 }
 
-static unroll_status sum_all(struct plan *p, int *gradient, int *ready)
+/* Products that make such a gradient become one for each gate. */
+unroll_status divide_products(struct plan *p)
 {
+    int count;
+    struct op *list = plan_take_list(p, &count);
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < count && status == UNROLL_OK; i++) {
+        const struct view *dw = &list[i].view[GEMM_DW_DW], *dy = &list[i].view[GEMM_DW_DY];
+        bool divides = list[i].kind == OP_GEMM_DW && pieces_of(p, dw->buffer) > 1 && dw->count[1] == dy->count[2];
+        for (uint32_t gate = 0; gate < (divides ? dw->count[1] : 1) && status == UNROLL_OK; gate++) {
+            struct op op = list[i];
+            if (divides) {
+                view_narrow(p, &op.view[GEMM_DW_DW], AX_G, gate, 1);
+                view_narrow(p, &op.view[GEMM_DW_DY], AX_G, gate, 1);
+            }
+            status = plan_push(p, &op);
+        }
+    }
+    release(list);
+    return status;
+}
+
+static unroll_status sum_all(struct plan *p)
+{
+    enum { MOST_GATES = 16 };
+    struct piece *piece = allocate_zeroed((size_t)p->buffers * MOST_GATES, sizeof *piece);
+    if (!piece)
+        return fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
     struct op bucket = bucket_new(-1, false);
-    int count = find_gradients(p, gradient, ready);
-    for (int i = 0; i < count; i++)
-        TRY(sum_gradient(p, &bucket, gradient[i]));
-    return bucket_close(p, &bucket);
+    int count = find_pieces(p, piece);
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < count && status == UNROLL_OK; i++)
+        status = sum_piece(p, &bucket, &piece[i].view);
+    release(piece);
+    return status == UNROLL_OK ? bucket_close(p, &bucket) : status;
 }
 
 unroll_status sum_begin_all(struct plan *p)
 {
-    int *room = allocate_zeroed((size_t)p->buffers * 2, sizeof *room);
-    unroll_status status = room ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
-    if (status == UNROLL_OK && (p->config.mode == MODE_TRAIN || p->config.mode == MODE_EVAL))
-        status = sum_losses(p);
-    if (status == UNROLL_OK)
-        status = sum_all(p, room, room + p->buffers);
-    release(room);
-    return status;
+    if (p->config.mode == MODE_TRAIN || p->config.mode == MODE_EVAL)
+        TRY(sum_losses(p));
+    if (p->config.mode == MODE_EVAL)
+        return UNROLL_OK;
+    return sum_all(p);
 }

@@ -94,7 +94,7 @@ static unroll_status check_bounds(const struct plan *p)
 static bool is_end_of(const struct op *begin, const struct op *end)
 {
     return end->kind == OP_SUM_END && end->tag == begin->tag && end->group == begin->group &&
-           end->view[COMM_X].buffer == begin->view[COMM_X].buffer;
+           !memcmp(&end->view[COMM_X], &begin->view[COMM_X], sizeof *end->view);
 }
 
 static unroll_status check_sum(const struct plan *p, int begin)
@@ -112,13 +112,28 @@ static unroll_status check_sum(const struct plan *p, int begin)
     return fail(UNROLL_FAILURE, "the plan never ends '%s'", op_label(p, &p->op[begin], one, sizeof one));
 }
 
+/* Where a view begins and ends in its segment. */
+static void find_bytes(const struct plan *p, const struct view *v, uint64_t *begin, uint64_t *end)
+{
+    const struct buffer *b = &p->buffer[v->buffer];
+    uint64_t step = dtype_size(b->dtype);
+    *begin = *end = b->offset;
+    for (int i = b->rank; i-- > 0; step *= b->size[i]) {
+        *begin += step * v->first[i];
+        *end += step * (v->first[i] + v->count[i] - 1);
+    }
+    *end += dtype_size(b->dtype);
+}
+
 /* One message holds all views: they fill a range of memory, gaps of alignment apart, which hold zeros. */
 static unroll_status check_bucket(const struct plan *p, const struct op *op)
 {
-    for (int k = 1; k < op->views; k++) {
+    uint64_t begin, end, next;
+    find_bytes(p, &op->view[COMM_X], &begin, &end);
+    for (int k = 1; k < op->views; k++, end = next) {
         const struct buffer *a = &p->buffer[op->view[k - 1].buffer], *b = &p->buffer[op->view[k].buffer];
-        if (a->segment != b->segment || a->dtype != b->dtype || b->offset < a->offset + a->bytes ||
-            b->offset - a->offset - a->bytes >= 64)
+        find_bytes(p, &op->view[k], &begin, &next);
+        if (a->segment != b->segment || a->dtype != b->dtype || begin < end || begin - end >= 64)
             return fail(UNROLL_FAILURE, "'%s' and '%s' are summed together, but lie apart", a->name, b->name);
     }
     return UNROLL_OK;

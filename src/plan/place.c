@@ -78,9 +78,10 @@ static void place_buckets(struct plan *p, bool *placed)
     for (int i = 0; i < p->ops; i++)
         for (int k = 0; p->op[i].kind == OP_SUM_BEGIN && k < p->op[i].views; k++) {
             int b = p->op[i].view[k].buffer;
-            if (p->buffer[b].segment == SEG_GRAD)
+            bool places = p->buffer[b].segment == SEG_GRAD && !placed[b];
+            if (places)
                 place_next(p, &p->buffer[b]);
-            placed[b] = p->buffer[b].segment == SEG_GRAD;
+            placed[b] |= places;
         }
 }
 

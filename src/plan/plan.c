@@ -312,7 +312,7 @@ struct plan_config plan_config_default(void)
 {
     return (struct plan_config){
         .mode = MODE_TRAIN, .real = DTYPE_F32, .weights = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
-        .chunks = 1, .lanes = 1, .shards = 1, .bucket = 1 << 20,
+        .chunks = 1, .lanes = 1, .shards = 1, .bucket = 1 << 20, .sum = -1,
     };
 }
 

@@ -294,6 +294,7 @@ struct plan_config {
     bool           no_dropout;      /* a module that evaluates: gradients, no masks */
     int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
     int            optimizer;       /* index in the optimizer table */
+    int            sum;             /* how buckets are summed: a topology or native (comm.h); -1: by their size */
     uint32_t       bucket;          /* bytes of gradients that are worth a sum over ranks of their own */
 };
 

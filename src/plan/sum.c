@@ -382,6 +382,8 @@ static unroll_status push_carry(struct plan *p)
 unroll_status pass_sum(struct plan *p)
 {
     TRY(settle_activations(p));
+    if (p->config.mode >= MODE_TRAIN && plan_ranks(p) > 1)
+        TRY(divide_products(p));
     TRY(push_carry(p));
     if (p->config.mode >= MODE_EVAL)
         TRY(sum_gradients(p));

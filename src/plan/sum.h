@@ -15,6 +15,8 @@ struct way {
     bool by_shards;         /* over ranks in the tree of shards, of which no rank holds a whole part */
     unsigned axes, left;    /* of the mesh: of the sum over ranks; of another after it */
 };
+/* Products of weight gradients that take long become several, whose results are summed one by one. */
+unroll_status divide_products(struct plan *);
 struct way way_of(const struct plan *, int gradient);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "session/weights.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the public comm ------------------------------------------------------------------- */
@@ -21,6 +22,13 @@ unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine)
 }
 void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
 
+void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed)
+{
+    struct comm_times times = comm ? comm_times(comm) : (struct comm_times){ 0, 0 };
+    *communication = times.communication;
+    *exposed = times.exposed;
+}
+
 unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
 {
     int world[RANKS_MAX];
@@ -39,6 +47,19 @@ unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
 static int ranks_along(int asked)
 {
     return asked ? asked : 1;
+}
+
+/* -1: by size. */
+static unroll_status choose_sum(const unroll_session_config *c, int *sum)
+{
+    const char *name = c->sum ? c->sum : "auto";
+    *sum = !strcmp(name, "native") ? COMM_NATIVE : topology_find(name);
+    if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
+        return fail(UNROLL_USAGE, "sum = '%.40s': choose one of auto, ring, halving, tree, star, mesh, native", name);
+    if (c->exact && *sum >= 0 && *sum != COMM_TREE)
+        return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
+                    "--sum auto, or leave out exact", name);
+    return UNROLL_OK;
 }
 
 unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_config *p)
@@ -64,6 +85,7 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
+    TRY(choose_sum(c, &p->sum));
     p->exact = c->exact;
     return UNROLL_OK;
 }
@@ -91,6 +113,37 @@ unroll_status mesh_check(const struct unroll_model *model, const struct plan_con
     return status;
 }
 
+static int by_members(const void *a, const void *b)
+{
+    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    int order = memcmp(x->rank, y->rank, sizeof x->rank);
+    return order ? order : x->size - y->size;
+}
+
+unroll_status mesh_join(const struct unroll_session *s)
+{
+    const struct plan *p = s->plan;
+    const struct group **group = p->config.sum == COMM_NATIVE ? allocate_zeroed((size_t)p->groups + 1, sizeof *group)
+                                                              : NULL;
+    unroll_status status = UNROLL_OK;
+    int groups = 0;
+    if (p->config.sum != COMM_NATIVE || !is_one_of_many(s))
+        return UNROLL_OK;
+    if (!group)
+        return fail(UNROLL_RESOURCE, "no memory for %d groups of ranks", p->groups);
+    for (int i = 0; i < p->groups; i++)
+        for (int k = 0; k < p->ops; k++)
+            if (p->op[k].kind == OP_SUM_BEGIN && p->op[k].group == i) {
+                group[groups++] = &p->group[i];
+                break;
+            }
+    qsort(group, (size_t)groups, sizeof *group, by_members);
+    for (int i = 0; i < groups && status == UNROLL_OK; i++)
+        status = comm_join(s->config.comm, group[i]->rank, group[i]->size);
+    release(group);
+    return status;
+}
+
 static uint64_t mix(uint64_t hash, uint64_t number)
 {
     return (hash ^ number) * 0x100000001b3u ^ hash >> 47;
@@ -99,7 +152,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, c->exact, c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
+                                 c->shards, c->exact, (uint64_t)(c->sum + 1), c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
                                  (uint64_t)model->layers, (uint64_t)model->parameters };
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

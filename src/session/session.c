@@ -217,6 +217,9 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
         return fail(UNROLL_UNSUPPORTED, "%s is driven by one process, and this is one of several; fix: start it once, "
                     "without mpirun: --split then divides the work among its devices", s->device->name);
     for (int m = 0; m < M_N && s->device->cuts; m++) {
+        if (p->exact && p->mesh[m] > 1)
+            return fail(UNROLL_UNSUPPORTED, "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the "
+                        "cut", s->device->name);
         mesh[m] = p->mesh[m];
         p->mesh[m] = 1;
         p->at[m] = 0;
@@ -263,6 +266,7 @@ static unroll_status open_session(struct unroll_session *s)
     unroll_status status = prepare_session(s, &plan_config);
     TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
+    TRY(mesh_join(s));
     return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 

@@ -129,6 +129,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, const struct part *v
     config.comm = trainer->config.comm;
     config.mesh = trainer->config.mesh;
     config.exact = trainer->config.exact > 0;
+    config.sum = trainer->config.sum;
     config.shards = trainer->config.exact > 0 ? trainer->config.exact : 1;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
     if (validation->count == 0)

@@ -1,7 +1,8 @@
 /* Another device beside the CPU, over the list of cases: outputs, losses, gradients and weights after updates
  * agree within what another order of sums may change. Not bit for bit: test_cases does that among ISAs.
  * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
- * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line] */
+ * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line]; or
+ * test_device DEVICE --document docs/xla.md SCRATCH: are the tables of the document true? */
 #include "cases/case.h"
 #include "check.h"
 #include <math.h>
@@ -250,7 +251,7 @@ static void fit(struct test_case *c)
     c->spec.hidden = (c->spec.hidden + 3) / 4 * 4;
 }
 
-/* Each case in one mesh, by its number; a projection is not cut along hidden. */
+/* Each case in one mesh, by its number. */
 static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
 {
     static const struct { unroll_mesh mesh; int shards, whole; } cuts[] = {
@@ -261,8 +262,6 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
     struct way way = { .chunks = 1, .shards = cuts[number % 8].shards, .whole = cuts[number % 8].whole,
                        .mesh = cuts[number % 8].mesh };
     fit(c);
-    if (c->spec.projection)
-        way.mesh = (unroll_mesh){ .batch = 4 };
     way.shards = c->session.rows % way.shards ? 1 : way.shards;
     compare(c, device, optimizer, way);
 }
@@ -290,12 +289,127 @@ static void check_refusals(const char *device)
     check_refusal(device, (unroll_mesh){ .hidden = 4 }, 4, "shares must be equal");
 }
 
+/* ---- what the documents say ------------------------------------------------------------ */
+
+/* The text between two bars, without the blanks around it; the next bar. */
+static char *column(char *at, char *to, size_t size)
+{
+    char *end = strchr(at, '|');
+    if (!end)
+        return NULL;
+    at += strspn(at, " `");
+    size_t count = (size_t)(end - at);
+    while (count && strchr(" `", at[count - 1]))
+        count--;
+    snprintf(to, size, "%.*s", (int)count, at);
+    return end + 1;
+}
+
+/* A row "| `case` | one device | batch=2 | hidden=2 |": yes, where three steps have the CPU's numbers, or a quoted
+ * part of the refusal. */
+static void check_row(const char *device, char *row, const char *path, bool *seen)
+{
+    static const unroll_mesh meshes[] = { { 0 }, { .batch = 2 }, { .hidden = 2 } };
+    char words[256], said[3][256], *at = column(row + 1, words, sizeof words);
+    struct test_case *c;
+    for (int i = 0; i < 3 && at; i++)
+        at = column(at, said[i], sizeof said[i]);
+    FILE *file = fopen(path, "w");
+    if (!CHECK(at && file, "the row '%s' has four columns", row))
+        return;
+    fprintf(file, "%s\n", words);
+    fclose(file);
+    CHECK(cases_read(path, NULL, &c) == 1, "one case: %s", words);
+    for (int i = 0; unroll_cell_name(i); i++)
+        seen[i] = seen[i] || !strcmp(unroll_cell_name(i), c->spec.cell);
+    fit(c);
+    for (int i = 0; i < 3; i++) {
+        struct way way = { .chunks = 1, .shards = 1, .whole = WHOLE, .mesh = meshes[i], .device = true };
+        struct findings f = findings_new();
+        if (!strcmp(said[i], "yes"))
+            compare(c, device, "adam", way);
+        else
+            CHECK(!train(c, device, "adam", way, &f) && strstr(unroll_last_error(), said[i]),
+                  "%s is refused with '%s': %s", words, said[i], unroll_last_error());
+        free(f.gradient);
+        free(f.weight);
+    }
+    free(c);
+}
+
+static unroll_status chosen_functions(unroll_model **model)
+{
+    unroll_network network = unroll_network_default();
+    unroll_layer layer = unroll_layer_default();
+    layer.kind = "lstm", layer.name = "rnn", layer.width = 6, layer.functions = "hard_sigmoid(0.2,0.5) tanh tanh";
+    network.input = 3, network.layer = &layer, network.layers = 1;
+    return unroll_network_new(&network, 1, model);
+}
+
+/* Rows "| `what` | the sentence |" of what no session on the device does. */
+static void check_refused_row(const char *device, char *row)
+{
+    char what[256], said[256];
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    unroll_session *session = NULL;
+    if (!CHECK(column(column(row + 1, what, sizeof what), said, sizeof said), "the row '%s' has two columns", row))
+        return;
+    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = UNROLL_LOSS_MSE;
+    config.steps = 3, config.rows = 5, config.device = device;
+    config.weights = !strncmp(what, "weights=", 8) ? what + 8 : NULL;
+    config.isa = strcmp(what, "isa") ? NULL : "avx2";
+    config.double_precision = !strcmp(what, "double precision");
+    config.profile = !strcmp(what, "profile");
+    config.mesh.layer = !strcmp(what, "layer=2") ? 2 : 0;
+    config.mesh.batch = !strcmp(what, "batch=2 of 5 rows") ? 2 : 0;
+    config.exact = !strcmp(what, "exact, cut");
+    config.mesh.hidden = config.exact ? 2 : 0;
+    config.mesh.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : config.mesh.hidden;
+    config.mode = strcmp(what, "functions") ? UNROLL_EVAL : UNROLL_INFER;
+    CHECK((config.mode == UNROLL_EVAL ? unroll_model_new(&spec, 1, &model) : chosen_functions(&model)) == UNROLL_OK,
+          "%s: %s", what, unroll_last_error());
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), said),
+          "%s is refused with '%s': %s", what, said, session ? "it is done" : unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+static int check_document(const char *device, const char *path, const char *scratch)
+{
+    char line[1024];
+    bool seen[64] = { false }, refused = false;
+    int rows = 0;
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL, "%s can be read", path);
+    while (file && fgets(line, sizeof line, file)) {
+        refused = *line == '|' && (refused || strstr(line, "| what is refused"));
+        if (!strncmp(line, "| `cell=", 8))
+            check_row(device, line, scratch, seen);
+        else if (refused && !strncmp(line, "| `", 3))
+            check_refused_row(device, line);
+        else
+            continue;
+        rows++;
+    }
+    if (file)
+        fclose(file);
+    for (int i = 0; unroll_cell_name(i); i++)
+        CHECK(seen[i], "%s has no row for the cell %s", path, unroll_cell_name(i));
+    CHECK(rows > 20, "%d rows", rows);
+    return check_finish("test_device");
+}
+
 int main(int argc, char **argv)
 {
     struct test_case *list;
     bool cuts = argc > 2 && !strcmp(argv[2], "--cuts");
+    if (argc == 5 && !strcmp(argv[2], "--document"))
+        return check_document(argv[1], argv[3], argv[4]);
     if (argc < 3 + cuts) {
-        fprintf(stderr, "usage: test_device DEVICE [--cuts] cases.txt [part of a line]\n");
+        fprintf(stderr, "usage: test_device DEVICE [--cuts] cases.txt [part of a line]\n"
+                        "       test_device DEVICE --document docs/xla.md SCRATCH\n");
         return 2;
     }
     static const struct way ways[] = {

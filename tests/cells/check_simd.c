@@ -36,7 +36,7 @@ static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layou
     return a;
 }
 
-static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size_t width)
+static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size_t width, struct fields copy)
 {
     static struct numbers random_numbers;
     static bool is_filled;
@@ -47,7 +47,8 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     *n = random_numbers;
 
     struct cell_step step = { .rows = ROWS, .width = width, .value = arrays_of(n->array, layout, width),
-                              .gradient = arrays_of(n->array + 6, layout, width), .options = SOME_OPTIONS };
+                              .gradient = arrays_of(n->array + 6, layout, width), .options = SOME_OPTIONS,
+                              .copy = copy };
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;
@@ -69,13 +70,14 @@ static void add_to_hash(const struct numbers *n)
 static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int others, int *differ)
 {
     static struct numbers expected, got;
+    const struct fields none = { 0 };
     for (size_t width = 1; width <= WIDEST; width++)
         for (enum layout layout = 0; layout < LAYOUTS; layout++) {
-            run(scalar, &expected, layout, width);
+            run(scalar, &expected, layout, width, none);
             if (width == 37)
                 add_to_hash(&expected);
             for (int i = 0; i < others; i++) {
-                run(other[i], &got, layout, width);
+                run(other[i], &got, layout, width, none);
                 differ[i] += memcmp(&got, &expected, sizeof got) != 0;
             }
         }
@@ -96,6 +98,53 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
     }
     for (int i = 0; i < others; i++)
         check_worst(isa[i].name, scalar->declaration->name, differ[i], 0);
+}
+
+/* ---- the gradients once more -------------------------------------------------------------- */
+
+enum { APART = WIDEST + 3, UNTOUCHED = 12345 };      /* fields of the copy have room between them */
+
+/* Numbers of the copy that are not the phase's gradients, or not left alone beside them. */
+static int differing_copies(const struct cell_declaration *c, int phase, const struct fields *in, const float *copy,
+                            size_t width)
+{
+    int differ = 0;
+    for (size_t row = 0; row < ROWS; row++)
+        for (int i = 0; i < FIELDS; i++)
+            for (size_t unit = 0; unit < APART; unit++) {
+                bool written = i < c->inputs && c->input[i].phase == phase && unit < width;
+                const float untouched = UNTOUCHED;
+                const float *from = (const float *)in->at + (size_t)i * in->field + row * in->row +
+                                    unit / CELL_TILE * in->tile + unit % CELL_TILE;
+                differ += memcmp(copy + (row * FIELDS + (size_t)i) * APART + unit, written ? from : &untouched,
+                                 sizeof *copy) != 0;
+            }
+    return differ;
+}
+
+/* With a copy all else is as without, and the copy has the gradients of the sums in layouts of its own. */
+static void check_copies(const struct cell_kernels *const *table, const char *name)
+{
+    static struct numbers expected, got;
+    for (; *table; table++)
+        for (int phase = 0; phase < (*table)->declaration->phases; phase++) {
+            cell_kernel *backward = (*table)->backward[phase];
+            int beside = 0, differ = 0;
+            for (size_t width = 1; width <= WIDEST; width++)
+                for (enum layout layout = 0; layout < LAYOUTS; layout++) {
+                    float copy[ROWS * FIELDS * APART];
+                    for (size_t i = 0; i < sizeof copy / sizeof *copy; i++)
+                        copy[i] = UNTOUCHED;
+                    run(backward, &expected, layout, width, (struct fields){ 0 });
+                    run(backward, &got, layout, width,
+                        (struct fields){ copy, APART, FIELDS * APART, CELL_TILE });
+                    beside += memcmp(&got, &expected, sizeof got) != 0;
+                    const struct fields in = fields_of(got.array[layout == IN_PLACE ? 0 : 6], layout, width);
+                    differ += differing_copies((*table)->declaration, phase, &in, copy, width);
+                }
+            CHECK(beside == 0 && differ == 0, "%s %s, phase %d: %d steps differ with a copy, %d numbers of the copy",
+                  name, (*table)->declaration->name, phase, beside, differ);
+        }
 }
 
 /* ---- the ends of arrays ------------------------------------------------------------------ */
@@ -152,6 +201,9 @@ int main(void)
         check_cell(cells_scalar[i], isa, false, i);
     for (int i = 0; toys_scalar[i]; i++)
         check_cell(toys_scalar[i], isa, true, i);
+    check_copies(cells_scalar, "scalar");
+    for (int i = 0; isa[i].name && !isa[i].int8_alone; i++)
+        check_copies(isa[i].cells, isa[i].name);
     check_ends(isa);
     printf("bits of the scalar cells: %016llx\n", (unsigned long long)hash);
     return check_finish("check_simd");

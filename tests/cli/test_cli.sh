@@ -331,6 +331,10 @@ for request in "--pass infer" "--pass forward --cell gru" "--pass train --ragged
     unroll bench $speed $request > output
     holds "bench $request" grep -Eq '"ms":[0-9.e-]+,"ms_median":[0-9.e-]+,"gflops":[0-9.e-]+,"peak_gflops":[0-9.e+]+,"peak_fraction":0\.[0-9e-]+}$' output
 done
+unroll bench $speed --pass train --profile > output
+holds "a profile names the operations of both passes" grep -Eq '"operations":\[\{"name":"gemm g.l0","ms":[0-9.e-]+,"ms_mean":[0-9.e-]+,"runs":[1-9][0-9]*,"gflops":[0-9.e-]+,"peak_fraction":[0-9.e-]+\}, ?\{"name":"rnn g.l0",.*"name":"rnn_back g.l0",.*"name":"gemm_dw d.rnn.weight_hh_l0"' output
+unroll bench $speed --pass infer > output
+holds "no profile where none is asked for" test -z "$(grep -o '"operations"' output)"
 unroll bench $speed --isa scalar > output; holds "bench of an ISA" grep -q '"isa":"scalar","threads":1,' output
 
 # ---- models that are none, and what they do not know ----

@@ -110,6 +110,32 @@ static void check_halving(struct world *w, int rank)
           w->ranks);
 }
 
+/* ---- the engine's own ------------------------------------------------------------------ */
+
+/* MPI has sums of its own; threads say that they have none. */
+static void check_native(struct world *w, int rank)
+{
+    bool has = !strcmp(comm_engine(w->comm[rank]), "mpi");
+    double x[COUNT_MOST];
+    int wrong = 0;
+    unroll_status status = comm_join(w->comm[rank], in_order, w->ranks);
+    if (!has) {
+        CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "threads"), "threads: %s", unroll_last_error());
+        return;
+    }
+    struct sum sum = sum_of(w, COMM_NATIVE, 70, x, COUNT_MOST);
+    for (int i = 0; i < COUNT_MOST; i++)
+        x[i] = (double)(1 << rank) * (i + 1);
+    if (status == UNROLL_OK)
+        status = comm_sum_begin(w->comm[rank], &sum);
+    if (status == UNROLL_OK)
+        status = comm_sum_end(w->comm[rank], &sum);
+    for (int i = 0; i < COUNT_MOST; i++)
+        wrong += x[i] != (double)((1 << w->ranks) - 1) * (i + 1);
+    CHECK(status == UNROLL_OK && !wrong, "native, rank %d of %d: %d are wrong: %s", rank, w->ranks, wrong,
+          status == UNROLL_OK ? "" : unroll_last_error());
+}
+
 /* ---- several at once ------------------------------------------------------------------- */
 
 /* Begun in one order, ended in another, while the rank does something else between polls. */
@@ -169,6 +195,7 @@ static void check_rank(void *world, int rank)
     for (int shards = w->ranks; shards <= SHARDS_MOST; shards += 1 + shards / 3)
         check_shards(w, rank, shards);
     check_halving(w, rank);
+    check_native(w, rank);
     check_at_once(w, rank);
     check_agreement(w, rank);
 }

@@ -282,6 +282,46 @@ static int good_plugin(void)
 /* The device is refused with this status, and a sentence with this in it. */
 struct refusal { const char *how, *device; unroll_status status; const char *words; };
 
+/* The loss of one batch on the interpreter, which rounds what products multiply. */
+static double loss_in(const char *precision)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result = { 0 };
+    unroll_session *session;
+    unroll_model *model = model_new();
+    float x[6 * 2 * 3], y[6 * 2 * 4];
+    for (int i = 0; i < 6 * 2 * 4; i++)
+        y[i] = (float)((i * 7919) % 101) / 50 - 1;
+    memcpy(x, y, sizeof x);
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device_name;
+    config.precision = precision;
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
+          unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+          "%s: %s", precision, unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return result.loss;
+}
+
+static int precisions(const struct refusal *r)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_session *session;
+    unroll_model *model = model_new();
+    double full = loss_in("fp32"), narrow = loss_in("bf16");
+    (void)r;
+    CHECK(full != narrow && fabs(full - narrow) < 0.01 * full, "bf16 changes a loss of %.9g a little: %.9g", full,
+          narrow);
+    config.steps = 6, config.rows = 2, config.device = device_name, config.precision = "tf32";
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED &&
+          strstr(unroll_last_error(), "tf32"), "%s", unroll_last_error());
+    unroll_model_free(model);
+    return check_finish("precisions");
+}
+
+
 static int bad_plugin(const struct refusal *r)
 {
     unroll_model *model = model_new();
@@ -357,6 +397,7 @@ int main(int argc, char **argv)
     test_text();
     test_text_without_memory();
     in_child(good, NULL);
+    in_child(precisions, NULL);
     test_refusals();
     return check_finish("test_xla");
 }

@@ -97,10 +97,24 @@ loss() { sed -n 's/.*"val_loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl" | tail -n
 check "to the loss of one process" awk -v a="$(loss one)" -v b="$(loss many)" \
     'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
 check "rank 0 alone speaks" test "$(grep -c '^done' log)" = 1
+for way in native ring star mesh; do
+    [ $way = native ] || [ "$scope" = all ] || continue
+    rm -rf many
+    ranks 3 --steps 8 --split batch=3 --sum $way --out many
+    check "sums by $way" test $? = 0
+    check "sums by $way to the loss of one process" awk -v a="$(loss one)" -v b="$(loss many)" \
+        'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
+done
+seconds_of() { sed -n 's/.*"ranks":\[{"compute":\([0-9.]*\),.*"exposed":\([0-9.]*\)}\].*/\1 \2/p' many/metrics.jsonl | tail -n 1; }
+check "the metrics say what each rank did with its seconds" awk -v x="$(seconds_of)" \
+    'BEGIN { split(x, s); exit !(s[1] > 0 && s[2] > 0) }'
 if command -v mpirun.mpich >/dev/null; then
     rm -rf many
     timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
     check "MPICH trains" test $? = 0
+    rm -rf native
+    timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 4 --split batch=2 --sum native --out native >log 2>&1
+    check "MPICH trains with its own sums" test $? = 0
     check "with the same bytes" same one many step-8
 fi
 
@@ -134,6 +148,7 @@ refused() {     # refused STATUS WORDS RANKS OPTIONS...
 }
 refused 2 'nothing says how' 2
 refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
+refused 4 'order of its own' 2 --split batch=2 --exact 4 --sum native
 refused 4 'projects' 2 --split hidden=2 --exact 4 --projection 4
 refused 4 'whole model' 2 --split batch=2 --sample-every 3
 [ "$scope" = all ] && refused 4 'more stages' 4 --split layer=4

@@ -76,13 +76,15 @@ static struct stretch stretch_of(const struct call *call)
     return (struct stretch){ first->at, (size_t)(end - (char *)first->at) / size };
 }
 
-/* Of few numbers the fewest messages, of many the fewest bytes. Sums over shards keep the order of their tree. */
+/* What the user chose for buckets; else of few numbers the fewest messages, of many the fewest bytes. Sums over shards keep the order of their tree. */
 static enum topology choose_topology(const struct call *call, size_t bytes)
 {
     enum { FEW_BYTES = 1 << 14 };
     int size = call->plan->group[call->op->group].size;
     if (call->op->choice)
         return COMM_SHARDS;
+    if (call->plan->config.sum >= 0 && call->op->kind != OP_ALL_REDUCE)
+        return (enum topology)call->plan->config.sum;
     if (bytes <= FEW_BYTES)
         return COMM_TREE;
     return (size & (size - 1)) == 0 ? COMM_HALVING : call->plan->config.shards > 1 ? COMM_TREE : COMM_RING;

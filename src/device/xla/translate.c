@@ -3,6 +3,7 @@
 #include "device/xla/translate.h"
 #include "base/memory.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- types ----------------------------------------------------------------------------- */
@@ -458,6 +459,15 @@ static unroll_status write_program(struct translation *t, const char *name)
     return end(t);
 }
 
+/* RNN_XLA_UNROLL in the environment forces it, for tests and measurements. */
+static unroll_status find_unroll(int *factor)
+{
+    const char *said = getenv("RNN_XLA_UNROLL");
+    *factor = said ? atoi(said) : 1;
+    return *factor >= 1 && *factor <= 64 ? UNROLL_OK
+        : fail(UNROLL_USAGE, "RNN_XLA_UNROLL is '%s'; fix: steps in a turn of a loop, 1 to 64", said);
+}
+
 unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part last, const char *name,
                               struct translation *t)
 {
@@ -466,6 +476,7 @@ unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part
     TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
+    TRY(find_unroll(&t->unroll));
     t->h.narrow = plan->config.precision == PRECISION_BF16;
     for (int i = 0; i < plan->ops; i++)
         if (is_of(&plan->op[i], first, last))

@@ -23,6 +23,7 @@ struct translation {
     const struct plan *plan;                /* the first device's */
     struct mesh_plans mesh;
     enum part first, last;
+    int unroll;                             /* steps in one turn of a loop over time */
     struct hlo h;
     struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
     struct program_buffers argument, result;

@@ -31,8 +31,9 @@ struct recurrence {
     int blocks;
     int64_t steps, rows, units, width;      /* width: of the whole h */
     bool projected, keeps;
-    bool cut;                               /* units are divided among devices: h and links are gathered, their
-                                               gradients added and divided, inside the loop */
+    bool cut;                               /* units are divided among devices, which exchange inside the loop: */
+    bool gathers;                           /* h and links are gathered, their gradients added and divided; else h is
+                                               projected: it and its gradient are sums of all */
     struct devices group;
     int members[RANKS_MAX];
     struct loop loop;
@@ -121,24 +122,29 @@ static struct value fields(struct recurrence *r, const struct value *x, int give
 
 /* ---- units of other devices ------------------------------------------------------------ */
 
-/* This device's units of what all have. */
+/* This device's units of what all have; a projected h is whole on all. */
 static struct value own(struct recurrence *r, struct value whole, int axis)
 {
-    if (!r->cut || whole.id < 0)
+    if (!r->gathers || whole.id < 0)
         return whole;
     struct value first = origin_of(r->t, r->op->view[RNN_G].buffer, 3);
     return hlo_part(&r->t->h, whole, axis, first, r->units);
 }
 
+static struct value summed(struct recurrence *r, struct value x)
+{
+    return r->cut && x.id >= 0 ? hlo_sum_over(&r->t->h, x, &r->group) : x;
+}
+
 /* [B, units] of each as the [B, width] of all; and the sum of all [B, width], of which each has its units. */
 static struct value gathered(struct recurrence *r, struct value x)
 {
-    return r->cut ? hlo_gather_over(&r->t->h, x, 1, &r->group) : x;
+    return r->gathers ? hlo_gather_over(&r->t->h, x, 1, &r->group) : summed(r, x);
 }
 
-static struct value scattered(struct recurrence *r, struct value sum)
+static struct value scattered(struct recurrence *r, struct value x)
 {
-    return r->cut && sum.id >= 0 ? hlo_scatter_over(&r->t->h, sum, 1, &r->group) : sum;
+    return r->gathers && x.id >= 0 ? hlo_scatter_over(&r->t->h, x, 1, &r->group) : summed(r, x);
 }
 
 /* ---- the cell's record ----------------------------------------------------------------- */
@@ -246,6 +252,7 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     r->width = op->view[RNN_Y].count[2];
     r->projected = has(op, RNN_PROJ);
     r->cut = op->group >= 0;
+    r->gathers = r->cut && !r->projected;
     if (r->cut)
         r->group = devices_of(t, op->group, r->members);
     r->keeps = t->plan->config.mode >= MODE_TRAIN;
@@ -276,14 +283,14 @@ static void put_states(struct recurrence *r, int output, int others, const struc
         view_put(r->t, &r->op->view[others], all);
 }
 
-/* Inside the loop: the step's number and the rows that take part in it. */
-static void begin_turn(struct recurrence *r, bool falling)
+/* Step `number` of the loop: which it is in time, and the rows that take part in it. */
+static void begin_step(struct recurrence *r, bool falling, struct value number)
 {
     struct hlo *h = &r->t->h;
-    r->step = r->loop.counter;
+    r->step = number;
     if (falling) {
         struct value last = hlo_constant(h, HLO_I32, SCALAR, (double)(r->steps - 1));
-        r->step = hlo_binary(h, "subtract", last, r->loop.counter);
+        r->step = hlo_binary(h, "subtract", last, number);
     }
     r->lasts.id = -1;
     if (r->at.lengths == ABSENT_PLACE)
@@ -292,6 +299,45 @@ static void begin_turn(struct recurrence *r, bool falling)
     struct value global = hlo_binary(h, "add", r->step, origin);
     global = hlo_spread(h, global, SHAPE(r->rows), NULL);
     r->lasts = hlo_compare(h, "LT", global, *carried(r, r->at.lengths));
+}
+
+typedef unroll_status step_writer(struct recurrence *);
+
+/* A loop whose turn does some steps, each the first of the turn and k more. */
+static unroll_status write_turns(struct recurrence *r, bool falling, int64_t turns, step_writer *write)
+{
+    struct hlo *h = &r->t->h;
+    hlo_loop(h, &r->loop, turns);
+    struct value counter = r->loop.counter, first = counter;
+    if (r->t->unroll > 1) {
+        struct value steps = hlo_constant(h, HLO_I32, SCALAR, r->t->unroll);
+        first = hlo_binary(h, "multiply", counter, steps);
+    }
+    for (int k = 0; k < r->t->unroll; k++) {
+        struct value number = first;
+        if (k) {
+            struct value more = hlo_constant(h, HLO_I32, SCALAR, k);
+            number = hlo_binary(h, "add", first, more);
+        }
+        begin_step(r, falling, number);
+        TRY(write(r));
+    }
+    r->loop.counter = counter;
+    hlo_loop_end(h, &r->loop);
+    return UNROLL_OK;
+}
+
+/* All steps: in turns, then those that fill no turn; a lone turn is no loop. */
+static unroll_status write_steps(struct recurrence *r, bool falling, step_writer *write)
+{
+    int64_t turns = r->steps / r->t->unroll, done = turns > 1 ? turns * r->t->unroll : 0;
+    if (turns > 1)
+        TRY(write_turns(r, falling, turns, write));
+    for (; done < r->steps; done++) {
+        begin_step(r, falling, hlo_constant(&r->t->h, HLO_I32, SCALAR, (double)done));
+        TRY(write(r));
+    }
+    return UNROLL_OK;
 }
 
 /* [B] true where the row does not start anew in this step; id -1: none ever does. */
@@ -385,7 +431,7 @@ static unroll_status forward_turn(struct recurrence *r)
     struct value fresh = goes_on(r);
     for (int k = 0; k < r->cell->states; k++)
         state[k] = or_zeros(r, fresh, *carried(r, r->at.state[k]));
-    struct value h = r->cut ? or_zeros(r, fresh, *carried(r, r->at.whole)) : state[0];
+    struct value h = r->gathers ? or_zeros(r, fresh, *carried(r, r->at.whole)) : state[0];
     take_input_sums(r, in);
     for (int phase = 0; phase < r->cell->phases; phase++) {
         add_products(r, phase, h, link, in);
@@ -401,8 +447,9 @@ static unroll_status forward_turn(struct recurrence *r)
         next[0] = hlo_dot(&r->t->h, m, 1, *carried(r, r->at.projection), 1);
     }
     h = gathered(r, next[0]);
+    next[0] = r->gathers ? next[0] : h;
     keep_step(r, h, next, m, link, saved);
-    if (r->cut)
+    if (r->gathers)
         *carried(r, r->at.whole) = of_rows(r, r->lasts, h, *carried(r, r->at.whole));
     for (int k = 0; k < r->cell->states; k++)
         *carried(r, r->at.state[k]) = of_rows(r, r->lasts, next[k], *carried(r, r->at.state[k]));
@@ -415,7 +462,7 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
     r->at.g = carry_view(r, RNN_G);
     for (int k = 0; k < r->cell->states; k++) {
         struct value entering = state_view(r, RNN_H0, RNN_S0, k);
-        r->at.whole = !k && r->cut ? carry(r, entering) : r->at.whole;
+        r->at.whole = !k && r->gathers ? carry(r, entering) : r->at.whole;
         r->at.state[k] = carry(r, k ? entering : own(r, entering, 1));
     }
     carry_weights(r, true);
@@ -423,10 +470,7 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
     r->at.s = carry_zeros(r, has(op, RNN_S), SHAPE(r->steps, r->rows, r->cell->states - 1, r->units));
     r->at.link = carry_zeros(r, has(op, RNN_LINK), SHAPE(r->steps, r->rows, 1, r->width));
     r->at.m = carry_zeros(r, has(op, RNN_M), SHAPE(r->steps, r->rows, r->units));
-    hlo_loop(&t->h, &r->loop, r->steps);
-    begin_turn(r, op->direction);
-    TRY(forward_turn(r));
-    hlo_loop_end(&t->h, &r->loop);
+    TRY(write_steps(r, op->direction, forward_turn));
     static const struct { int slot; size_t place; } made[] = {
         { RNN_Y, offsetof(struct places, y) }, { RNN_S, offsetof(struct places, s) },
         { RNN_LINK, offsetof(struct places, link) }, { RNN_M, offsetof(struct places, m) },
@@ -439,7 +483,7 @@ static unroll_status write_forward(struct recurrence *r, struct translation *t, 
         view_put(t, &op->view[RNN_G], *carried(r, r->at.g));
     struct value last[STATES];
     for (int k = 0; k < r->cell->states; k++)
-        last[k] = *carried(r, !k && r->cut ? r->at.whole : r->at.state[k]);
+        last[k] = *carried(r, !k && r->gathers ? r->at.whole : r->at.state[k]);
     put_states(r, RNN_HN, RNN_SN, last);
     return UNROLL_OK;
 }
@@ -582,7 +626,7 @@ static unroll_status write_backward(struct recurrence *r, struct translation *t,
     r->at.dy = has(op, RNN_DY) ? carry(r, own(r, view_get(t, &op->view[RNN_DY]), 2)) : ABSENT_PLACE;
     for (int k = 0; k < r->cell->states; k++) {
         struct value given = state_view(r, RNN_DHN, RNN_DSN, k);
-        struct shape shape = SHAPE(r->rows, k || r->cut ? r->units : r->width);
+        struct shape shape = SHAPE(r->rows, k || r->gathers ? r->units : r->width);
         if (k || !r->projected)
             r->at.before[k] = carry(r, states_before(r, k));
         r->at.state[k] = given.id < 0 ? carry_zeros(r, true, shape) : carry(r, given);
@@ -591,10 +635,7 @@ static unroll_status write_backward(struct recurrence *r, struct translation *t,
     r->at.dg = carry_zeros(r, true, SHAPE(r->steps, r->rows, r->cell->inputs, r->units));
     r->at.dv = carry_zeros(r, has(op, RNN_DV), SHAPE(r->steps, r->rows, r->cell->vectors, r->units));
     r->at.dp = carry_zeros(r, has(op, RNN_DP), SHAPE(r->steps, r->rows, r->width));
-    hlo_loop(&t->h, &r->loop, r->steps);
-    begin_turn(r, !op->direction);
-    TRY(backward_turn(r));
-    hlo_loop_end(&t->h, &r->loop);
+    TRY(write_steps(r, !op->direction, backward_turn));
     view_put(t, &op->view[RNN_G], *carried(r, r->at.dg));
     if (has(op, RNN_DV))
         view_put(t, &op->view[RNN_DV], *carried(r, r->at.dv));

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What becomes of a training when the XLA plugin fails, ends the process, or the run is killed: a sentence, an exit
-# code, and the last checkpoint, from which the training goes on to the same weights. Usage: test_xla_errors.sh BUILD
+# The command on XLA devices, without XLA: the oracle's plugin computes. Cuts and streams have the CPU's results; a
+# plugin that fails or ends the process, and a run that is killed, leave a sentence, an exit code and the last
+# checkpoint, from which the training goes on to the same weights. Usage: test_xla_command.sh BUILD
 unroll=$1/unroll plugin=$1/tests/device/fake_plugin.so
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
@@ -15,6 +16,34 @@ begin() {       # 10 steps that are kept
 }
 begin "$work/whole" && train --resume "$work/whole" --steps 20
 check test -f "$work/whole/ckpt/step-20/model.safetensors"
+
+# ---- the CPU's results ----
+
+# A key of the last line of metrics, to five digits.
+last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
+try() {         # try NAME ARGUMENTS
+    name=$1; shift
+    train "$work/text" --cell lstm --hidden 4 --layers 2 --batch 4 --bptt 5 --steps 12 --val 0.2 --seed 3 \
+        --sample-every 0 --loss-every 4 --out "$work/$name" "$@"
+}
+try cpu && try cut --device "xla:$plugin" --split batch=2,hidden=4 && try mean --device "xla:$plugin"
+for key in loss norm val_loss; do
+    check test -n "$(last $key "$work/cpu")"
+    check test "$(last $key "$work/cpu")" = "$(last $key "$work/cut")"
+    check test "$(last $key "$work/cpu")" = "$(last $key "$work/mean")"
+done
+train "$work/text" --device "xla:$plugin" --split layer=2 --out "$work/layers"
+check test $? = 4
+check grep -q "layers cannot be divided" "$work/log"
+train "$work/text" --device "xla:$plugin" --split batch=16 --out "$work/many"
+check grep -q "has 8 on this machine" "$work/log"
+
+head -c 40 "$work/text" | "$unroll" stream "$work/cpu" >"$work/here" 2>"$work/log"
+head -c 40 "$work/text" | "$unroll" stream "$work/cpu" --device "xla:$plugin" >"$work/there" 2>"$work/log"
+check test "$(wc -l <"$work/there")" = 40
+check cmp "$work/here" "$work/there"
+
+# ---- failures ----
 
 # fail HOW RUNS CODE CHECKPOINT WORDS: the resumed run ends so, its checkpoint is whole, and it can go on.
 fail() {
@@ -40,5 +69,5 @@ kill -9 $pid
 wait $pid 2>/dev/null
 train --resume "$work/killed" --steps 20
 check cmp "$work/whole/ckpt/step-20/model.safetensors" "$work/killed/ckpt/step-20/model.safetensors"
-echo "test_xla_errors: $passed passed, $failed failed, 0 skipped"
+echo "test_xla_command: $passed passed, $failed failed, 0 skipped"
 test "$failed" = 0

@@ -1,0 +1,70 @@
+#!/bin/bash
+# What several ranks cost and gain on this machine. Usage: bench/ranks.sh UNROLL TEXT [network|speed|exact|all]
+#   network   3 machines, played by network namespaces with links of $RATE (200mbit): which part of the communication
+#             of a 2 x $HIDDEN (650) language model is exposed. $BATCH rows (of all ranks), $BPTT steps
+#   speed     1 rank against 2 on one machine, interleaved: characters a second
+#   exact     2 ranks with and without --exact $V (2 and 8), interleaved
+here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") text=$(realpath "$2") part=${3:-all}
+. "$here/../tests/mpi/machines.sh"
+dir=$(mktemp -d) || exit 1
+trap 'machines_clean; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+alone=${QUIET:-}        # a command that keeps others off the machine, put before each run
+
+network() {
+    local rate=${RATE:-200mbit} hidden=${HIDDEN:-650} batch=${BATCH:-192} bptt=${BPTT:-64} steps=${STEPS:-4}
+    machines_make 3 "$rate" "$dir" || { echo "skipped: $machines_missing"; return; }
+    machines_run "$unroll" train "$text" ${UNITS:-} --layers 2 --hidden "$hidden" --bptt "$bptt" --batch "$batch" --val 0 \
+        --threads 1 --split batch=3 --steps "$steps" --schedule constant --deadline 300s --json ${MORE:-} \
+        --out network >result 2>log || { tail -n 20 log; return 1; }
+    echo "3 ranks, links of $rate, 2 x $hidden, batch $batch, bptt $bptt, $steps steps, ${UNITS:-characters}"
+    python3 - <<'PY'
+import json
+text = open("result").read()
+result = json.loads(text[text.index("{"):text.rindex("}") + 1])
+steps = result["steps"]
+print("rank  compute s/step  communication s/step  exposed s/step  exposed of the step")
+for i, r in enumerate(result["ranks"]):
+    part = r["exposed"] / (r["compute"] + r["exposed"])
+    print("%4d  %14.2f  %20.2f  %14.2f  %18.1f%%" % (i, r["compute"] / steps, r["communication"] / steps,
+                                                   r["exposed"] / steps, 100 * part))
+print("of the communication %.0f%% is hidden" % (100 - 100 * sum(r["exposed"] for r in result["ranks"]) /
+                                                 sum(r["communication"] for r in result["ranks"])))
+PY
+    machines_clean
+}
+
+# speed_of RANKS OPTIONS...: items a second
+speed_of() {
+    local ranks=$1 run=()
+    [ "$ranks" -gt 1 ] && run=(mpirun.openmpi --oversubscribe --bind-to none -n "$ranks")
+    rm -rf speed
+    $alone "${run[@]}" "$unroll" train "$text" --layers 2 --hidden 256 --bptt 64 --batch 64 --val 0 --threads 1 \
+        --steps "${STEPS:-20}" --schedule constant --json --out speed "${@:2}" 2>log |
+        sed -n 's/.*"items_per_second": *\([0-9.e+]*\).*/\1/p'
+}
+
+median() { sort -g | awk '{ x[NR] = $1 } END { print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
+
+# compare NAME A B: options of two kinds of run, interleaved; the medians and the ratio of B to A
+compare() {
+    local i
+    : >a; : >b
+    for i in $(seq "${ROUNDS:-5}"); do
+        speed_of $2 >>a
+        speed_of $3 >>b
+    done
+    echo "$1: $(median <a) and $(median <b) characters/s, ratio $(awk -v a="$(median <a)" -v b="$(median <b)" 'BEGIN { printf "%.3f", b / a }')" \
+         "(all: $(tr '\n' ' ' <a)| $(tr '\n' ' ' <b))"
+}
+
+[ "$part" = network ] || [ "$part" = all ] && network
+if [ "$part" = speed ] || [ "$part" = all ]; then
+    compare "1 rank, 2 ranks" "1" "2 --split batch=2"
+fi
+if [ "$part" = exact ] || [ "$part" = all ]; then
+    compare "2 ranks, the same with --exact 2" "2 --split batch=2" "2 --split batch=2 --exact 2"
+    compare "2 ranks, the same with --exact 8" "2 --split batch=2" "2 --split batch=2 --exact 8"
+fi
+exit 0

@@ -1,0 +1,94 @@
+#include "stepper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+
+/* ---- opening ---- */
+
+static unroll_status open_stream(struct stepper *s, unroll_model *model, const unroll_stream_config *config,
+                                 size_t bytes)
+{
+    s->memory = aligned_alloc(64, bytes);
+    if (s->memory == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for a stream of the model");
+    unroll_status status = unroll_stream_init(s->memory, bytes, model, config, &s->stream);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    s->width = unroll_stream_outputs(s->stream);
+    return UNROLL_OK;
+}
+
+/* The outputs are those of the head, or of the last layer. */
+static void find_outputs(struct stepper *s)
+{
+    int layer = UNROLL_SOURCES_MAX * 4;
+
+    snprintf(s->output, sizeof s->output, "z");
+    while (unroll_count(s->session, s->output) == 0 && layer-- > 0)
+        snprintf(s->output, sizeof s->output, "y.l%d", layer);
+    s->width = (int)unroll_count(s->session, s->output);
+}
+
+static unroll_status open_session(struct stepper *s, unroll_model *model, const struct settings *settings)
+{
+    unroll_session_config config = unroll_session_default();
+
+    config.carry = 1;
+    config.device = text_of(settings, OPTION_DEVICE);
+    config.isa = text_of(settings, OPTION_ISA);
+    config.weights = text_of(settings, OPTION_DTYPE);
+    unroll_status status = unroll_session_new(model, &config, &s->session);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    find_outputs(s);
+    return UNROLL_OK;
+}
+
+unroll_status stepper_open(struct stepper *s, unroll_model *model, const struct settings *settings)
+{
+    unroll_stream_config config = unroll_stream_default();
+    const char *device = text_of(settings, OPTION_DEVICE);
+
+    *s = (struct stepper){.width = 0};
+    config.isa = text_of(settings, OPTION_ISA);
+    config.dtype = text_of(settings, OPTION_DTYPE);
+    size_t bytes = unroll_stream_bytes(model, &config);     /* what no stream can be is none on a device either */
+    if (bytes == 0)
+        return complain_library(UNROLL_UNSUPPORTED);
+    if (device == NULL || strcmp(device, "cpu") == 0)
+        return open_stream(s, model, &config, bytes);
+    return open_session(s, model, settings);
+}
+
+void stepper_close(struct stepper *s)
+{
+    unroll_session_free(s->session);
+    free(s->memory);
+    *s = (struct stepper){.width = 0};
+}
+
+/* ---- stepping ---- */
+
+static unroll_status run_step(struct stepper *s, const unroll_batch *batch, float *outputs)
+{
+    unroll_status status = unroll_forward(s->session, batch);
+
+    return status == UNROLL_OK ? unroll_read(s->session, s->output, outputs, (size_t)s->width) : status;
+}
+
+unroll_status stepper_step(struct stepper *s, const float *frame, float *outputs)
+{
+    if (s->stream)
+        return unroll_stream_step(s->stream, frame, outputs);
+    return run_step(s, &(unroll_batch){.inputs = frame}, outputs);
+}
+
+unroll_status stepper_step_token(struct stepper *s, int32_t token, float *outputs)
+{
+    if (s->stream)
+        return unroll_stream_step_tokens(s->stream, &token, outputs);
+    return run_step(s, &(unroll_batch){.tokens = &token}, outputs);
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# make tpu-check: libtpu from PyPI (some 140 MB packed, 500 MB unpacked) compiles every training step of the list of
+# cases for each kind of TPU, and NVIDIA's plugin speaks the interface. No TPU and no GPU is needed.
+# Usage: check_tpu.sh BUILD [cases.txt]
+build=$1 cases=${2:-tests/cases/cases.txt}
+get() {         # get PACKAGE FOLDER FILE: unpacks it below BUILD, once
+    test -f "$build/$2/$3" && return
+    mkdir -p "$build/$2" && python3 -m pip download -q --no-deps --only-binary=:all: -d "$build/$2-wheel" "$1" &&
+        python3 -m zipfile -e "$build/$2-wheel"/*.whl "$build/$2" && rm -r "$build/$2-wheel" && test -f "$build/$2/$3"
+}
+get 'libtpu!=0.0.45' tpu libtpu/libtpu.so || { echo "check_tpu: libtpu could not be had from PyPI"; exit 1; }
+tpu=$build/tpu/libtpu/libtpu.so
+"$build/unroll" plan --device "xla:$tpu" --topology v5e:2x2 --hidden 128 --layers 1 2>/dev/null | head -n 1
+"$build/tests/cases/test_ahead" "xla:$tpu" "$cases" v4:2x2x1 v5e:2x2 v5p:2x2x1 v6e:2x2 || exit 1
