@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
-    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -122,6 +122,7 @@ lines:
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '120 tests/cells/check_cuda.sh'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
+	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'

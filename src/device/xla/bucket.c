@@ -84,7 +84,7 @@ static unroll_status fill_bucket(struct bucket *b, const struct plan *host, cons
     b->plan = allocate_zeroed((size_t)devices, sizeof *b->plan);
     if (!b->plan)
         return fail(UNROLL_RESOURCE, "no memory for the plans of %d devices", devices);
-    b->mesh = (struct mesh_plans){ (const struct plan *const *)b->plan, devices };
+    b->mesh = (struct mesh_plans){ (const struct plan *const *)b->plan, devices, 0 };
     TRY(lower_all(b, host, mesh, number));
     return find_places(b, host, place);
 }

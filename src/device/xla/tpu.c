@@ -219,7 +219,8 @@ static unroll_status compile_step(struct step_estimate *e, const struct plan *co
                                   enum part last)
 {
     struct translation t;
-    unroll_status status = translate_parts((struct mesh_plans){ plan, e->ranks }, PART_FORWARD, last, "step", &t);
+    struct mesh_plans mesh = { plan, e->ranks, steps_in_turn("tpu") };
+    unroll_status status = translate_parts(mesh, PART_FORWARD, last, "step", &t);
     if (status == UNROLL_OK)
         status = compile_ahead(which, e->topology, e->ranks, t.h.text, t.h.size, &e->ahead);
     if (status == UNROLL_OK)

@@ -460,10 +460,10 @@ static unroll_status write_program(struct translation *t, const char *name)
 }
 
 /* RNN_XLA_UNROLL in the environment forces it, for tests and measurements. */
-static unroll_status find_unroll(int *factor)
+static unroll_status find_unroll(int chosen, int *factor)
 {
     const char *said = getenv("RNN_XLA_UNROLL");
-    *factor = said ? atoi(said) : 1;
+    *factor = said ? atoi(said) : chosen ? chosen : 1;
     return *factor >= 1 && *factor <= 64 ? UNROLL_OK
         : fail(UNROLL_USAGE, "RNN_XLA_UNROLL is '%s'; fix: steps in a turn of a loop, 1 to 64", said);
 }
@@ -476,7 +476,7 @@ unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part
     TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
-    TRY(find_unroll(&t->unroll));
+    TRY(find_unroll(mesh.unroll, &t->unroll));
     t->h.narrow = plan->config.precision == PRECISION_BF16;
     for (int i = 0; i < plan->ops; i++)
         if (is_of(&plan->op[i], first, last))

@@ -12,12 +12,13 @@
 #include "cells/record.h"
 #include "device/xla/hlo.h"
 #include "plan/plan.h"
+#include <string.h>
 
 /* Which buffers a program takes and gives, in this order. */
 struct program_buffers { int *buffer, count; };
 
 /* The plans of all coordinates of a mesh, in the order of their ranks; one, where nothing is cut. */
-struct mesh_plans { const struct plan *const *plan; int devices; };
+struct mesh_plans { const struct plan *const *plan; int devices, unroll; };     /* unroll: see steps_in_turn; 0: 1 */
 
 struct translation {
     const struct plan *plan;                /* the first device's */
@@ -35,11 +36,18 @@ unroll_status translate_parts(struct mesh_plans, enum part first, enum part last
                               struct translation *);
 void translation_free(struct translation *);
 
+/* Steps of time in one turn of a loop. On TPUs 4: a turn is fusions of some 2000 cycles, most of it waiting, and fewer
+ * turns are fewer of them (docs/xla.md has the estimates). Elsewhere 1: XLA's CPU plugin gains nothing. */
+static inline int steps_in_turn(const char *platform)
+{
+    return strcmp(platform, "tpu") ? 1 : 4;
+}
+
 /* One part of a plan that is not cut. */
 static inline unroll_status translate(const struct plan *plan, enum part part, const char *name,
                                       struct translation *t)
 {
-    return translate_parts((struct mesh_plans){ &plan, 1 }, part, part, name, t);
+    return translate_parts((struct mesh_plans){ &plan, 1, 1 }, part, part, name, t);
 }
 
 /* Sums of losses begin at zero in a program with a forward: what it gives is a summand. */

@@ -144,6 +144,7 @@ static unroll_status want_bucket(struct xla_instance *x, int number)
     if (!x->bucket[number])
         TRY(bucket_new(x->plan, x->mesh, number, x->place, &x->bucket[number]));
     x->now = x->bucket[number];
+    x->now->mesh.unroll = steps_in_turn(xla_plugin_platform(x->plugin));
     return UNROLL_OK;
 }
 
