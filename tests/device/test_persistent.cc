@@ -145,7 +145,7 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     struct persistent_args a = args_of(p, t);
     void *exchange = aligned_alloc(16, t.exchange_bytes + 16);
     std::vector<uint32_t> flags(t.flag_bytes / 4 + 1);
-    memset(exchange, 0, t.exchange_bytes + 16);
+    memset(exchange, 0xff, t.exchange_bytes + 16);              /* not numbers */
     a.exchange = exchange;
     a.flags = flags.data();
     struct fake_launch launch = {};

@@ -68,7 +68,8 @@ static unroll_session_config config_of(const struct way *w)
     c.lengths = has(w, RAGGED);
     c.resets = has(w, RESETS);
     c.carry = has(w, CARRY);
-    c.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? 3 : 1;
+    int rows = ROWS / (w->mesh.batch ? w->mesh.batch : 1);     /* of a rank: chunks may be of rows */
+    c.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? (has(w, BIDIRECTIONAL) && rows < 3 ? rows : 3) : 1;
     c.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
     c.lanes = has(w, LANES) ? 2 : 1;
     c.threads = has(w, LANES) ? 2 : 1;

@@ -62,6 +62,10 @@ GPU_CODE uint32_t pack_fp16(float low, float high)
 /* As an operand of mma_tf32: 10 bits of mantissa, to nearest, ties away from zero. */
 GPU_CODE uint32_t to_tf32(float a) { uint32_t r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(a)); return r; }
 
+/* 2^a and 1 / a of the special function unit: relative errors about 2^-22; denormal numbers are zeros. */
+GPU_CODE float exp2_approximate(float a) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a)); return r; }
+GPU_CODE float inverse_approximate(float a) { float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a)); return r; }
+
 /* ---- matrix products of a warp ----------------------------------------------------------- */
 
 /* All 32 lanes call these together. With g = lane / 4, i = lane % 4, a fragment holds, in the order of its

@@ -304,7 +304,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
     if (round == 0)
         enter_operand<O>(a, s, chunk, step);
     else
-        wait_for_operand(a, s, chunk, round);
+        wait_for_operand(a, s, chunk, round, PHASE, number);
     if (threadIdx.x == 0 && !last && t.way != WAY_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     multiply<O>(t, PHASE, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
@@ -464,7 +464,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
         dy[j] = p.part ? get_values<C>(a, chunk, step, p, v[j], C::phases - 1 - HALF) : 0;
     }
     if (round > 0)
-        wait_for_operand(a, s, chunk, round);
+        wait_for_operand(a, s, chunk, round, HALF, number);
     if (threadIdx.x == 0 && t.way != WAY_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     if (round > 0)
@@ -517,7 +517,7 @@ GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat
     const struct tiling &t = a.tiling;
     const uint32_t longest = lengths_of(t)[t.chunks * t.chunk_rows + chunk], round = C::phases * longest;
     if (round > 0) {
-        wait_for_operand(a, s, chunk, round);
+        wait_for_operand(a, s, chunk, round, 0, sizeof(typename operand_of<O>::number));
         multiply<O>(t, 0, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
     }
     __syncthreads();

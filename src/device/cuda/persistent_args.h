@@ -20,7 +20,7 @@ struct persistent_args {
     const float   *weights, *bias;                          /* [gates, units, units], [gates, units] */
     const int32_t *lengths;                                 /* [rows] of the whole sequence, or NULL */
     const uint8_t *reset;                                   /* [steps, reset_row], or NULL */
-    void          *exchange;                                /* a grid's operands, 16-byte aligned, and flags, all 0 */
+    void          *exchange;                                /* a grid's operands, 16-byte aligned; flags, all 0 */
     uint32_t      *flags;
     uint32_t steps, origin, rows, units;                    /* origin: the first step in the whole sequence */
     uint32_t reset_row;

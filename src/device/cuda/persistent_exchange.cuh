@@ -115,26 +115,35 @@ GPU_CODE void begin_exchange(const struct tiling &t)
     cluster_sync();
 }
 
-/* All of the operand of round 1 or a later one is in its buffer. */
-GPU_CODE void wait_for_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round)
+/* A warp fetches the parts of every eighth member, each as soon as it is there. */
+GPU_CODE void fetch_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
+                            int phase, uint32_t number)
 {
     const struct tiling &t = a.tiling;
-    if (t.way != WAY_GRID) {
-        mbarrier_wait(barrier_at(t, chunk, round), (round - 1) / 2 % 2);
-        return;
-    }
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < t.members; i += PERSISTENT_THREADS)
-        wait_at_least(a.flags + flag_at(t, s, chunk, i), round);
-    __syncthreads();
+    const uint32_t *table = piece_table(t, phase, number), pieces = pieces_of(t, phase, number);
     unsigned char *to = operand_at(t, chunk, round);
     const unsigned char *from = exchanged_at(a, s, chunk, round);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x * 16; i < t.operand_buffer; i += PERSISTENT_THREADS * 16)
-        copy_async(to + i, from + i);
+    for (uint32_t rank = threadIdx.x / 32; rank < t.members; rank += TILING_WARPS) {
+        const uint32_t beside = (rank - s.rank) * t.units * number;         /* the table is of this block's part */
+        wait_at_least(a.flags + flag_at(t, s, chunk, rank), round);
+#pragma unroll 2
+        for (uint32_t i = threadIdx.x % 32; i < pieces; i += 32)
+            copy_async(to + (table[i] + beside), from + (table[i] + beside));
+    }
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();
+}
+
+/* All of the operand of round 1 or a later one, of that phase, is in its buffer. */
+GPU_CODE void wait_for_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
+                               int phase, uint32_t number)
+{
+    if (a.tiling.way == WAY_GRID)
+        fetch_operand(a, s, chunk, round, phase, number);
+    else
+        mbarrier_wait(barrier_at(a.tiling, chunk, round), (round - 1) / 2 % 2);
 }
 
 /* What the block staged becomes its part of the operand of `round`, which multiplies in `phase`. All threads; what

@@ -1,11 +1,14 @@
 /* The persistent kernels of all cells for one kind of operand, which the file that includes this names:
- * PERSISTENT_OPERAND of enum gpu_operand, and PERSISTENT_WORD in the names of the kernels: lstm_bf16_forward. */
+ * PERSISTENT_OPERAND of enum gpu_operand, and PERSISTENT_WORD in the names of the kernels: lstm_bf16_forward. With
+ * PERSISTENT_EXACT the functions of gates are those of the CPU, bit for bit. */
 #ifndef PERSISTENT_OPERAND
 #error "define PERSISTENT_OPERAND and PERSISTENT_WORD before this"
 #endif
 #include "device/cuda/persistent.cuh"
 #include "cells/cell.h"
-#ifdef __CUDACC__
+#ifndef PERSISTENT_EXACT
+#include "device/cuda/persistent_functions.cuh"
+#elif defined __CUDACC__
 #include "cells/v/v_cuda.h"
 #else
 #include "cells/v/v_f32.h"

@@ -152,8 +152,8 @@ static struct persistent_args args_of(const struct rnn *r, const struct tiling *
     return a;
 }
 
-/* Flags begin as zeros, and so does what lies between the parts of operands. */
-static unroll_status clear_exchange(const struct rnn *r, const struct tiling *t, struct persistent_args *a)
+/* Flags begin as zeros. */
+static unroll_status clear_flags(const struct rnn *r, const struct tiling *t, struct persistent_args *a)
 {
     const uint64_t bytes = t->exchange_bytes + t->flag_bytes;
     if (bytes == 0)
@@ -162,7 +162,7 @@ static unroll_status clear_exchange(const struct rnn *r, const struct tiling *t,
     a->flags = (uint32_t *)(void *)((char *)a->exchange + t->exchange_bytes);
     if (r->w->walk != LAUNCH)
         return UNROLL_OK;
-    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->exchange, 0, bytes, r->w->stream), "clearing flags");
+    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, r->w->stream), "clearing flags");
 }
 
 unroll_status rnn_persistent(const struct rnn *r, bool back, const struct tiling *t)
@@ -173,7 +173,7 @@ unroll_status rnn_persistent(const struct rnn *r, bool back, const struct tiling
         .cluster = t->way == WAY_CLUSTER ? t->cluster : 1, .cooperative = t->way == WAY_GRID,
     };
     char name[NAME];
-    TRY(clear_exchange(r, t, &a));
+    TRY(clear_flags(r, t, &a));
     persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
     return launch_shaped(r->w, name, &shape, &a);
 }

@@ -89,10 +89,11 @@ static void place(const struct tiling_problem *p, struct tiling *t)
 /* ---- cycles: a model, not a measurement -------------------------------------------------- */
 
 /* Assumed of an SM: 1270 multiply-adds a cycle by mma with 16-bit operands (62% of the peak), half of that in tf32,
- * 128 in fp32; 128 bytes of shared memory a cycle, 24 of L2; 128 instructions a cycle, 150 for a cell; 100 cycles
+ * 128 in fp32; 128 bytes of shared memory a cycle, 24 of L2; 128 instructions a cycle, for a cell 150, 80
+ * where operands are narrow; 100 cycles
  * for the barriers of a round. An operand is under way for 700 cycles in a cluster, 1600 through L2. A step of the
  * portable way takes 7000 cycles in each phase, and half the peak for its product. */
-enum { CELL_INSTRUCTIONS = 150, ROUND_BARRIERS = 100, CLUSTER_LATENCY = 700, GRID_LATENCY = 1600,
+enum { CELL_INSTRUCTIONS = 150, NARROW_CELL_INSTRUCTIONS = 80, ROUND_BARRIERS = 100, CLUSTER_LATENCY = 700, GRID_LATENCY = 1600,
        PORTABLE_STEP = 7000 };
 
 static double multiply_adds_a_cycle(enum gpu_operand o)
@@ -111,7 +112,7 @@ static double round_cycles(const struct tiling_problem *p, const struct tiling *
                   + 8.0 * m->splits * rows * m->sums_row + operand;
     double product = adds / multiply_adds_a_cycle(p->operand);
     double work = (product > shared / 128 ? product : shared / 128) + ROUND_BARRIERS
-                + rows * t->units * CELL_INSTRUCTIONS / 128;
+                + rows * t->units * (p->operand == OPERAND_F32 ? CELL_INSTRUCTIONS : NARROW_CELL_INSTRUCTIONS) / 128;
     double latency = t->way == WAY_GRID ? GRID_LATENCY : CLUSTER_LATENCY;
     work += t->way == WAY_GRID ? operand / 24 : 0;
     double alone = work + latency, together = work * t->chunks;

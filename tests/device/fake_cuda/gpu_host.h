@@ -208,6 +208,9 @@ GPU_CODE uint32_t to_tf32(float a)
     return (x + 0x1000) & 0xffffe000;
 }
 
+GPU_CODE float exp2_approximate(float a)    { return exp2f(a); }
+GPU_CODE float inverse_approximate(float a) { return 1 / a; }
+
 /* ---- matrix products --------------------------------------------------------------------- */
 
 struct fake_mma { float *c; const uint32_t *a; uint32_t b[2]; };
