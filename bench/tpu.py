@@ -46,6 +46,11 @@ def row(name, shape, chips, e):
         e["compile_seconds"])
 
 
+def options(arguments):
+    only = "--only %s " % arguments.only if arguments.only else ""
+    return "%s--chips %s --precision %s" % (only, arguments.chips, arguments.precision)
+
+
 def page(arguments, rows, version):
     return """# Training steps on TPUs: estimates
 
@@ -56,12 +61,12 @@ turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the es
 of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other
 work on two cores.
 
-`bench/tpu.py build/unroll .../libtpu.so --precision %s`, %s.
+`bench/tpu.py build/unroll .../libtpu.so %s`, %s. Regimes and chips that are missing were not compiled in that run.
 
 | | L,T,B,I,H | chips | est. ms a step | in loops | est. use | memory | donated in place | compiled in |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 %s
-""" % (version, arguments.precision, arguments.precision, datetime.date.today(), "\n".join(rows))
+""" % (version, arguments.precision, options(arguments), datetime.date.today(), "\n".join(rows))
 
 
 def main():

@@ -545,6 +545,29 @@ UNROLL_API unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text);
 UNROLL_API const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count);
 UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *count);
 
+/* ---- sequences divided among ranks ----------------------------------------------------- */
+
+/* Which sequence of a data set is which row of which batch of an epoch. Rows of a batch are divided among `parts`, the
+ * ranks along batch; with `exact` its V, so that ranks don't show. Begin with unroll_division_default(). */
+typedef struct unroll_division {
+    size_t         size;            /* sizeof(unroll_division) */
+    const char    *how;             /* "even": in random order; "length": sequences of a batch are about as long, and its
+                                       parts have about as many steps; "stratified": parts have about as many of each
+                                       class */
+    int64_t        count;           /* sequences */
+    const int32_t *lengths;         /* [count], or NULL */
+    const int32_t *classes;         /* [count], or NULL */
+    int            rows, parts;     /* of a batch */
+    uint64_t       seed;
+    int64_t        epoch;           /* each has an order of its own */
+} unroll_division;
+
+UNROLL_API unroll_division unroll_division_default(void);
+/* The same for all ranks: they end an epoch together. */
+UNROLL_API int64_t unroll_division_batches(const unroll_division *division);
+/* order: [batches, rows]: numbers of sequences, each once; -1: an empty row, of length 0, which weighs nothing. */
+UNROLL_API unroll_status unroll_divide(const unroll_division *division, int64_t *order);
+
 /* ---- training on a text ---------------------------------------------------------------- */
 
 /* Begin with unroll_train_default(). */

@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
-    train/test_text train/test_words train/test_batches train/test_trainer train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -35,6 +35,7 @@ OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -42,6 +43,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead,$(eval $(call TEST_RULE,$p)))
+$(eval $(call TEST_RULE,device/test_cuda))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
@@ -115,6 +117,8 @@ lines:
 	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo '200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
+	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
+	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '180 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'

@@ -1,5 +1,6 @@
 /* The arguments of the portable kernels, one plain struct each: what the host fills in (ops_*.c) and the kernels
- * of the *.cu files read. Addresses are the device's. Read by C and by nvcc; no code. */
+ * of the *.cu files read. Addresses are the device's. Read by C and by nvcc; no code. Nothing is left between and
+ * behind members (`none` fills up): what is there by chance may look like an address to who checks arguments. */
 #ifndef DEVICE_CUDA_KERNELS_H
 #define DEVICE_CUDA_KERNELS_H
 #include "cells/cell.h"
@@ -9,10 +10,10 @@
 enum { GPU_THREADS = 256, GPU_CHUNK = 4096 };       /* of a block; numbers of one tensor that a block goes over */
 
 /* Rows of `width` numbers side by side: row (step, b) begins at at[step * t + b * row]. */
-struct gpu_rows { float *at; size_t t, row; uint32_t steps, batch, width; };
+struct gpu_rows { float *at; size_t t, row; uint32_t steps, batch, width, none; };
 
 /* Row b takes part in step t if there are no lengths or origin + t < lengths[b]. */
-struct gpu_ends { const int32_t *lengths; uint32_t origin; };
+struct gpu_ends { const int32_t *lengths; uint32_t origin, none; };
 
 /* A row starts anew at step t where at[t * step + b] is not 0; at NULL: none does. */
 struct gpu_resets { const uint8_t *at; size_t step; };
@@ -25,7 +26,7 @@ struct copy_args {
     size_t from_stride[4], to_stride[4];
     const uint32_t *from;
     uint32_t *to;
-    int adds;
+    int adds, none;
 };
 struct clear_ended_args { struct gpu_rows x; struct gpu_ends ends; };
 
@@ -40,7 +41,7 @@ struct gather_args {
     int shift, direction;
     float *to;
 };
-struct narrow_args { const float *from; size_t from_row; uint16_t *to; size_t to_row; uint32_t rows, width; int is_fp16; };
+struct narrow_args { const float *from; size_t from_row; uint16_t *to; size_t to_row; uint32_t rows, width; int is_fp16, none; };
 struct embed_args { const int32_t *tokens; size_t step; const float *table; size_t table_row; struct gpu_rows y; };
 struct dropout_args {
     struct gpu_rows x, y;
@@ -48,16 +49,16 @@ struct dropout_args {
     const int64_t *run;                 /* seed, number of the forward */
     uint32_t first_row, first_unit, stream;
     float probability;
-    int adds;
+    int adds, none;
 };
-struct activate_args { struct activation function; struct gpu_rows x, y; };
-struct activate_back_args { struct activation function; struct gpu_rows x, dy, dx; int adds; };
-struct tree_args { float *x; size_t shard, count; uint32_t shards; };
+struct activate_args { struct activation function; int none; struct gpu_rows x, y; };
+struct activate_back_args { struct activation function; int adds; struct gpu_rows x, dy, dx; };
+struct tree_args { float *x; size_t shard, count; uint32_t shards, none; };
 
 /* ---- sums.cu ------------------------------------------------------------------------------ */
 
 /* Sums of columns over rows [first, first + rows) of the batch and all steps: parts, then their sum. */
-struct sum_parts_args { struct gpu_rows x; struct gpu_ends ends; uint32_t first, rows, parts; float *part; };
+struct sum_parts_args { struct gpu_rows x; struct gpu_ends ends; uint32_t first, rows, parts, none; float *part; };
 struct sum_args { const float *part; uint32_t parts, width; float *sum, *twin; };
 
 /* A block a symbol: steps falling, rows rising. */
@@ -86,8 +87,8 @@ struct loss_total_args { const double *loss; size_t rows; double *sum, *weight; 
 struct gpu_chunk { uint32_t tensor, number; };
 struct norm_tensor { const float *x; size_t count; double *out; uint32_t first_chunk, chunks; };
 /* Norms of gradients that were scaled; none is left where one is not finite. rates: of optim/optim.h. */
-struct unscale_args { double *norms, *rates; uint32_t norm_count; };
-struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors; };
+struct unscale_args { double *norms, *rates; uint32_t norm_count, none; };
+struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors, none; };
 
 /* ---- update.cu ---------------------------------------------------------------------------- */
 
@@ -97,7 +98,7 @@ struct update_args { const struct update_tensor *tensor; const struct gpu_chunk 
 enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin makes */
 
 /* A whole step has its own sums of losses: those before wait in `kept`, and are added at its end. One thread. */
-struct step_args { double *loss, *weight, *kept; int begins; };
+struct step_args { double *loss, *weight, *kept; int begins, none; };
 
 /* ---- cells.cu: a thread does one unit of one row ------------------------------------------ */
 
@@ -105,7 +106,7 @@ struct step_args { double *loss, *weight, *kept; int begins; };
 struct gpu_fields { float *at; size_t field, row; };
 
 struct cell_forward_args {
-    uint32_t rows, units, t;
+    uint32_t rows, units, t, none;
     int64_t next_t;                     /* the step after, or -1 */
     struct gpu_ends ends;
     struct gpu_resets resets;
@@ -118,7 +119,7 @@ struct cell_forward_args {
 };
 
 struct cell_backward_args {
-    uint32_t rows, units, t;
+    uint32_t rows, units, t, none;
     int64_t before, done;               /* the step before in the order of forward; that done last by us; or -1 */
     struct gpu_ends ends;
     struct gpu_resets resets;
@@ -144,7 +145,7 @@ struct states_args {
 
 /* After h = P m, in `made`: the whole h of the next step. */
 struct projected_args {
-    uint32_t rows, width, t;
+    uint32_t rows, width, t, none;
     int64_t next_t;
     struct gpu_ends ends;
     struct gpu_resets resets;
@@ -153,12 +154,12 @@ struct projected_args {
 
 /* Before dm = dh P: the whole gradient of h, with what the product of the step done last gave, in `made`. */
 struct receive_args {
-    uint32_t rows, width, t;
+    uint32_t rows, width, t, none;
     int64_t done;
     struct gpu_ends ends;
     struct gpu_resets resets;
     struct gpu_fields made, whole, dy, dp;
-    int ends_here;                      /* after the last step: no step t */
+    int ends_here, none_behind;         /* after the last step: no step t */
 };
 
 #endif

@@ -34,7 +34,7 @@ void call_at(const struct walker *w, const struct op *op, struct cuda_call *call
 
 struct gpu_rows rows_of(const struct cuda_view *x)
 {
-    struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1 };
+    struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1, 0 };
     for (int i = 2; i < x->rank; i++)
         rows.width *= x->count[i];      /* gates side by side: units are whole on one GPU */
     return rows;
@@ -42,7 +42,7 @@ struct gpu_rows rows_of(const struct cuda_view *x)
 
 struct gpu_ends ends_of(const struct cuda_view *x, const struct cuda_view *lengths)
 {
-    return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0] };
+    return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0], 0 };
 }
 
 struct gpu_resets resets_of(const struct cuda_view *reset)
@@ -132,5 +132,15 @@ unroll_status launch(struct walker *w, const char *kernel, uint64_t blocks, unsi
 
 unroll_status launch_each(struct walker *w, const char *kernel, uint64_t count, const void *args)
 {
-    return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, GPU_THREADS, args);
+    enum { WARP = 32 };
+    unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
+    return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, threads, args);
+}
+
+unroll_status launch_rows(struct walker *w, const char *kernel, uint64_t rows, uint32_t width, const void *args)
+{
+    unsigned threads = 32;
+    while (threads < width && threads < GPU_THREADS)
+        threads *= 2;
+    return launch(w, kernel, rows, threads, args);
 }

@@ -50,6 +50,8 @@ void call_at(const struct walker *, const struct op *, struct cuda_call *);
 unroll_status launch(struct walker *, const char *kernel, uint64_t blocks, unsigned threads, const void *args);
 /* A thread for each of `count` elements. */
 unroll_status launch_each(struct walker *, const char *kernel, uint64_t count, const void *args);
+/* A block for each row of so many numbers; its threads are a power of two. */
+unroll_status launch_rows(struct walker *, const char *kernel, uint64_t rows, uint32_t width, const void *args);
 /* Two axes of blocks. */
 unroll_status launch_grid(struct walker *, const char *kernel, uint64_t x, uint64_t y, const void *args);
 /* All that a launch may have, for kernels with clusters or shared memory of their own. */

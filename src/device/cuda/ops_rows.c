@@ -26,21 +26,22 @@ static uint64_t blocks_of(const struct gpu_rows *x) { return (uint64_t)x->steps 
 
 unroll_status cuda_activate(struct walker *w, const struct cuda_call *call)
 {
-    struct activate_args args = { call->op->activation, rows_of(&call->view[ACTIVATE_X]),
-                                  rows_of(&call->view[ACTIVATE_Y]) };
+    struct activate_args args = { .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_X]),
+                                  .y = rows_of(&call->view[ACTIVATE_Y]) };
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch(w, "gpu_softmax", blocks_of(&args.x), GPU_THREADS, &args);
+        return launch_rows(w, "gpu_softmax", blocks_of(&args.x), args.x.width, &args);
     return launch_each(w, "gpu_activate", count_of(&args.x), &args);
 }
 
 unroll_status cuda_activate_back(struct walker *w, const struct cuda_call *call)
 {
     struct activate_back_args args = {
-        call->op->activation, rows_of(&call->view[ACTIVATE_BACK_X]), rows_of(&call->view[ACTIVATE_BACK_DY]),
-        rows_of(&call->view[ACTIVATE_BACK_DX]), call->op->view[ACTIVATE_BACK_DX].access == ADD,
+        .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_BACK_X]),
+        .dy = rows_of(&call->view[ACTIVATE_BACK_DY]), .dx = rows_of(&call->view[ACTIVATE_BACK_DX]),
+        .adds = call->op->view[ACTIVATE_BACK_DX].access == ADD,
     };
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch(w, "gpu_softmax_back", blocks_of(&args.x), GPU_THREADS, &args);
+        return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, &args);
     return launch_each(w, "gpu_activate_back", count_of(&args.x), &args);
 }
 

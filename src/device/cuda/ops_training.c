@@ -34,7 +34,7 @@ unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
     } else {
         args.values = rows_of(target);
     }
-    TRY(launch(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, GPU_THREADS, &args));
+    TRY(launch_rows(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, args.z.width, &args));
     if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
         return UNROLL_OK;
     return launch(w, "gpu_loss_total", 1, GPU_THREADS, &(struct loss_total_args){
@@ -173,13 +173,13 @@ unroll_status cuda_norms(struct walker *w)
     const struct tables t = tables_of(w->plan);
     struct norm_args args = { (const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
                               (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
-                              (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors };
+                              (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors, 0 };
     TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, &args));
     TRY(launch_each(w, "gpu_norm", t.norm.tensors, &args));
     if (!is_scaled(w->plan))
         return UNROLL_OK;
     return launch(w, "gpu_unscale", 1, 1, &(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
-                                                                  (uint32_t)w->plan->model->parameters });
+                                                                  (uint32_t)w->plan->model->parameters, 0 });
 }
 
 unroll_status cuda_updates(struct walker *w, const struct op *op)
@@ -205,5 +205,5 @@ unroll_status cuda_step(struct walker *w, bool begins)
 {
     return launch(w, "gpu_step", 1, 1, &(struct step_args){
         value_at(w, "loss_sum"), value_at(w, "weight_sum"),
-        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins });
+        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins, 0 });
 }

@@ -1,0 +1,239 @@
+/* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, the same bits
+ * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
+#include "check.h"
+#include "device/cuda/instance.h"
+#include "unroll.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STEPS = 6, ROWS = 4, IN = 3, OUT = 2, HIDDEN = 8 };
+
+static unroll_spec spec_of(const char *cell)
+{
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = cell, spec.input = IN, spec.hidden = HIDDEN, spec.output = OUT, spec.loss = UNROLL_LOSS_MSE;
+    return spec;
+}
+
+static unroll_model *model_new(void)
+{
+    unroll_spec spec = spec_of("lstm");
+    unroll_model *model = NULL;
+    CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+    return model;
+}
+
+static unroll_session_config config_of(unroll_mode mode)
+{
+    unroll_session_config config = unroll_session_default();
+    config.mode = mode, config.steps = STEPS, config.rows = ROWS, config.device = "cuda";
+    return config;
+}
+
+static void fill(float *x, size_t n, int salt)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = sinf((float)(i * 7 + (size_t)salt * 13 + 1));
+}
+
+/* ---- refusals, each in a process of its own: drivers are loaded once ------------------------ */
+
+struct setting { const char *variable, *value; };
+
+static bool child_refuses(struct setting s, const char *device, const char *precision, const char *words)
+{
+    unroll_session_config config = config_of(UNROLL_TRAIN);
+    unroll_session *session = NULL;
+    if (s.variable)
+        setenv(s.variable, s.value, 1);
+    config.device = device, config.precision = precision;
+    unroll_model *model = model_new();
+    unroll_status status = unroll_session_new(model, &config, &session);
+    bool good = status != UNROLL_OK && strstr(unroll_last_error(), words);
+    if (!good)
+        printf("%s: '%s', not '%s'\n", device, status == UNROLL_OK ? "done" : unroll_last_error(), words);
+    fflush(stdout);
+    return good;
+}
+
+static void check_refused(struct setting s, const char *device, const char *precision, const char *words)
+{
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(!child_refuses(s, device, precision, words));
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s on %s should be refused: %s",
+          s.variable ? s.variable : "", s.variable ? s.value : "", device, words);
+}
+
+static void test_refusals(void)
+{
+    const struct setting none = { NULL, NULL };
+    check_refused((struct setting){ "RNN_CUDA_DRIVER", "/nowhere/libcuda.so" }, "cuda", NULL, "RNN_CUDA_DRIVER cannot be");
+    check_refused((struct setting){ "RNN_CUBLASLT", "/nowhere/lt.so" }, "cuda", NULL, "RNN_CUBLASLT cannot be loaded");
+    check_refused((struct setting){ "RNN_CUBLASLT", getenv("RNN_CUDA_DRIVER") }, "cuda", NULL, "has no function cublasLt");
+    check_refused((struct setting){ "RNN_CUDA_KERNELS", "/nowhere/image" }, "cuda", NULL, "cannot be read");
+    check_refused((struct setting){ "RNN_CUDA_KERNELS", "/proc/self/status" }, "cuda", NULL, "can't use the kernels");
+    check_refused((struct setting){ "FAKE_CUDA_DEVICES", "0" }, "cuda", NULL, "found no GPU");
+    check_refused((struct setting){ "FAKE_CUDA_VERSION", "11080" }, "cuda", NULL, "the CUDA driver is too old");
+    check_refused((struct setting){ "FAKE_CUDA_CAPABILITY", "75" }, "cuda", NULL, "is of sm_75");
+    check_refused((struct setting){ "FAKE_CUDA_MEMORY", "4000000" }, "cuda", NULL, "has no memory for");
+    check_refused(none, "cuda:7", NULL, "there is no GPU 7: this machine has 1");
+    check_refused(none, "cuda:x", NULL, "comes the number of a GPU");
+    check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
+    check_refused(none, "cuda", "fp64", "choose one of fp32, tf32, bf16, fp16");
+    check_refused(none, "cpu", "bf16", "don't multiply bf16");
+}
+
+/* ---- training ----------------------------------------------------------------------------- */
+
+/* Losses of some updates, with a learning rate that changes each time. */
+static bool train(const char *device, const char *precision, int updates, double *loss, struct cuda_counts *after_first)
+{
+    unroll_session_config config = config_of(UNROLL_TRAIN);
+    unroll_model *model = model_new();
+    unroll_session *session;
+    unroll_rates rates = unroll_rates_default("adam");
+    float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
+    config.device = device, config.precision = precision;
+    bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    fill(x, sizeof x / sizeof *x, 1);
+    fill(y, sizeof y / sizeof *y, 2);
+    for (int i = 0; good && i < updates; i++) {
+        unroll_result result;
+        rates.learning_rate = 0.02 / (1 + i);
+        good = CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
+                     unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+                     "%s", unroll_last_error());
+        loss[i] = result.loss;
+        if (i == 0 && after_first)
+            *after_first = cuda_counts();
+    }
+    CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session), "%llu bytes, %llu foretold",
+          (unsigned long long)unroll_session_bytes(session), (unsigned long long)unroll_session_forecast(session));
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+static void test_graphs(void)
+{
+    enum { UPDATES = 5 };
+    double loss[UPDATES];
+    struct cuda_counts before = cuda_counts(), first, last;
+    if (!train("cuda", NULL, UPDATES, loss, &first))
+        return;
+    last = cuda_counts();
+    CHECK(first.graphs - before.graphs == 4, "%d graphs for four parts", (int)(first.graphs - before.graphs));
+    CHECK(last.graphs == first.graphs, "%d graphs made after the first update", (int)(last.graphs - first.graphs));
+    CHECK(last.graph_launches - first.graph_launches == 4 * (UPDATES - 1), "%d launches",
+          (int)(last.graph_launches - first.graph_launches));
+    CHECK(last.plain_runs == before.plain_runs, "%d parts without a graph", (int)(last.plain_runs - before.plain_runs));
+}
+
+static void test_precisions(void)
+{
+    enum { UPDATES = 8 };
+    static const struct { const char *name; double tolerance; } precisions[] = {
+        { "fp32", 1e-5 }, { "tf32", 2e-3 }, { "fp16", 2e-3 }, { "bf16", 1e-2 },
+    };
+    double exact[UPDATES], loss[UPDATES], again[UPDATES];
+    if (!train("cpu", NULL, UPDATES, exact, NULL))
+        return;
+    for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
+        const char *name = precisions[p].name;
+        double most = 0;
+        if (!train("cuda", name, UPDATES, loss, NULL) || !train("cuda", name, UPDATES, again, NULL))
+            continue;
+        for (int i = 0; i < UPDATES; i++)
+            most = fmax(most, fabs(loss[i] - exact[i]) / exact[i]);
+        CHECK(most <= precisions[p].tolerance, "%s: losses differ by %.1e", name, most);
+        CHECK(p == 0 || most > 0, "%s: the bits of fp32", name);
+        CHECK(memcmp(loss, again, sizeof loss) == 0, "%s: another run has other bits", name);
+    }
+}
+
+/* A loss so steep that gradients overflow fp16: those updates are left out, and the scale falls until they fit. */
+static void test_loss_scale(void)
+{
+    enum { UPDATES = 30 };
+    unroll_session_config config = config_of(UNROLL_TRAIN);
+    unroll_model *model = model_new();
+    unroll_session *session;
+    unroll_rates rates = unroll_rates_default("sgd");
+    unroll_result result = { .norm = 0 };
+    float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
+    int left_out = 0, updates = 0;
+    config.precision = "fp16", config.optimizer = "sgd";
+    rates.learning_rate = 1e-6;
+    fill(x, sizeof x / sizeof *x, 1);
+    fill(y, sizeof y / sizeof *y, 2);
+    for (size_t i = 0; i < sizeof y / sizeof *y; i++)
+        y[i] *= 1000;
+    bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    for (int i = 0; good && i < UPDATES; i++) {
+        good = CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
+                     unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+                     "update %d: %s", i, unroll_last_error());
+        left_out += result.norm == 0;
+        updates += result.norm > 0;
+        CHECK(!updates || result.norm > 0, "update %d is left out after others fit", i);
+    }
+    CHECK(left_out > 3 && updates > 3, "%d updates left out, %d done", left_out, updates);
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+/* ---- long sequences: more steps than a grid has rows, more launches than a graph is made of -- */
+
+static bool run_long(const char *device, int steps, const float *x, float *y)
+{
+    unroll_session_config config = config_of(UNROLL_INFER);
+    unroll_spec spec = spec_of("mingru");
+    unroll_model *model;
+    unroll_session *session;
+    spec.hidden = 2;
+    config.steps = steps, config.rows = 1, config.device = device;
+    if (unroll_model_new(&spec, 5, &model) != UNROLL_OK || unroll_session_new(model, &config, &session) != UNROLL_OK)
+        return false;
+    bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
+                unroll_read(session, "z", y, (size_t)steps * OUT) == UNROLL_OK;
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+static void test_long(void)
+{
+    enum { LONG = 65600 };
+    float *x = malloc(LONG * IN * sizeof *x), *here = malloc(LONG * OUT * sizeof *x), *there = malloc(LONG * OUT * sizeof *x);
+    uint64_t plain = cuda_counts().plain_runs;
+    float most = 0;
+    fill(x, LONG * IN, 3);
+    if (CHECK(run_long("cpu", LONG, x, here) && run_long("cuda", LONG, x, there), "%s", unroll_last_error()))
+        for (int i = 0; i < LONG * OUT; i++)
+            most = fmaxf(most, fabsf(here[i] - there[i]));
+    CHECK(most < 1e-5f, "outputs of %d steps differ by %.1e", LONG, (double)most);
+    CHECK(cuda_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
+    free(x);
+    free(here);
+    free(there);
+}
+
+int main(void)
+{
+    if (!getenv("RNN_CUDA_DRIVER")) {
+        fprintf(stderr, "usage: with_fake_cuda.sh BUILD test_cuda\n");
+        return 2;
+    }
+    test_refusals();
+    test_graphs();
+    test_precisions();
+    test_loss_scale();
+    test_long();
+    return check_finish("test_cuda");
+}
