@@ -1,4 +1,4 @@
-/* Aligned zeroed memory on top of aligned_alloc, and three counters.
+/* Aligned zeroed memory on top of posix_memalign, and three counters.
  * The counters are atomic because teams allocate, too; they order nothing, so relaxed is enough. */
 #include "base/memory.h"
 
@@ -30,12 +30,14 @@ static bool refused_by_test(void)
  * its own else, cost 2% to 4% of a training step. Where the system has none, nothing is lost. */
 static void *allocate_aligned(size_t bytes)
 {
+    void *memory;
+
+    if (posix_memalign(&memory, bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : LARGE_PAGE, bytes) != 0)
+        return NULL;
     if (bytes < LARGE_PAGE)
-        return aligned_alloc(MEMORY_ALIGNMENT, bytes);
-    void *memory = aligned_alloc(LARGE_PAGE, bytes);
+        return memory;
 #ifdef MADV_HUGEPAGE
-    if (memory != NULL)
-        madvise(memory, bytes, MADV_HUGEPAGE);
+    madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
 }
@@ -47,7 +49,7 @@ void *allocate_zeroed(size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes)
         || __builtin_add_overflow(bytes, MEMORY_ALIGNMENT - 1, &rounded) || refused_by_test())
         return NULL;
-    rounded &= ~(size_t)(MEMORY_ALIGNMENT - 1);     /* aligned_alloc wants a multiple */
+    rounded &= ~(size_t)(MEMORY_ALIGNMENT - 1);
     if (rounded == 0)
         rounded = MEMORY_ALIGNMENT;
     void *memory = allocate_aligned(rounded);
