@@ -27,6 +27,7 @@ struct loop {
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
     bool    save_failed;
     bool    stops, saves;               /* a signal asks for it; all ranks think alike */
+    unroll_status looked;               /* how looking around within a validation went */
     struct { double drawn, reported, printed, sampled; } at;    /* seconds of the run */
     struct { int64_t steps; double stepping; } then;            /* at the newest report */
 };
@@ -229,15 +230,46 @@ static unroll_status save(struct loop *loop)
     return status;
 }
 
+/* Before each step, and within validations: the time, and signals that any rank got, become the same on all; and what each did so far. */
+static unroll_status look_around(struct loop *loop)
+{
+    const struct ranks *ranks = &loop->t->ranks;
+    double seen[3 + 3 * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    struct rank_time before = ranks_now(ranks);
+
+    memcpy(seen + 3 + 3 * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
+    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + 3 * unroll_comm_ranks(ranks->comm));
+    ranks_count(ranks, &before, 0, &loop->mine);
+    memcpy(loop->all, seen + 3, (size_t)unroll_comm_ranks(ranks->comm) * sizeof *loop->all);
+    loop->agreed = seen[0];
+    loop->stops = seen[1] > 0;
+    loop->saves = seen[2] > 0;
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+static int goes_on(void *data)
+{
+    struct loop *loop = data;
+
+    loop->looked = look_around(loop);
+    return loop->looked == UNROLL_OK && !loop->stops;
+}
+
+/* A signal that stops the run ends it early; nothing is then known. */
 static unroll_status validate(struct loop *loop)
 {
     struct run *run = &loop->t->run;
     char line[ROOM];
     double nats;
-    unroll_status status = unroll_trainer_validate(loop->t->trainer, &nats);
+    loop->looked = UNROLL_OK;
+    unroll_status status = unroll_trainer_validate_while(loop->t->trainer, goes_on, loop, &nats);
 
+    if (loop->looked != UNROLL_OK)
+        return loop->looked;                        /* said already */
     if (status != UNROLL_OK)
         return status == UNROLL_DIVERGED ? status : complain_library(status);
+    if (isnan(nats))
+        return UNROLL_OK;
     loop->validated = loop->progress.step;
     status = report(loop, nats);
     if (status != UNROLL_OK)
@@ -343,23 +375,6 @@ static unroll_status answer_signals(struct loop *loop)
 static bool is_at_end(const struct loop *loop)
 {
     return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds;
-}
-
-/* Before each step: the time, and signals that any rank got, become the same on all; and what each did so far. */
-static unroll_status look_around(struct loop *loop)
-{
-    const struct ranks *ranks = &loop->t->ranks;
-    double seen[3 + 3 * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
-    struct rank_time before = ranks_now(ranks);
-
-    memcpy(seen + 3 + 3 * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
-    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + 3 * unroll_comm_ranks(ranks->comm));
-    ranks_count(ranks, &before, 0, &loop->mine);
-    memcpy(loop->all, seen + 3, (size_t)unroll_comm_ranks(ranks->comm) * sizeof *loop->all);
-    loop->agreed = seen[0];
-    loop->stops = seen[1] > 0;
-    loop->saves = seen[2] > 0;
-    return status == UNROLL_OK ? status : complain_library(status);
 }
 
 static unroll_status train_on(struct loop *loop)

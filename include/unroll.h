@@ -620,6 +620,10 @@ UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_pro
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
 UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
+/* The same, which ends early where goes_on(data), asked after each window of some steps, says no: *nats is then NaN, and
+ * the schedule has heard nothing. On several ranks all must say the same. */
+UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
+                                                       double *nats);
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
  * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.

@@ -4,6 +4,7 @@
  * The cut depends on the length of the text alone: the result is the same for every training batch. */
 #include "train/evaluate.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "base/memory.h"
@@ -111,18 +112,20 @@ static void fill_window(struct evaluator *evaluator, size_t first)
     }
 }
 
-unroll_status evaluator_run(struct evaluator *evaluator, double *nats)
+unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, double *nats)
 {
     unroll_batch batch = {.tokens = evaluator->inputs, .classes = evaluator->targets};
     unroll_result result;
+    bool whole = true;
 
     TRY(unroll_clear_states(evaluator->session));
-    for (size_t first = 0; first < evaluator->piece + evaluator->context; first += STEPS) {
+    for (size_t first = 0; whole && first < evaluator->piece + evaluator->context; first += STEPS) {
         fill_window(evaluator, first);
         TRY(unroll_forward(evaluator->session, &batch));
+        whole = !goes_on || goes_on(data);
     }
-    TRY(unroll_loss_result(evaluator->session, &result));
-    *nats = result.loss;
+    TRY(unroll_loss_result(evaluator->session, &result));       /* stopped or not: the next begins from zero */
+    *nats = whole ? result.loss : NAN;
     return UNROLL_OK;
 }
 
@@ -148,7 +151,7 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, cons
     if (machine && machine->size != sizeof *machine)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
     TRY(evaluator_new(model, tokens, count, machine ? machine : &any, &evaluator));
-    unroll_status status = evaluator_run(evaluator, nats);
+    unroll_status status = evaluator_run(evaluator, NULL, NULL, nats);
     if (status == UNROLL_OK)
         *foretold = (int64_t)(count - 1);
     evaluator_free(evaluator);

@@ -13,7 +13,8 @@ struct evaluator;
 unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
                             const unroll_session_config *machine, struct evaluator **evaluator);
 void evaluator_free(struct evaluator *evaluator);       /* NULL is allowed */
-unroll_status evaluator_run(struct evaluator *evaluator, double *nats);
+/* Ends early, with NaN, where goes_on(data) is 0; NULL: goes on to the end. */
+unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, double *nats);
 uint64_t evaluator_forecast(const struct evaluator *evaluator);     /* bytes */
 
 #endif

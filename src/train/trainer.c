@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -295,12 +296,18 @@ unroll_status trainer_look(unroll_trainer *trainer)
 
 unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats)
 {
+    return unroll_trainer_validate_while(trainer, NULL, NULL, nats);
+}
+
+unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data, double *nats)
+{
     double found;
 
     if (trainer->evaluator == NULL)
         return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
-    TRY(evaluator_run(trainer->evaluator, &found));
-    plateau_report(&trainer->state.plateau, found);
+    TRY(evaluator_run(trainer->evaluator, goes_on, data, &found));
+    if (!isnan(found))
+        plateau_report(&trainer->state.plateau, found);
     *nats = found;
     return UNROLL_OK;
 }
