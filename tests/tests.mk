@@ -158,6 +158,10 @@ tpu-check: all $T/cases/test_ahead
 gpu-check: all $T/cases/test_device
 	@tests/device/gpu_check.sh $B
 
+# The same check in small on the fake driver: that it works is known before there is a GPU.
+gpu-check-tiny: all $T/cases/test_device $(FAKE_CUDA)
+	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
+
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
 	$T/session/test_ranks all
@@ -184,4 +188,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
