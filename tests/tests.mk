@@ -103,7 +103,7 @@ test: deps
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%)
+thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -145,6 +145,7 @@ memory-lines:
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
+	@$(if $(CUDA_PROGRAMS),echo '100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
