@@ -19,6 +19,7 @@ import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "regimes-gpu.txt")
+CELLS, PRECISIONS = ("lstm", "gru", "rnn"), ("fp32", "tf32", "bf16", "fp16")
 PASSES = ("infer", "train")
 PEERS = ("PyTorch", "cuDNN")
 SECONDS, ROUNDS, PATIENCE = 0.15, 3, 6      # of a turn; turns; seconds after which there is no third
@@ -53,7 +54,7 @@ def parse_line(line):
     floors = () if floors == "-" else tuple(map(float, floors.split(",")))
     if len(shape) != 5 or min(shape) < 1 or len(floors) not in (0, 2):
         raise ValueError(f"{part}/{name}: five sizes of at least 1, and two floors or -")
-    if cell not in ("lstm", "gru", "rnn") or dtype not in ("fp32", "tf32", "bf16", "fp16") or form not in ("-", "ragged"):
+    if cell not in CELLS or dtype not in PRECISIONS or form not in ("-", "ragged"):
         raise ValueError(f"{part}/{name}: {cell}, {dtype} or {form} is unknown")
     return Regime(part, name, cell, dtype, shape, form, floors)
 
