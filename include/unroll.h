@@ -292,7 +292,8 @@ typedef struct unroll_session_config {
     int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
-    int         input_gradient;     /* 1: modules: the gradient of float inputs is wanted */
+    int         input_gradient;     /* 1: the gradient of float inputs is wanted; not of layers or units cut
+                                       over ranks, which is refused */
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
@@ -344,7 +345,8 @@ typedef struct unroll_batch {
     const uint8_t *reset;           /* [T, B] 1: the states before this step are zero */
 } unroll_batch;
 
-/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. */
+/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. NULL: the batch of the
+ * forward before, which lies on the device. */
 UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
 /* After a forward; adds to the gradients, so that several batches may share one update. */
 UNROLL_API unroll_status unroll_backward(unroll_session *session);

@@ -69,6 +69,7 @@ RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
+RUN_session/test_ranks = $(if $(findstring thread,$(SANITIZE)$(B)),quick)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
@@ -76,7 +77,7 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
+THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
@@ -103,7 +104,7 @@ test: deps
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%)
+thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -145,6 +146,7 @@ memory-lines:
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
+	@$(if $(CUDA_PROGRAMS),echo '100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
@@ -157,6 +159,10 @@ tpu-check: all $T/cases/test_ahead
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
 gpu-check: all $T/cases/test_device
 	@tests/device/gpu_check.sh $B
+
+# The same check in small on the fake driver: that it works is known before there is a GPU.
+gpu-check-tiny: all $T/cases/test_device $(FAKE_CUDA)
+	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
 
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
@@ -184,4 +190,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
