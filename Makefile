@@ -2,6 +2,8 @@
 # make demo         installs what is needed, builds, trains a network on real text for a minute
 # make test         installs what the tests need, builds and runs them all
 # make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
+#                   (make gpu-check-tiny: a small one on the fake driver)
+# make gpu-bench    on a machine with a GPU: us beside PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)

@@ -50,7 +50,7 @@ def measure(run, seconds, repeats):
     return {"ms": ms[0], "ms_median": ms[len(ms) // 2], "runs": len(ms)}
 
 
-def answer(line, prepare, state):
+def answer(line, prepare, state, timed):
     word, *rest = line.split()
     if word == "prepare":
         request = Request(*rest[:3], *map(int, rest[3:9]), rest[9] == "1")
@@ -58,15 +58,15 @@ def answer(line, prepare, state):
         version, state["run"] = prepare(request)
         state["run"]()
         return {"version": version}
-    return measure(state["run"], float(rest[0]), state["repeats"])
+    return timed(state["run"], float(rest[0]), state["repeats"])
 
 
-def serve(prepare):
+def serve(prepare, timed=measure):
     """prepare(request) gives a version and a function that runs the network once, or raises Refused."""
     state = {}
     for line in sys.stdin:
         try:
-            reply = answer(line, prepare, state)
+            reply = answer(line, prepare, state, timed)
         except Refused as refusal:
             reply = {"refused": str(refusal)}
         print(json.dumps(reply), flush=True)

@@ -22,4 +22,15 @@ $(PEERS)/peer_onednn3: bench/peer_onednn.c bench/onednn_api.h
 	$(CC) $(CFLAGS) $(PEER_FLAGS) -I$(PEERS)/venv/include $< -L$(PEERS)/venv/lib \
 	    -Wl,-rpath,$(abspath $(PEERS)/venv/lib) -ldnnl -lm -o $@
 
-.PHONY: bench-peers
+# make gpu-bench: Unroll beside PyTorch and cuDNN on a GPU, into bench/RESULTS-gpu.md. Wants nvcc (for our kernels), gcc,
+# PyTorch in the environment of PYTHON, and no network. ONLY=lstm-bf16/768,.. measures a part; MINUTES=9 is the most.
+PYTHON ?= python3
+gpu-bench: all $(PEERS)/peer_cudnn
+	@$(PYTHON) bench/gpu.py --unroll $B/unroll --cudnn $(PEERS)/peer_cudnn --only "$(ONLY)" --minutes $(or $(MINUTES),9) \
+	    --build "$(shell git rev-parse --short HEAD 2>/dev/null)"
+
+$(PEERS)/peer_cudnn: bench/peer_cudnn.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(PEER_FLAGS) $< -ldl -o $@
+
+.PHONY: bench-peers gpu-bench

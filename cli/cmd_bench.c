@@ -1,5 +1,6 @@
 /* unroll bench: how long a network takes on random numbers, and what part of the machine's peak that is.
- * Everything goes through the public sessions, as users' programs do: copying the inputs is measured too. */
+ * Everything goes through the public sessions, as users' programs do: copying the inputs is measured too, on the
+ * CPU. Other devices have them before the first run that counts, as the peers of bench/gpu.py do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct bench {
     float *inputs;              /* [steps, rows, input] */
     float *output_gradient;     /* [steps, rows, directions x hidden] */
     int32_t *lengths;           /* [rows]; NULL: all steps */
+    bool on_device;             /* the batch is there already, and the device has memory of its own */
     double peak;                /* GFLOP/s */
     double *ms;                 /* [runs] */
     int runs;
@@ -184,8 +186,9 @@ static unroll_status wait_for(struct bench *bench, const char *states)
 static unroll_status run_once(struct bench *bench)
 {
     unroll_batch batch = {.inputs = bench->inputs, .lengths = bench->lengths};
-    unroll_status status = unroll_forward(bench->session, &batch);
+    unroll_status status = unroll_forward(bench->session, bench->on_device ? NULL : &batch);
 
+    bench->on_device = !is_on_cpu(bench);
     if (status == UNROLL_OK && is_pass(bench, "train"))
         status = unroll_backward(bench->session);
     return status != UNROLL_OK ? status : wait_for(bench, is_pass(bench, "train") ? "d.h0.l0" : "hn.l0");
@@ -273,9 +276,10 @@ static unroll_status print(const struct bench *bench)
     double gflops = operations(bench) / best / 1e6;
 
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss sb sb ss ss ss si si sf sf sf sf sf so*}", "cell", cell, "shape", shape,
+        return print_json(json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf sf sf so*}", "cell", cell, "shape", shape,
                                     "bidirectional", both_ways, "ragged", ragged, "pass", pass,
-                                    "dtype", dtype, "isa", isa, "threads", threads, "runs", bench->runs,
+                                    "dtype", dtype, "precision", text_of(s, OPTION_PRECISION), "isa", isa,
+                                    "threads", threads, "runs", bench->runs,
                                     "ms", best, "ms_median", median, "gflops", gflops,
                                     "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak,
                                     "operations", profile_to_json(bench->session, bench->peak)));

@@ -344,7 +344,8 @@ typedef struct unroll_batch {
     const uint8_t *reset;           /* [T, B] 1: the states before this step are zero */
 } unroll_batch;
 
-/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. */
+/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. NULL: the batch of the
+ * forward before, which lies on the device. */
 UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
 /* After a forward; adds to the gradients, so that several batches may share one update. */
 UNROLL_API unroll_status unroll_backward(unroll_session *session);

@@ -103,7 +103,7 @@ test: deps
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%)
+thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -145,6 +145,7 @@ memory-lines:
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
+	@$(if $(CUDA_PROGRAMS),echo '100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
@@ -157,6 +158,10 @@ tpu-check: all $T/cases/test_ahead
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
 gpu-check: all $T/cases/test_device
 	@tests/device/gpu_check.sh $B
+
+# The same check in small on the fake driver: that it works is known before there is a GPU.
+gpu-check-tiny: all $T/cases/test_device $(FAKE_CUDA)
+	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
 
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
@@ -184,4 +189,4 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference

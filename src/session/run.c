@@ -44,10 +44,13 @@ static unroll_status set_aside(unroll_session *s)
 
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
 {
-    if (!s || !batch)
+    if (!s || (!batch && !s->has_batch))
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
-    TRY(batch_check(s, batch));
-    batch_take(s, batch);
+    if (batch) {
+        TRY(batch_check(s, batch));
+        batch_take(s, batch);
+        s->has_batch = true;
+    }
     int64_t *run = session_host(s, "run");
     run[1]++;                                           /* each forward draws its own dropout masks */
     s->forwarded = false;

@@ -10,6 +10,7 @@ struct unroll_session {
     struct plan          *plan;
     const struct device  *device;
     void                 *instance;
+    bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
     bool                  summing;          /* backwards ran that no update has used yet */
     double                loss, weight;     /* sums of updates whose result nobody has asked for yet */

@@ -3,6 +3,7 @@
 import argparse
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
@@ -12,6 +13,7 @@ BENCH = os.path.join(HERE, "..", "..", "bench")
 sys.path.insert(0, BENCH)
 sys.dont_write_bytecode = True
 import chart
+import gpu
 import peer
 import regimes
 import report
@@ -189,10 +191,105 @@ def test_picture():
     check("bars are inside", inside)
 
 
+# ---- on a GPU ----
+
+GPU_LINE = "p n lstm bf16 1,512,16,768,768 - 0.5,0.75"
+ANSWERS = {
+    "Unroll": {"ms_median": 2.0, "version": "sm_90 persistent"},
+    "PyTorch": {"ms_median": 8.0, "version": "PyTorch 2.13.0 graph"},
+    "cuDNN": {"ms_median": 5.0, "version": "cuDNN 91002 PERSIST_STATIC"},
+}
+
+
+def test_gpu_table():
+    table = gpu.read()
+    keys = [regime.key for regime in table]
+    check("no two regimes have a name", len(set(keys)) == len(keys))
+    check("floors of five shapes", sum(bool(regime.floors) for regime in table) == 5)
+    check("every type and cell", {r.dtype for r in table} == {"fp32", "tf32", "bf16", "fp16"}
+          and {r.cell for r in table} == {"lstm", "gru", "rnn"} and any(r.form == "ragged" for r in table))
+    check("one part", {r.part for r in gpu.read("gru-bf16")} == {"gru-bf16"})
+    check("one regime", [r.key for r in gpu.read("letters-tf32/D")] == ["letters-tf32/D"])
+    refuses("unknown regime", "no regime is called gru-bf61", gpu.read, "gru-bf61")
+    refuses("one floor", "two floors", gpu.parse_line, GPU_LINE.replace(",0.75", ""))
+    refuses("unknown precision", "unknown", gpu.parse_line, GPU_LINE.replace("bf16", "int8"))
+
+
+def test_gpu_numbers():
+    regime = gpu.parse_line(GPU_LINE)
+    check("floors", (regime.floor("infer"), regime.floor("train")) == (0.5, 1.25))
+    check("a floor that nobody made", gpu.parse_line(GPU_LINE.replace("0.5,0.75", "-")).floor("train") is None)
+    check("the best peer counts", gpu.ratio(ANSWERS) == 2.5)
+    check("no ratio without us", gpu.ratio({**ANSWERS, "Unroll": {"refused": "no"}}) is None)
+    check("one peer is enough", gpu.ratio({**ANSWERS, "cuDNN": {"refused": "no"}}) == 4)
+    check("geometric mean", gpu.geometric_mean([2, 8]) == 4 and gpu.geometric_mean([]) is None)
+    check("row", gpu.row(regime, "train", ANSWERS) == "| p/n | both | 1,512,16,768,768 | 2 persistent | 8 graph | "
+          "5 PERSIST_STATIC | 2.50 | 1.25 | 62% |")
+    check("the smaller median is kept", gpu.better({"ms_median": 2, "version": "v"}, {"ms_median": 3}) ==
+          gpu.better({"ms_median": 3, "version": "v"}, {"ms_median": 2}) == {"ms_median": 2, "version": "v"})
+    printed = '{"isa":"sm_90 persistent","runs":3,"ms":5,"ms_median":6}'
+    check("what we print", gpu.parse_ours(0, "words\n" + printed, "")
+          == {"ms_median": 6, "runs": 3, "version": "sm_90 persistent"})
+    check("what we refuse", gpu.parse_ours(4, "", "error: too large\n  fix: less\n") == {"refused": "error: too large"})
+
+
+def test_gpu_turns(folder):
+    """Of a played command and played peers."""
+    fake = executable(folder, "peer", FAKE_PEER.format(python=sys.executable, bench=os.path.abspath(BENCH)))
+    unroll = executable(folder, "gpu-unroll", FAKE_UNROLL)
+    options = argparse.Namespace(unroll=unroll, cudnn=fake, library_path="/before", only="", build="abc")
+    gpu.SECONDS = 0.001
+    torch, regime = run.Peer([fake], 1), gpu.parse_line(GPU_LINE.replace(" - ", " ragged "))
+    answers = gpu.measure(options, torch, regime, "train")
+    refused = gpu.measure(options, torch, gpu.parse_line(GPU_LINE.replace("lstm", "gru")), "infer")
+    torch.close()
+    with open(unroll + ".calls") as file:
+        calls = file.read().splitlines()
+    check("our turns", len(calls) == 2 * gpu.ROUNDS and "--precision bf16" in calls[0] and "--ragged" in calls[0]
+          and answers["Unroll"]["ms_median"] == 6)
+    found = [answers[name] for name in gpu.PEERS]
+    check("both peers", all(a["version"] == "Fake 768" and "ms_median" in a for a in found))
+    check("their refusals", all(refused[name] == {"refused": "no such cell here"} for name in gpu.PEERS))
+    check("the loader's path is kept", os.environ["LD_LIBRARY_PATH"].endswith("/before"))
+    text = gpu.page(options, "Some GPU", [gpu.row(regime, "train", answers)], [2, 8], ["p/n infer"])
+    end = "of 2 ratios: 4.00. Not measured in the time that there was: p/n infer."
+    check("page", "Some GPU, 20" in text and end in text)
+
+
+def test_gpu_refusal(folder):
+    unroll = executable(folder, "no-gpu", "#!/bin/sh\necho 'cuda   none: there is no driver'\n")
+    out = os.path.join(folder, "RESULTS-gpu.md")
+    command = [sys.executable, os.path.join(BENCH, "gpu.py"), "--unroll", unroll, "--out", out]
+    done = subprocess.run(command, capture_output=True, text=True)
+    check("no GPU", done.returncode == 1 and "there is no driver; nothing was measured" in done.stderr)
+    check("no GPU: no page", not os.path.exists(out))
+
+
+def test_cudnn_peer(folder):
+    """It compiles without a warning, and answers, whatever this machine has."""
+    driver = os.path.join(folder, "peer_cudnn")
+    command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+               os.path.join(BENCH, "peer_cudnn.c"), "-ldl", "-o", driver]
+    done = subprocess.run(command, capture_output=True, text=True)
+    check(f"peer_cudnn.c compiles: {done.stderr[:300]}", done.returncode == 0)
+    cudnn = run.Peer([driver], 1)
+    check("a cell that cuDNN lacks", cudnn.ask("prepare minGRU train bf16 1 8 2 4 4 1 0").answer()
+          == {"refused": "cuDNN has no such cell"})
+    check("not the protocol", "neither" in cudnn.ask("hello").answer()["refused"])
+    answer = cudnn.ask("prepare lstm train bf16 1 8 2 4 4 1 0").answer()
+    check("cuDNN or why not", "refused" in answer or answer["version"].startswith("cuDNN"))
+    cudnn.close()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         test_table(folder)
         test_turns(folder)
+        test_gpu_turns(folder)
+        test_gpu_refusal(folder)
+        test_cudnn_peer(folder)
+    test_gpu_table()
+    test_gpu_numbers()
     test_lengths()
     test_page()
     test_picture()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The CUDA device on a real GPU beside the CPU: the list of cases each way a recurrence can run, trainings in every
 # precision, the same bits twice, NVIDIA's compute-sanitizer. Fails where there is no GPU. Under with_fake_cuda.sh it
-# checks itself. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN and STEPS in the environment make less of it.
-build=$1 cases=${CASES:-tests/cases/cases.txt} hidden=${HIDDEN:-128} steps=${STEPS:-40}
+# checks itself. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN, STEPS and BYTES (of text) in the environment make less of it.
+build=$1 cases=${CASES:-tests/cases/cases.txt} hidden=${HIDDEN:-128} steps=${STEPS:-40} bytes=${BYTES:-1000000}
 what=$("$build/unroll" devices | grep '^cuda ')
 case $what in
 *none*|'') echo "FAILED: there is no GPU to check: $what"; echo "gpu_check: 0 passed, 1 failed, 0 skipped"; exit 1 ;;
@@ -30,7 +30,7 @@ done
 unset RNN_CUDA_WAY
 
 # Trainings from the command: NAME, cell and more options.
-cat README.md docs/plan.md >"$work/text"
+cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
 train() {
     name=$1
     shift

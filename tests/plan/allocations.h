@@ -2,6 +2,7 @@
  * Included by one file of a program. With a sanitizer, which has its own, it counts nothing and says so. */
 #ifndef PLAN_ALLOCATIONS_H
 #define PLAN_ALLOCATIONS_H
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@ STANDS_IN void *malloc(size_t);
 STANDS_IN void *calloc(size_t, size_t);
 STANDS_IN void *realloc(void *, size_t);
 STANDS_IN void *aligned_alloc(size_t, size_t);
+STANDS_IN int posix_memalign(void **, size_t, size_t);
 
 static void count_request(size_t bytes)
 {
@@ -50,6 +52,13 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 {
     count_request(bytes);
     return __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    count_request(bytes);
+    *memory = __libc_memalign(alignment, bytes);
+    return *memory ? 0 : ENOMEM;
 }
 #else
 enum { COUNTS_ALLOCATIONS = 0 };

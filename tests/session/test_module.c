@@ -101,6 +101,27 @@ static void test_several_alive(void)
     unroll_model_free(m);
 }
 
+/* A forward without a batch runs the one before it again, whatever was computed since. */
+static void test_same_batch(void)
+{
+    unroll_model *m = new_model(layers_spec(0.4f));
+    unroll_session *s = open_module(m, 0);
+    struct arrays first = draw(8), a = draw(9);
+    struct answers expected = alone(m, &a, 6, 0), got = { 0 };
+    forward(s, &first);
+    backward(s, 3, &got);
+    forward(s, &a);
+    backward(s, 4, &got);
+    memset(&got, 0, sizeof got);
+    unroll_session_set_counters(s, 7, 0);
+    MUST(unroll_forward(s, NULL));
+    backward(s, 6, &got);
+    gradients(s, m, &got);
+    CHECK(!memcmp(&got, &expected, sizeof expected), "the same batch once more has other bits");
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
 /* The weights of another model, set in one session, reach the others and the model's own memory. */
 static void test_weights_from_outside(void)
 {
@@ -209,6 +230,7 @@ static void test_shapes_and_refusals(void)
 
 int main(void)
 {
+    test_same_batch();
     test_several_alive();
     test_weights_from_outside();
     test_no_dropout();

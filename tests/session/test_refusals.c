@@ -245,6 +245,7 @@ static void check_refused_calls(void)
     float z[STEPS * ROWS];
     wrong.size = 0;
     REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
+    REFUSED(UNROLL_USAGE, "a session and a batch", unroll_forward(train, NULL));
     MUST(unroll_forward(train, &b));
     MUST(unroll_backward(train));
     REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Measures Unroll beside PyTorch and cuDNN on a GPU and writes bench/RESULTS-gpu.md; `make gpu-bench` calls it.
+
+In each regime of bench/regimes-gpu.txt all take turns, and the median of a turn's runs counts, of its best turn. Peers
+are timed by CUDA events. Ours is `unroll bench`: its clock runs on the host, from the call to the last result that has
+arrived there, with inputs that lie on the GPU as the peers' do. It needs a GPU and PyTorch, and no network."""
+import argparse
+import datetime
+import glob
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TABLE = os.path.join(HERE, "regimes-gpu.txt")
+CELLS, PRECISIONS = ("lstm", "gru", "rnn"), ("fp32", "tf32", "bf16", "fp16")
+PASSES = ("infer", "train")
+PEERS = ("PyTorch", "cuDNN")
+SECONDS, ROUNDS, PATIENCE = 0.15, 3, 6      # of a turn; turns; seconds after which there is no third
+
+
+@dataclass(frozen=True)
+class Regime:
+    part: str
+    name: str
+    cell: str
+    dtype: str
+    shape: tuple  # layers, steps, rows, inputs, hidden units
+    form: str
+    floors: tuple  # ms forward, ms backward; empty: nobody estimated them
+
+    @property
+    def key(self):
+        return f"{self.part}/{self.name}"
+
+    def floor(self, purpose):
+        """ms; a training pass is both ways. None: not estimated."""
+        return None if not self.floors else self.floors[0] if purpose == "infer" else sum(self.floors)
+
+    def request(self, purpose):
+        return " ".join(map(str, ("prepare", self.cell, purpose, self.dtype, *self.shape, 1,
+                                  int(self.form == "ragged"))))
+
+
+def parse_line(line):
+    part, name, cell, dtype, shape, form, floors = line.split()
+    shape = tuple(map(int, shape.split(",")))
+    floors = () if floors == "-" else tuple(map(float, floors.split(",")))
+    if len(shape) != 5 or min(shape) < 1 or len(floors) not in (0, 2):
+        raise ValueError(f"{part}/{name}: five sizes of at least 1, and two floors or -")
+    if cell not in CELLS or dtype not in PRECISIONS or form not in ("-", "ragged"):
+        raise ValueError(f"{part}/{name}: {cell}, {dtype} or {form} is unknown")
+    return Regime(part, name, cell, dtype, shape, form, floors)
+
+
+def read(only=""):
+    """The regimes whose part or key is a word of `only`; all if it is empty."""
+    with open(TABLE) as file:
+        lines = [line.split("#")[0].strip() for line in file]
+    regimes, words = [parse_line(line) for line in lines if line], only.replace(",", " ").split()
+    unknown = [word for word in words if not any(word in (r.part, r.key) for r in regimes)]
+    if unknown:
+        raise ValueError(f"no regime is called {unknown[0]}; there are: " + " ".join(r.key for r in regimes))
+    return [r for r in regimes if not words or r.part in words or r.key in words]
+
+
+# ---- measuring ----
+
+
+class Unroll:
+    """`unroll bench`, anew for each turn."""
+
+    def __init__(self, options, regime, purpose):
+        self.command = [options.unroll, "bench", "--device", "cuda", "--json", "--cell", regime.cell, "--pass", purpose,
+                        "--precision", regime.dtype, "--shape", ",".join(map(str, regime.shape)),
+                        "--seconds", str(SECONDS), *(["--ragged"] if regime.form == "ragged" else [])]
+
+    def turn(self):
+        done = subprocess.run(self.command, capture_output=True, text=True)
+        return parse_ours(done.returncode, done.stdout, done.stderr)
+
+
+def parse_ours(code, out, err):
+    if code:
+        return {"refused": (err.strip().splitlines() or ["it failed"])[0]}
+    answer = json.loads(out.splitlines()[-1])
+    return {"ms_median": answer["ms_median"], "runs": answer["runs"], "version": answer["isa"]}
+
+
+def better(kept, turn):
+    """The turn with the smaller median; a refusal stays."""
+    if "refused" in kept or ("ms_median" in kept and turn.get("ms_median", 0) >= kept["ms_median"]):
+        return kept
+    return {**kept, **turn}
+
+
+def cudnn_libraries():
+    """Folders of NVIDIA's libraries that PyTorch brings: cuDNN looks for cuBLAS in the loader's path."""
+    return sorted({os.path.dirname(path) for folder in sys.path
+                   for path in glob.glob(os.path.join(folder, "nvidia", "**", "lib", "*.so*"), recursive=True)})
+
+
+def start_cudnn(options):
+    os.environ["LD_LIBRARY_PATH"] = ":".join([*cudnn_libraries(), *filter(None, [options.library_path])])
+    return run.Peer([options.cudnn], 1)
+
+
+def measure(options, torch, regime, purpose):
+    peers = {"PyTorch": torch, "cuDNN": start_cudnn(options)}
+    answers = {name: peer.ask(regime.request(purpose)).answer() for name, peer in peers.items()}
+    answers["Unroll"], ours, begin = {}, Unroll(options, regime, purpose), time.monotonic()
+    for turn in range(ROUNDS):
+        if turn == ROUNDS - 1 and time.monotonic() - begin > PATIENCE:
+            break
+        if "refused" not in answers["Unroll"]:
+            answers["Unroll"] = better(answers["Unroll"], ours.turn())
+        for name, peer in peers.items():
+            if "refused" not in answers[name]:
+                answers[name] = better(answers[name], peer.ask(f"run {SECONDS}").answer())
+    peers["cuDNN"].close()
+    return answers
+
+
+# ---- the page ----
+
+
+def ratio(answers):
+    """Time of the best peer by ours; None if one of the two is missing."""
+    theirs = [answers[name]["ms_median"] for name in PEERS if "ms_median" in answers.get(name, {})]
+    ours = answers.get("Unroll", {}).get("ms_median")
+    return min(theirs) / ours if theirs and ours else None
+
+
+def cell_of(answer):
+    if "ms_median" not in answer:
+        return answer.get("refused", "no answer").replace("|", "/")
+    words = answer.get("version", "").split()[1:]           # "PyTorch 2.13 graph", "cuDNN 90100 STANDARD", "sm_90 .."
+    words = [word for word in words if not word[0].isdigit()]
+    return " ".join(["%.4g" % answer["ms_median"], *words])
+
+
+def row(regime, purpose, answers):
+    times, floor = ratio(answers), regime.floor(purpose)
+    ours = answers["Unroll"].get("ms_median")
+    return "| %s | %s | %s | %s | %s | %s | %s |" % (
+        regime.key, "forward" if purpose == "infer" else "both", ",".join(map(str, regime.shape)),
+        " | ".join(cell_of(answers[name]) for name in ("Unroll", *PEERS)), "" if times is None else "%.2f" % times,
+        "" if floor is None else "%.3g" % floor, "" if floor is None or not ours else "%.0f%%" % (100 * floor / ours))
+
+
+def geometric_mean(numbers):
+    product = 1.0
+    for number in numbers:
+        product *= number
+    return product ** (1 / len(numbers)) if numbers else None
+
+
+PAGE = """# Unroll beside PyTorch and cuDNN on a GPU
+
+%s. Written by `make gpu-bench%s`; build %s.
+
+Medians in ms; ratio: the best peer's time by ours, so more than 1 is faster. Ours is timed on the host and waits for
+the last result, peers by CUDA events; inputs lie on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
+cuDNN is called directly, its algorithm the fastest of four. *persistent*: our recurrences take one launch each
+(docs/cuda-recurrences.md). *both*: forward and backward. Floors are estimates for an H200 (bench/regimes-gpu.txt).
+
+| regime | pass | L,T,B,I,H | Unroll | PyTorch | cuDNN | ratio | floor | of it |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+%s
+
+%s
+"""
+
+
+def page(options, device, rows, ratios, left):
+    mean = geometric_mean(ratios)
+    end = "Geometric mean of %d ratios: %.2f." % (len(ratios), mean) if mean else "There is no ratio."
+    if left:
+        end += " Not measured in the time that there was: " + ", ".join(left) + "."
+    command = f" ONLY={options.only}" if options.only else ""
+    return PAGE % (f"{device}, {datetime.date.today()}", command, options.build or "unknown", "\n".join(rows), end)
+
+
+# ---- the run ----
+
+
+def fail(sentence):
+    sys.exit(f"gpu-bench: {sentence}")
+
+
+def device_of(options):
+    """What `unroll devices` says of the GPU: its name and the driver's version. Without one nothing is measured."""
+    done = subprocess.run([options.unroll, "devices"], capture_output=True, text=True)
+    lines = [line.split(None, 1)[1] for line in done.stdout.splitlines() if line.startswith("cuda ")]
+    if not lines or lines[0].startswith("none"):
+        fail((lines or ["this build knows no GPU"])[0] + "; nothing was measured")
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        driver = subprocess.run(query, capture_output=True, text=True).stdout.split()
+    except OSError:
+        driver = []
+    return lines[0] + (f", {driver[0]}" if driver else "")
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--unroll", default="build/unroll")
+    parser.add_argument("--cudnn", default="build/peers/peer_cudnn", help="bench/peer_cudnn.c, compiled")
+    parser.add_argument("--only", default="", help="parts or regimes of bench/regimes-gpu.txt")
+    parser.add_argument("--minutes", type=float, default=9, help="after which no measurement is begun")
+    parser.add_argument("--build", default="")
+    parser.add_argument("--out", default=os.path.join(HERE, "RESULTS-gpu.md"))
+    options = parser.parse_args()
+    options.library_path = os.environ.get("LD_LIBRARY_PATH")
+    return options
+
+
+def main():
+    options, begin = arguments(), time.monotonic()
+    try:
+        todo = [(regime, purpose) for regime in read(options.only) for purpose in PASSES]
+    except ValueError as error:
+        fail(error)
+    device = device_of(options)
+    if not importlib.util.find_spec("torch"):
+        fail(f"{sys.executable} has no PyTorch; fix: make gpu-bench PYTHON=that of an environment that has it")
+    torch = run.Peer([sys.executable, os.path.join(HERE, "peer_torch_cuda.py")], 1)
+    rows, ratios, left = [], [], []
+    for regime, purpose in todo:
+        if time.monotonic() - begin > 60 * options.minutes:
+            left.append(f"{regime.key} {purpose}")
+            continue
+        answers = measure(options, torch, regime, purpose)
+        rows.append(row(regime, purpose, answers))
+        ratios += filter(None, [ratio(answers)])
+        print(rows[-1], flush=True)
+        with open(options.out, "w") as file:
+            file.write(page(options, device, rows, ratios, left))
+    torch.close()
+    with open(options.out, "w") as file:
+        file.write(page(options, device, rows, ratios, left))
+    if not ratios:
+        fail("nothing could be compared: see " + options.out)
+
+
+if __name__ == "__main__":
+    main()
