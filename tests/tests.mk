@@ -69,6 +69,7 @@ RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
+RUN_session/test_ranks = $(if $(findstring thread,$(SANITIZE)$(B)),quick)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
@@ -76,7 +77,7 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance
+THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \

@@ -148,6 +148,62 @@ static void check_lost_message(const unroll_model *m)
     free_all(plans, ranks);
 }
 
+static int nth_of(const struct plan *p, enum op_kind kind, int n)
+{
+    for (int i = 0; i < p->ops; i++)
+        if (p->op[i].kind == kind && n-- == 0)
+            return i;
+    return -1;
+}
+
+/* On all ranks alike, so that everything matches but the names. */
+static void check_equal_tags(const unroll_model *m)
+{
+    struct plan *plans[RANKS_MAX];
+    int ranks = lower_all(m, config_of(2, 1, 1, 3), plans);
+    for (int i = 0; i < ranks; i++)
+        plans[i]->op[nth_of(plans[i], OP_SUM_BEGIN, 1)].tag = plans[i]->op[nth_of(plans[i], OP_SUM_BEGIN, 0)].tag;
+    CHECK(ranks == 2 && check_mesh(plans, ranks) == UNROLL_COMMUNICATION && strstr(unroll_last_error(), "one tag"),
+          "two sums of one tag: %s", unroll_last_error());
+    free_all(plans, ranks);
+}
+
+/* Of a module, where nothing uses the sums. */
+static void check_endless_sum(void)
+{
+    struct plan *p;
+    struct plan_config c = config_of(2, 1, 1, 1);
+    unroll_model *m = new_model("lstm", 2, 0, 0, 0);
+    c.mode = MODE_MODULE;
+    c.carry = false;
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    remove_op(p, nth_of(p, OP_SUM_END, 0));
+    CHECK(pass_check(p) != UNROLL_OK && strstr(unroll_last_error(), "never ends"), "a sum that never ends: %s",
+          unroll_last_error());
+    plan_free(p);
+    unroll_model_free(m);
+}
+
+/* A buffer of a bucket moves to where another one is. */
+static void check_torn_bucket(const unroll_model *m)
+{
+    struct plan *p;
+    struct plan_config c = config_of(2, 1, 1, 1);
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    int bucket = 0;
+    while (bucket < p->ops && (p->op[bucket].kind != OP_SUM_BEGIN || p->op[bucket].views < 3))
+        bucket++;
+    if (CHECK(bucket < p->ops, "a bucket of three gradients")) {
+        p->segment_bytes[p->buffer[p->op[bucket].view[1].buffer].segment] += 1 << 20;
+        p->buffer[p->op[bucket].view[1].buffer].offset += 1 << 19;
+        CHECK(pass_check(p) != UNROLL_OK && strstr(unroll_last_error(), "lie apart"), "a bucket that lies apart: %s",
+              unroll_last_error());
+    }
+    plan_free(p);
+}
+
 /* Removes each operation whose result another one reads: the check of reads must notice. */
 static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
 {
@@ -357,6 +413,9 @@ int main(void)
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
     check_lost_message(m);
+    check_equal_tags(m);
+    check_endless_sum();
+    check_torn_bucket(m);
     check_lost_operations(m, 0);
     check_lost_operations(m, 4);
     check_growth();

@@ -1,6 +1,6 @@
 /* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and
  * the weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs
- * with the argument "all". Whole arrays are read back and written from every rank. */
+ * with the argument "all"; one of 8 ranks alone with "quick". Whole arrays are read back and written from every rank. */
 #include "comm/comm.h"
 #include "tests/check.h"
 #include "unroll.h"
@@ -34,6 +34,7 @@ struct way {
     unsigned options;           /* 1 << enum option */
     unroll_mesh mesh;
     int exact;                  /* 0, or the number of shards */
+    int updates, chunks, threads;       /* 0: UPDATES, and what the options say */
 };
 
 static int has(const struct way *w, enum option option)
@@ -59,6 +60,12 @@ static unroll_spec spec_of(const struct way *w)
     return s;
 }
 
+/* Other cuts are refused. */
+static bool wants_input_gradient(const struct way *w)
+{
+    return has(w, REGRESSION) && w->mesh.layer == 1 && w->mesh.hidden == 1;
+}
+
 static unroll_session_config config_of(const struct way *w)
 {
     unroll_session_config c = unroll_session_default();
@@ -73,6 +80,9 @@ static unroll_session_config config_of(const struct way *w)
     c.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
     c.lanes = has(w, LANES) ? 2 : 1;
     c.threads = has(w, LANES) ? 2 : 1;
+    c.chunks = w->chunks ? w->chunks : c.chunks;
+    c.threads = w->threads ? w->threads : c.threads;
+    c.input_gradient = wants_input_gradient(w);
     c.seed = 5;
     c.optimizer = "adam";
     c.exact = w->exact > 0;
@@ -123,8 +133,8 @@ struct outcome {
     int rank;
     unroll_status status;
     char error[512];
-    float weights[MOST_WEIGHTS], states[ROWS * UNITS];
-    size_t count, states_count;
+    float weights[MOST_WEIGHTS], states[ROWS * UNITS], inputs[STEPS * ROWS * WIDTH];
+    size_t count, states_count, inputs_count;
     double loss, norm, validation;
 };
 
@@ -191,6 +201,18 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
     return status;
 }
 
+/* Of one more backward, without an update. */
+static unroll_status read_input_gradient(unroll_session *s, struct outcome *o)
+{
+    static _Thread_local struct numbers numbers;
+    unroll_batch batch = make_batch(o->way, &numbers, 77);
+    o->inputs_count = unroll_count(s, "d.x");
+    unroll_status status = unroll_forward(s, &batch);
+    if (status == UNROLL_OK)
+        status = unroll_backward(s);
+    return status == UNROLL_OK ? unroll_read(s, "d.x", o->inputs, o->inputs_count) : status;
+}
+
 static unroll_status train(unroll_model *m, struct outcome *o)
 {
     unroll_session_config c = config_of(o->way);
@@ -201,7 +223,8 @@ static unroll_status train(unroll_model *m, struct outcome *o)
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)
         return status;
-    for (unsigned i = 0; i < UPDATES && status == UNROLL_OK; i++)
+    unsigned updates = o->way->updates ? (unsigned)o->way->updates : UPDATES;
+    for (unsigned i = 0; i < updates && status == UNROLL_OK; i++)
         status = update(s, o, i);
     if (status == UNROLL_OK)
         status = evaluate(m, c, o);
@@ -212,6 +235,8 @@ static unroll_status train(unroll_model *m, struct outcome *o)
         status = unroll_write(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, CARRY))
         status = unroll_read(s, "h0.l1", o->states, o->states_count);
+    if (status == UNROLL_OK && wants_input_gradient(o->way))
+        status = read_input_gradient(s, o);
     if (status == UNROLL_OK)
         status = unroll_session_pull(s);
     gather_weights(m, o);
@@ -266,7 +291,10 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
     double states = has(o->way, CARRY)
                         ? difference(serial->states, o->states, serial->states_count, &different)
                         : 0;
-    CHECK(o->count == serial->count && o->states_count == serial->states_count, "%s: other sizes", what);
+    double inputs = difference(serial->inputs, o->inputs, serial->inputs_count, &different);
+    CHECK(o->count == serial->count && o->states_count == serial->states_count &&
+              o->inputs_count == serial->inputs_count, "%s: other sizes", what);
+    CHECK(inputs <= 1e-4, "%s, rank %d: gradients of the inputs are off by %.1e", what, o->rank, inputs);
     CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what,
           o->rank, weights, states);
     CHECK(!o->way->exact || !different, "%s, rank %d: %zu numbers have other bits", what, o->rank, different);
@@ -317,12 +345,25 @@ static void check_pairs(bool all)
         for (int b = a; b < OPTIONS; b++)
             for (int i = 0; i < MESHES && makes_sense((enum option)a, (enum option)b); i += step) {
                 int at = all ? i : turn++ % MESHES;
-                struct way w = { 1u << a | 1u << b, meshes[at], 0 };
+                struct way w = { .options = 1u << a | 1u << b, .mesh = meshes[at] };
                 check_way(&w);
                 w.exact = w.mesh.batch > 4 || turn % 2 ? 8 : 4;
                 if (w.mesh.hidden == 1 || !has(&w, PROJECTED))
                     check_way(&w);
             }
+}
+
+/* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
+static void check_many_updates(bool quick)
+{
+    static const unroll_mesh some[] = { { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 2, 2, 1 }, { 1, 2, 2 }, { 2, 2, 2 } };
+    static const unsigned networks[] = { 1u << RAGGED, 1u << RAGGED | 1u << BIDIRECTIONAL };
+    int turn = 0;
+    for (int mesh = quick ? 5 : 0; mesh < 6; mesh++)
+        for (int network = 0; network < 2; network++)
+            for (int chunks = 1; chunks <= 4; chunks += chunks == 1 ? 2 : 1)
+                check_way(&(struct way){ .options = networks[network], .mesh = some[mesh], .exact = 4, .updates = 20,
+                                         .chunks = chunks, .threads = 1 + turn++ % 2 });
 }
 
 /* ---- what is refused ------------------------------------------------------------------- */
@@ -341,6 +382,7 @@ static void *refuse_rank(void *arg)
     c.comm = r->comm;
     c.mesh = r->way->mesh;
     c.steps = r->steps;
+    c.input_gradient = has(r->way, REGRESSION);
     if (unroll_model_new(&spec, 3, &m) != UNROLL_OK)
         return NULL;
     r->status = unroll_session_new(m, &c, &s);
@@ -374,12 +416,19 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
 
 int main(int count, char **words)
 {
-    check_pairs(count > 1 && !strcmp(words[1], "all"));
-    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 3, STEPS, UNROLL_USAGE, "3 were started");
-    check_refused(&(struct way){ 0, { 1, 4, 1 }, 0 }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
-    check_refused(&(struct way){ 1u << PROJECTED, { 1, 1, 2 }, 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
-    check_refused(&(struct way){ 0, { 4, 1, 1 }, 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ 0, { 2, 1, 1 }, 0 }, 2, STEPS + 1, UNROLL_USAGE,
+    bool quick = count > 1 && !strcmp(words[1], "quick");
+    check_many_updates(quick);
+    if (!quick)
+        check_pairs(count > 1 && !strcmp(words[1], "all"));
+    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 3, STEPS, UNROLL_USAGE, "3 were started");
+    check_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
+    check_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
+    check_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
+    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 1, 2 } }, 2, STEPS, UNROLL_UNSUPPORTED,
+                  "cut the batch alone");
+    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 2, 1 } }, 2, STEPS, UNROLL_UNSUPPORTED,
+                  "cut the batch alone");
+    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 2, STEPS + 1, UNROLL_USAGE,
                   "not the same as on rank 0");
     return check_finish("test_ranks");
 }
