@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """What training steps would take on TPUs, by the TPU's own compiler: writes bench/RESULTS-tpu.md. No TPU is used and
 nothing is measured. Usage: bench/tpu.py UNROLL libtpu.so [--only A,C] [--chips v5e:2x2] [--precision bf16]
-[--seconds N]: no compilation is begun after so many."""
+[--limit N]: a compilation is given up after so many seconds. Lines of the page that this run does not make anew stay,
+if libtpu's interface and the precision are the same."""
 import argparse
 import datetime
 import json
 import os
 import subprocess
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHIPS = ["v4:2x2x1", "v5e:2x2", "v5p:2x2x1", "v6e:2x2"]
+TABLE = """| | L,T,B,I,H | chips | est. ms a step | in loops | est. use | memory | donated in place | compiled in |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def shapes():
@@ -29,7 +31,11 @@ def command(arguments, shape, chips):
 
 
 def estimate(arguments, shape, chips):
-    done = subprocess.run(command(arguments, shape, chips), capture_output=True, text=True)
+    try:
+        done = subprocess.run(command(arguments, shape, chips), capture_output=True, text=True,
+                              timeout=arguments.limit)
+    except subprocess.TimeoutExpired:
+        return {"refused": "not compiled within %.0f s" % arguments.limit}
     if done.returncode:
         return {"refused": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer"}
     return json.loads(done.stdout.splitlines()[-1])
@@ -46,12 +52,7 @@ def row(name, shape, chips, e):
         e["compile_seconds"])
 
 
-def options(arguments):
-    only = "--only %s " % arguments.only if arguments.only else ""
-    return "%s--chips %s --precision %s" % (only, arguments.chips, arguments.precision)
-
-
-def page(arguments, rows, version):
+def page(precision, rows, version):
     return """# Training steps on TPUs: estimates
 
 Nothing on this page was measured: no TPU was used. Each line is a whole training step (forward, backward, sums, clip,
@@ -61,12 +62,32 @@ turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the es
 of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other
 work on two cores.
 
-`bench/tpu.py build/unroll .../libtpu.so %s`, %s. Regimes and chips that are missing were not compiled in that run.
+`bench/tpu.py build/unroll .../libtpu.so --only A,C,D,F --precision %s`, %s. Regimes and chips that are missing
+were not compiled.
 
-| | L,T,B,I,H | chips | est. ms a step | in loops | est. use | memory | donated in place | compiled in |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 %s
-""" % (version, arguments.precision, options(arguments), datetime.date.today(), "\n".join(rows))
+%s
+""" % (version, precision, precision, datetime.date.today(), TABLE, "\n".join(rows))
+
+
+def rows_of(arguments, version):
+    """The lines of the page that hold for the same interface and precision, by regime and chip."""
+    try:
+        text = open(arguments.page).read()
+    except FileNotFoundError:
+        return {}
+    made = "interface %s)" % version in text and "products in %s." % arguments.precision in text
+    lines = text.split(TABLE + "\n")[-1].splitlines() if made else []
+    return {(words[1].strip(), words[3].strip()): line for line in lines for words in [line.split("|")]
+            if len(words) > 3}
+
+
+def write_page(arguments, made, version):
+    """New lines take the place of those of their regime and chip."""
+    rows = {**rows_of(arguments, version), **made}
+    order = [(name, chips) for name, _ in shapes() for chips in CHIPS]
+    with open(arguments.page, "w") as file:
+        file.write(page(arguments.precision, [rows[key] for key in order if key in rows], version))
 
 
 def main():
@@ -76,21 +97,20 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--chips", default=",".join(CHIPS))
     parser.add_argument("--precision", default="bf16")
-    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--limit", type=float, default=1e6)
+    parser.add_argument("--page", default=os.path.join(HERE, "RESULTS-tpu.md"))
     arguments = parser.parse_args()
-    rows, version, begun = [], "?", time.time()
+    made, version = {}, None
     for name, shape in shapes():
         if arguments.only and name not in arguments.only.split(","):
             continue
         for chips in arguments.chips.split(","):
-            if time.time() - begun > arguments.seconds:
-                break
             e = estimate(arguments, shape, chips)
             version = e.get("interface", version)
-            rows.append(row(name, shape, chips, e))
-            print(rows[-1], flush=True)
-            with open(os.path.join(HERE, "RESULTS-tpu.md"), "w") as file:
-                file.write(page(arguments, rows, version))
+            made[name, chips] = row(name, shape, chips, e)
+            print(made[name, chips], flush=True)
+            if version:
+                write_page(arguments, made, version)
 
 
 main()

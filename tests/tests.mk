@@ -26,7 +26,7 @@ OF_plan/test_mesh       = plan/mesh
 OF_plan/test_polls      = plan/mesh
 OF_plan/test_execution  = plan/mesh
 OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
-OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_run device/oracle_devices
+OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_dot device/oracle_run device/oracle_devices
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
@@ -44,7 +44,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
-FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_run oracle_devices
+FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC

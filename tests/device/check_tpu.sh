@@ -1,6 +1,7 @@
 #!/bin/sh
 # make tpu-check: libtpu from PyPI (some 140 MB packed, 500 MB unpacked) compiles every training step of the list of
-# cases for each kind of TPU, and NVIDIA's plugin speaks the interface. No TPU and no GPU is needed.
+# cases for each kind of TPU, and NVIDIA's plugin (135 MB packed) loads, speaks the interface and is initialized. No
+# TPU and no GPU is needed: that plugin's own word that there is no GPU is the proof, a GPU's name likewise.
 # Usage: check_tpu.sh BUILD [cases.txt]
 build=$1 cases=${2:-tests/cases/cases.txt}
 get() {         # get PACKAGE FOLDER FILE: unpacks it below BUILD, once
@@ -9,6 +10,14 @@ get() {         # get PACKAGE FOLDER FILE: unpacks it below BUILD, once
         python3 -m zipfile -e "$build/$2-wheel"/*.whl "$build/$2" && rm -r "$build/$2-wheel" && test -f "$build/$2/$3"
 }
 get 'libtpu!=0.0.45' tpu libtpu/libtpu.so || { echo "check_tpu: libtpu could not be had from PyPI"; exit 1; }
+get jax-cuda13-pjrt cuda13 jax_plugins/xla_cuda13/xla_cuda_plugin.so ||
+    { echo "check_tpu: jax-cuda13-pjrt could not be had from PyPI"; exit 1; }
+cuda=$build/cuda13/jax_plugins/xla_cuda13/xla_cuda_plugin.so
+said=$(PJRT_PLUGIN=$cuda "$build/unroll" devices 2>/dev/null | grep '^xla ')
+case $said in
+*"while creating a client: No visible GPU devices."* | "xla    cuda, plugin"*"(interface 0."*) echo "$said" ;;
+*) echo "check_tpu: FAILED: NVIDIA's plugin: $said"; exit 1 ;;
+esac
 tpu=$build/tpu/libtpu/libtpu.so
 "$build/unroll" plan --device "xla:$tpu" --topology v5e:2x2 --hidden 128 --layers 1 2>/dev/null | head -n 1
 "$build/tests/cases/test_ahead" "xla:$tpu" "$cases" v4:2x2x1 v5e:2x2 v5p:2x2x1 v6e:2x2 || exit 1

@@ -1,13 +1,7 @@
 /* Operations between devices (oracle.h): what each has of the others, in groups of equal size. */
-#include "oracle.h"
+#include "oracle_rule.h"
 #include <stdlib.h>
 #include <string.h>
-
-static void demand(struct oracle *o, const struct operation *op, bool holds, const char *what)
-{
-    if (!holds)
-        oracle_fail(o, "'%s' in line %d: %s", op->rule->name, op->line, what);
-}
 
 /* ---- attributes ------------------------------------------------------------------------ */
 

@@ -1,48 +1,16 @@
 /* What each operation of a program is (oracle.h): the type of its result, and its value. */
-#include "oracle.h"
+#include "oracle_rule.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef const struct tensor_type *types;
-
-/* ---- indices --------------------------------------------------------------------------- */
-
-/* Calls for each element, last axis fastest: index in the type's own bounds. */
-static bool next_index(types t, int64_t *index)
-{
-    for (int i = t->rank; i-- > 0;) {
-        if (++index[i] < t->dim[i])
-            return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
-static int64_t offset_of(types t, const int64_t *index)
-{
-    int64_t offset = 0;
-    for (int i = 0; i < t->rank; i++)
-        offset = offset * t->dim[i] + index[i];
-    return offset;
-}
+/* ---- shapes and attributes ------------------------------------------------------------- */
 
 /* A type with these extents, the kind kept. */
 static void set_shape(struct tensor_type *t, int rank, const int64_t *dim)
 {
     t->rank = rank;
     memcpy(t->dim, dim, (size_t)rank * sizeof *dim);
-}
-
-static void demand(struct oracle *o, const struct operation *op, bool holds, const char *what)
-{
-    if (!holds)
-        oracle_fail(o, "'%s' in line %d: %s", op->rule->name, op->line, what);
-}
-
-static int numbers_of(struct oracle *o, const struct operation *op, const char *name, int64_t *number)
-{
-    return oracle_numbers(o, oracle_attribute(o, op, name), number);
 }
 
 static int64_t number_of(struct oracle *o, const struct operation *op, const char *name)
@@ -103,8 +71,6 @@ static uint64_t combined_bits(struct oracle *o, const struct operation *op, uint
     if (!strcmp(name, "minimum")) return (int64_t)x < (int64_t)y ? x : y;
     oracle_fail(o, "'%s' is not for integers", name);
 }
-
-static bool is_float(enum oracle_kind kind) { return kind == ORACLE_F32 || kind == ORACLE_BF16; }
 
 static uint64_t wrapped(enum oracle_kind kind, uint64_t x)
 {
@@ -275,7 +241,7 @@ static void run_iota(struct oracle *o, const struct operation *op, struct tensor
     while (next_index(&out->type, index));
 }
 
-/* ---- shapes ---------------------------------------------------------------------------- */
+/* ---- moved, not changed ----------------------------------------------------------------- */
 
 static void type_reshape(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
 {
@@ -514,80 +480,6 @@ static void run_reduce(struct oracle *o, const struct operation *op, struct tens
         out->at[i].f = oracle_round(out->type.kind, out->at[i].f);
 }
 
-/* One for each operand: "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]". */
-static void check_precision(struct oracle *o, const struct operation *op)
-{
-    static const char *const names[] = { "HIGHEST>", "HIGH>", "DEFAULT>" };
-    const char *said = oracle_attribute(o, op, "precision_config");
-    for (int i = 0; i < 2; i++) {
-        const char *before = i ? ", #stablehlo<precision " : "[#stablehlo<precision ";
-        size_t size = 0;
-        for (int k = 0; k < 3 && !strncmp(said, before, strlen(before)); k++)
-            if (!strncmp(said + strlen(before), names[k], strlen(names[k])))
-                size = strlen(before) + strlen(names[k]);
-        demand(o, op, size > 0, "no precision for each operand");
-        said += size;
-    }
-}
-
-static void type_dot(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
-{
-    static const char *const names[] = { "lhs_contracting_dimensions", "rhs_contracting_dimensions" };
-    int64_t axis[2][ORACLE_AXES], rank = 0;
-    for (int i = 0; i < 2; i++) {
-        demand(o, op, numbers_of(o, op, names[i], axis[i]) == 1 && axis[i][0] >= 0 && axis[i][0] < in[i].rank,
-               "one axis is contracted");
-        for (int k = 0; k < in[i].rank; k++)
-            if (k != axis[i][0])
-                out->dim[rank++] = in[i].dim[k];
-    }
-    demand(o, op, in[0].dim[axis[0][0]] == in[1].dim[axis[1][0]], "the axes that are contracted differ");
-    demand(o, op, in[0].kind == in[1].kind && is_float(in[0].kind), "operands of two types, or of integers");
-    check_precision(o, op);
-    out->rank = (int)rank;
-    out->kind = ORACLE_F32;
-}
-
-/* Distances of an operand's rows, and of its contracted axis. */
-static int64_t strides_of(types t, int64_t contracted, int64_t *offset)
-{
-    struct tensor_type rest = { .rank = 0 };
-    int64_t index[ORACLE_AXES] = { 0 }, whole[ORACLE_AXES], i = 0, stride = 1;
-    for (int k = 0; k < t->rank; k++)
-        if (k != contracted)
-            rest.dim[rest.rank++] = t->dim[k];
-    do {
-        for (int k = 0, from = 0; k < t->rank; k++)
-            whole[k] = k == contracted ? 0 : index[from++];
-        offset[i++] = offset_of(t, whole);
-    } while (next_index(&rest, index));
-    for (int k = (int)contracted + 1; k < t->rank; k++)
-        stride *= t->dim[k];
-    return stride;
-}
-
-static void run_dot(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
-{
-    int64_t axis[2], *row[2], rows[2], stride[2], width;
-    axis[0] = oracle_numbers(o, oracle_attribute(o, op, "lhs_contracting_dimensions"), &axis[0]) ? axis[0] : 0;
-    axis[1] = oracle_numbers(o, oracle_attribute(o, op, "rhs_contracting_dimensions"), &axis[1]) ? axis[1] : 0;
-    width = in[0]->type.dim[axis[0]];
-    for (int i = 0; i < 2; i++) {
-        rows[i] = in[i]->count / width;
-        row[i] = malloc((size_t)rows[i] * sizeof *row[i]);
-        stride[i] = strides_of(&in[i]->type, axis[i], row[i]);
-    }
-    for (int64_t a = 0; a < rows[0]; a++)
-        for (int64_t b = 0; b < rows[1]; b++) {
-            double sum = 0;
-            for (int64_t k = 0; k < width; k++)
-                sum += in[0]->at[row[0][a] + k * stride[0]].f * in[1]->at[row[1][b] + k * stride[1]].f;
-            out->at[a * rows[1] + b].f = (float)sum;
-        }
-    free(row[0]);
-    free(row[1]);
-}
-
 /* ---- all of them ----------------------------------------------------------------------- */
 
 const struct rule oracle_rules[] = {
@@ -608,7 +500,7 @@ const struct rule oracle_rules[] = {
     { "dynamic_slice", -1, 0, type_dynamic_slice, run_dynamic_slice },
     { "dynamic_update_slice", -1, 0, type_update, run_update },
     { "concatenate", -1, 0, type_join, run_join },      { "gather", 2, 0, type_gather, run_gather },
-    { "reduce", 2, 1, type_reduce, run_reduce },        { "dot_general", 2, 0, type_dot, run_dot },
+    { "reduce", 2, 1, type_reduce, run_reduce },        { "dot_general", 2, 0, oracle_type_dot, oracle_run_dot },
     { "replica_id", 0, 0, oracle_type_replica, NULL },
     { "all_reduce", 1, 1, oracle_type_all_reduce, NULL },
     { "all_gather", 1, 0, oracle_type_all_gather, NULL },
