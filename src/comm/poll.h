@@ -7,7 +7,7 @@
 struct unroll_comm;
 
 /* The rank whose communication lane this thread is, while it computes; NULL: none. */
-extern _Thread_local struct unroll_comm *comm_of_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local struct unroll_comm *comm_of_thread __attribute__((visibility("hidden")));
 
 void comm_poll_now(void);
 

@@ -131,7 +131,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 # ---- the source distribution ----
 
-OF_LIBRARY = ("Makefile", "LICENSE", "include", "src", *re.findall(r"^include (\S+)", read("Makefile", root=ROOT), re.M))
+def makefiles(path="Makefile"):
+    """The file and those that it includes."""
+    return [path, *(deep for name in re.findall(r"^include (\S+)", read(path, root=ROOT), re.M) for deep in makefiles(name))]
+
+
+OF_LIBRARY = (*makefiles(), "LICENSE", "include", "src", "tools/cuda_images.sh")
 OF_BINDING = ("pyproject.toml", "README.md", "backend", "src", "unroll")
 
 
