@@ -46,6 +46,7 @@ $T/device/test_fake_cuda: $T/device/test_fake_cuda.o $B/libunroll.a | $(FAKE_CUD
 
 # The persistent kernels alone, without a driver.
 $T/device/test_persistent.o: tests/device/test_persistent.cc
+	@mkdir -p $(@D)
 	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
 $T/device/test_persistent: $T/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
     %persistent_tf32_kernels.o %persistent_fp32_kernels.o,$(FAKE_KERNELS)) $(SHIM) $B/libunroll.a
