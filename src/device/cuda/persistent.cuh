@@ -364,6 +364,18 @@ GPU_CODE void leave_states(const struct persistent_args &a, const struct seat &s
         }
 }
 
+/* A block takes its place: tables, lengths, the states (or their gradients) that enter first, and its weights. */
+template <int O, bool BACK>
+GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
+                     const struct persistent_view &h, const struct persistent_view &others, weight_registers &w)
+{
+    clear_operands(a.tiling);
+    make_piece_tables(a.tiling, s, sizeof(typename operand_of<O>::number));
+    load_lengths(a, s);
+    load_states(a, s, cells, h, others);
+    load_weights<O, BACK>(a, s.unit0, w);
+}
+
 template <class C, int O>
 GPU_CODE void forward_walk(const struct persistent_args &a)
 {
@@ -373,12 +385,8 @@ GPU_CODE void forward_walk(const struct persistent_args &a)
     const bool member = s.rank < t.members;
     weight_registers w;
     if (member) {
-        clear_operands(t);
-        make_piece_tables(t, s, sizeof(typename operand_of<O>::number));
-        load_lengths(a, s);
         load_bias(a, s, C::fields_h, C::fields_link);
-        load_states(a, s, cells, a.h0, a.s0);
-        load_weights<O, false>(a, s.unit0, w);
+        settle<O, false>(a, s, cells, a.h0, a.s0, w);
     }
     begin_exchange(t);
     for (uint32_t i = 0; member && i < a.steps; i++)
@@ -546,13 +554,8 @@ GPU_CODE void backward_walk(const struct persistent_args &a)
     const struct cells cells = cells_of(t);
     const bool member = s.rank < t.members;
     weight_registers w;
-    if (member) {
-        clear_operands(t);
-        make_piece_tables(t, s, sizeof(typename operand_of<O>::number));
-        load_lengths(a, s);
-        load_states(a, s, cells, a.dhn, a.dsn);
-        load_weights<O, true>(a, s.unit0, w);
-    }
+    if (member)
+        settle<O, true>(a, s, cells, a.dhn, a.dsn, w);
     begin_exchange(t);
     for (uint32_t i = 0; member && i < a.steps; i++)
         for (uint32_t c = 0; c < t.chunks; c++)
