@@ -1,3 +1,5 @@
+/* A model one time step at a time (stepper.h): opens a stream or a session, and hides from `unroll stream` which of
+ * the two it is. */
 #include "stepper.h"
 
 #include <stdio.h>
