@@ -62,8 +62,8 @@ turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the es
 of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other
 work on two cores.
 
-`bench/tpu.py build/unroll .../libtpu.so --only A,C,D,F --precision %s`, %s. Regimes and chips that are missing
-were not compiled.
+`bench/tpu.py build/unroll .../libtpu.so --only A,C,D,F --precision %s`, %s. In one or several runs: rows of
+the same compiler stay. Regimes and chips that are missing were not compiled in the time they had.
 
 %s
 %s
