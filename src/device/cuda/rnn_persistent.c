@@ -50,7 +50,12 @@ static unroll_status count_clusters(struct cuda_context *c, cu_function function
                            .attributes = 1 };
     attribute.value.cluster.x = (unsigned)size;
     attribute.value.cluster.y = attribute.value.cluster.z = 1;
-    return cuda_check(cu.cuOccupancyMaxActiveClusters(count, function, &l), "asking how many clusters run at once");
+    cu_result result = cu.cuOccupancyMaxActiveClusters(count, function, &l);
+    if (result == CU_INVALID_CLUSTER_SIZE && size > CUDA_PORTABLE_CLUSTER) {
+        *count = 0;
+        return UNROLL_OK;
+    }
+    return cuda_check(result, "asking how many clusters run at once");
 }
 
 /* How many clusters of each size run at once, of blocks that take a multiprocessor each: the same for all of these
@@ -59,10 +64,9 @@ static unroll_status learn_clusters(struct cuda_context *c, const char *kernel)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     cu_function function;
-    TRY(cuda_find_kernel(c, kernel, &function));
     pthread_mutex_lock(&lock);
-    unroll_status status = UNROLL_OK;
-    if (!c->clusters_known)
+    unroll_status status = c->clusters_known ? UNROLL_OK : cuda_find_kernel(c, kernel, &function);
+    if (!c->clusters_known && status == UNROLL_OK)
         status = cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, c->shared_per_block),
                             "asking for shared memory");
     if (!c->clusters_known && status == UNROLL_OK)
