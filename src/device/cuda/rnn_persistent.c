@@ -99,10 +99,11 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
     memset(t, 0, sizeof *t);
     *why = !way_allowed(&only) ? "RNN_CUDA_WAY forbids it"
          : r->w->context->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
-    if (*why || problem.fields[0] == 0)
+    if (*why)
         return UNROLL_OK;
     persistent_name(r->cell, problem.operand, back, name, sizeof name);
-    TRY(learn_clusters(r->w->context, name));
+    if (problem.fields[0] > 0)                          /* else the kernel is empty, and the planner says why */
+        TRY(learn_clusters(r->w->context, name));
     const struct tiling_device device = device_of(r);
     tiling_choose(&problem, &device, only, t, why);
     return UNROLL_OK;
