@@ -217,6 +217,39 @@ class Training(unittest.TestCase):
             s.pull()
             self.assertNotEqual(flat(m.parameters()["head.bias"]), before)
 
+    def test_step(self):
+        """A step is a forward, a backward and an update; unseen, its loss is part of the next mean."""
+        x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
+        ways, weights = [], []
+        for whole in (False, True):
+            m = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse", seed=4)
+            s = m.session("train", steps=T, rows=B)
+            for _ in range(3):
+                if whole:
+                    found = s.step("adam", inputs=x, values=y, learning_rate=0.01, clip=1)
+                else:
+                    s.forward(inputs=x, values=y)
+                    s.backward()
+                    found = s.update("adam", learning_rate=0.01, clip=1)
+            s.pull()
+            ways.append(found)
+            weights.append(flat(m.parameters()["head.weight"]))
+        self.assertEqual(*ways)
+        self.assertEqual(*weights)
+        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
+        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
+        seen = s.loss()
+        self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
+        self.assertLess(seen["loss"], ways[0]["loss"])
+        self.assertGreater(seen["norm"], 0)
+        with self.assertRaisesRegex(TypeError, "learning_rat"):
+            s.step("adam", inputs=x, values=y, learning_rat=1)
+        with self.assertRaisesRegex(unroll.UsageError, "values"):
+            s.step("adam", inputs=x)
+        with self.assertRaises(ValueError):
+            s.step("adam", inputs=floats(T, B, INPUT + 1), values=y)
+        self.assertEqual(s.counters, (5, 5))
+
     def test_tokens(self):
         m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
         s = m.session("eval", steps=T, rows=B)

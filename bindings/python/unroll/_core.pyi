@@ -123,6 +123,26 @@ class Session:
         decay: float = ...,
         clip: float = ...,
     ) -> dict[str, float]: ...
+    def step(
+        self,
+        optimizer: str,
+        /,
+        *,
+        inputs: Any = None,
+        tokens: Any = None,
+        classes: Any = None,
+        values: Any = None,
+        lengths: Any = None,
+        reset: Any = None,
+        learning_rate: float = ...,
+        momentum: float = ...,
+        beta1: float = ...,
+        beta2: float = ...,
+        epsilon: float = ...,
+        decay: float = ...,
+        clip: float = ...,
+        look: bool = True,
+    ) -> Optional[dict[str, float]]: ...
     def read(self, name: str, out: Any = None, /) -> Any: ...
     def write(self, name: str, array: Any, /) -> None: ...
     def has(self, name: str, /) -> bool: ...
