@@ -305,6 +305,35 @@ class Training(unittest.TestCase):
         self.assertEqual(caught.exception.status, 6)
 
 
+class Division(unittest.TestCase):
+    def divide(self, **more):
+        return unroll.divide(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "parts": 3} | more)).tolist()
+
+    def test_each_sequence_once(self):
+        for how in ("even", "length", "stratified"):
+            batches = self.divide(how=how, classes=lengths(*(i % 4 for i in range(100))), seed=2)
+            self.assertEqual([len(rows) for rows in batches], [6] * 17)
+            self.assertEqual(sorted(flat(batches)), [-1, -1, *range(100)])
+            self.assertNotEqual(batches, self.divide(how=how, classes=lengths(*(i % 4 for i in range(100))), epoch=1))
+
+    def test_by_length(self):
+        for rows in self.divide(how="length"):
+            here = [1 + i % 23 for i in rows if i >= 0]
+            self.assertLessEqual(max(here) - min(here), 2)
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(unroll.UsageError, "needs the lengths"):
+            unroll.divide(rows=2, count=5, how="length")
+        with self.assertRaisesRegex(unroll.UsageError, "at least one sequence"):
+            unroll.divide(rows=2)
+        with self.assertRaisesRegex(ValueError, "classes"):
+            self.divide(classes=lengths(1, 2, 3))
+        with self.assertRaisesRegex(unroll.UsageError, "even, length or stratified"):
+            self.divide(how="fairly")
+        with self.assertRaisesRegex(TypeError, "batches"):
+            self.divide(batches=3)
+
+
 class Texts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

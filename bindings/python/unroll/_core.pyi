@@ -238,6 +238,17 @@ def sample(
     weights: Optional[str] = None,
     device: Optional[str] = None,
 ) -> str: ...
+def divide(
+    *,
+    rows: int = 1,
+    count: int = 0,
+    lengths: Any = None,
+    classes: Any = None,
+    how: str = "even",
+    parts: int = 1,
+    seed: int = 0,
+    epoch: int = 0,
+) -> Array: ...
 def plan(model: Model, /, **config: Any) -> str: ...
 def import_model(type: type[_Model], path: _Path, /, **config: Any) -> tuple[_Model, str]: ...
 def export_model(model: Model, path: _Path, /, **config: Any) -> str: ...
