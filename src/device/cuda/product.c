@@ -45,7 +45,7 @@ static struct shape shape_of(const struct cuda_product *p, enum precision precis
     s.align_a = alignment(p->a.at, p->a.row, p->a_moves, bytes);
     s.align_b = alignment(p->b.at, p->b.row, 0, bytes);
     s.align_c = alignment(p->c.at, p->c.row, p->c_moves, 4);
-    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* the result's end reads it as the result is written */
+    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* it is read as the result is written */
         s.align_c = alignment(p->bias, 0, 0, 4);
     s.precision = precision;
     return s;
@@ -238,6 +238,20 @@ void narrow_forget(struct kept *k, const struct op *written)
             k->buffer = -1;
 }
 
+/* Kernels of cuBLASLt read a bias by 16 bytes: its preferences name the alignment of A to D and of no bias, so one that
+ * begins elsewhere (gates of an odd number of units) is copied. */
+static unroll_status align_bias(struct walker *w, struct cuda_product *p)
+{
+    enum { BIAS_ALIGNMENT = 16 };
+    if ((uintptr_t)p->bias % BIAS_ALIGNMENT == 0)
+        return UNROLL_OK;
+    const struct copy_args args = { .count = { 1, 1, 1, p->n }, .from_stride = { 0, 0, 0, 1 },
+                                    .to_stride = { 0, 0, 0, 1 }, .from = (const uint32_t *)(const void *)p->bias,
+                                    .to = scratch_take(w, p->n * sizeof(float)) };
+    p->bias = (const float *)(const void *)args.to;
+    return launch_each(w, "gpu_copy", p->n, &args);
+}
+
 unroll_status product(struct walker *w, const struct cuda_product *given)
 {
     const enum precision precision = w->plan->config.precision;
@@ -249,6 +263,7 @@ unroll_status product(struct walker *w, const struct cuda_product *given)
         TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
     if (!p.b_is_narrow)
         TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
+    TRY(align_bias(w, &p));
     if (products_are_narrow(w->plan))
         p.a_moves = 0;
     w->launches++;
