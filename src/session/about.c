@@ -138,6 +138,7 @@ static unroll_status find_compiler(const unroll_plan_config *c, struct plan_conf
         return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
                     "device tpu", (*device)->name, c->topology);
     p->packed = (*device)->packed;
+    p->narrow = (*device)->narrow;
     p->lanes = 1;
     return device_precision(*device, c->precision, &p->precision);
 }
@@ -165,6 +166,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
     p.packed = device_at(0)->packed;
     p.near = device_at(0)->near;
+    p.narrow = device_at(0)->narrow;
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
     p.mesh[M_HIDDEN] = c->hidden_ranks;
