@@ -386,15 +386,14 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
     }
 }
 
-static void PHASE_(fused)(const struct fused_step *step)
+static void PHASE_(fused)(const struct fused_step *s)
 {
-    const struct fused_step s = *step;      /* a copy: the compiler knows that no store changes it */
-    size_t left = (s.unit_end - s.unit + V_WIDTH - 1) / V_WIDTH, unit = s.reverse ? s.unit + left * V_WIDTH : s.unit;
+    size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH, unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
     while (left > 0) {
-        size_t vectors = PHASE_(strip_vectors)(&s, left), width = vectors * V_WIDTH;
-        unit -= s.reverse ? width : 0;
-        PHASE_(strip)(&s, unit, vectors, s.reverse ? unit - width : unit + width);
-        unit += s.reverse ? 0 : width;
+        size_t vectors = PHASE_(strip_vectors)(s, left), width = vectors * V_WIDTH;
+        unit -= s->reverse ? width : 0;
+        PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);
+        unit += s->reverse ? 0 : width;
         left -= vectors;
     }
 }
