@@ -17,7 +17,7 @@ enum { OLDEST_DRIVER = 12000 };         /* cuLaunchKernelEx and clusters are of 
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool driver_loaded, cublaslt_loaded, nccl_loaded;
-static int version;
+static int version, found_version;      /* of the driver, of NCCL */
 static char found_cublaslt[1024], found_nccl[1024];
 
 /* ---- finding functions ------------------------------------------------------------------- */
@@ -235,17 +235,16 @@ static const struct sought sought_nccl = {
 
 static unroll_status find_nccl_functions(void *library)
 {
-    int number = 0;
     const char *what = found_nccl;
 #define NCCL_FIND(name, suffix, arguments) TRY(find(library, what, #name, &nccl.name));
     NCCL_FUNCTIONS(NCCL_FIND)
 #undef NCCL_FIND
     TRY(find(library, what, "ncclGetErrorString", &nccl.ncclGetErrorString));
     TRY(find(library, what, "ncclGetLastError", &nccl.ncclGetLastError));
-    if (nccl.ncclGetVersion(&number) == NCCL_OK && number >= OLDEST_NCCL)
+    if (nccl.ncclGetVersion(&found_version) == NCCL_OK && found_version >= OLDEST_NCCL)
         return UNROLL_OK;
     return fail(UNROLL_UNSUPPORTED, "%s is NCCL %d.%d, at least 2.14 is needed; fix: install a newer one", found_nccl,
-                number / 10000, number / 100 % 100);
+                found_version / 10000, found_version / 100 % 100);
 }
 
 static unroll_status load_nccl(void)
@@ -259,3 +258,5 @@ static unroll_status load_nccl(void)
 }
 
 unroll_status nccl_load(void) { return load_once(&nccl_loaded, load_nccl); }
+
+int nccl_version(void) { return found_version; }

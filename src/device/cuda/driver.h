@@ -209,6 +209,7 @@ unroll_status cublaslt_load(void);
 unroll_status nccl_load(void);                  /* for several GPUs alone */
 int  cuda_driver_version(void);                 /* 12040: CUDA 12.4; after cuda_load */
 const char *cublaslt_path(void);                /* after cublaslt_load */
+int  nccl_version(void);                        /* 22703: 2.27.3; after nccl_load */
 
 /* A result as a status and a sentence: "CUDA failed while DOING: .." */
 unroll_status cuda_check(cu_result, const char *doing);

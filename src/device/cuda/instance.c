@@ -147,6 +147,9 @@ static unroll_status check_ranks(const struct plan *p, const struct device_optio
     if (p->config.sum >= 0 && p->config.sum != COMM_NATIVE)
         return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: --sum auto",
                     topology_name((enum topology)p->config.sum));
+    if (p->chunk_axis == AX_B && p->config.chunks > 1)
+        return fail(UNROLL_UNSUPPORTED, "layers that read both directions are cut into chunks of rows, which GPUs do not "
+                    "multiply; fix: one chunk, or run on the cpu");
     if (p->config.precision == PRECISION_FP16 && p->config.mesh[M_LAYER] > 1)
         return fail(UNROLL_UNSUPPORTED, "fp16 with layer=%d: no rank sees all gradients, which the scale of the losses "
                     "follows; fix: bf16, or cut the batch alone", p->config.mesh[M_LAYER]);
@@ -240,7 +243,6 @@ static unroll_status make_talk(struct cuda_instance *in)
     for (int i = 0; i < in->plan->ops; i++)
         if (op_talks(&in->plan->op[i]))
             TRY(make_event(&t->said[i]));
-    in->walker.talk = t;
     return UNROLL_OK;
 }
 
@@ -285,12 +287,16 @@ static unroll_status capture(struct cuda_instance *in, enum part part)
     return ended;
 }
 
-static unroll_status make_graphs(struct cuda_instance *in)
+/* Kernels are found and products planned. */
+static unroll_status prepare(struct cuda_instance *in)
 {
     for (int part = 0; part < PART_N; part++)
         TRY(cuda_walk(in, (enum part)part, PREPARE));
-    if (in->walker.talk)
-        TRY(ranks_wait(in->walker.talk, in->plan, in->talk.stream));
+    return UNROLL_OK;
+}
+
+static unroll_status make_graphs(struct cuda_instance *in)
+{
     for (int part = 0; part < RUNS; part++)
         if (in->layout.launches[part] > 0 && in->layout.launches[part] <= GRAPH_LAUNCHES)
             TRY(capture(in, (enum part)part));
@@ -367,21 +373,26 @@ static unroll_status fill_instance(struct cuda_instance *in, const struct device
     TRY(make_streams(in));
     TRY(fill_tables(in));
     cuda_begin_values(in);
-    if (in->walker.talk)
-        return UNROLL_OK;                       /* the rest when all are here */
-    TRY(make_graphs(in));
+    TRY(prepare(in));
     name_isa(in);
-    return UNROLL_OK;
+    return in->store->ranks ? UNROLL_OK : make_graphs(in);      /* of several ranks when all are here */
+}
+
+/* All say everything once. */
+static unroll_status meet(struct cuda_instance *in)
+{
+    TRY(ranks_join(in->talk.ranks, in->plan));
+    in->walker.talk = &in->talk;
+    TRY(cuda_greet(in));
+    TRY(ranks_wait(&in->talk, in->plan, in->talk.stream));
+    return make_graphs(in);
 }
 
 unroll_status cuda_join(void *instance)
 {
     struct cuda_instance *in = instance;
     TRY(cuda_enter(in->context));
-    unroll_status status = ranks_join(in->store->ranks, in->plan);
-    if (status == UNROLL_OK)
-        status = make_graphs(in);
-    name_isa(in);
+    unroll_status status = meet(in);
     cuda_leave();
     return status;
 }

@@ -61,6 +61,8 @@ unroll_status cuda_join(void *instance);
 /* All operations of a part, in order, over lanes. */
 unroll_status cuda_walk(struct cuda_instance *, enum part, enum walk);
 unroll_status cuda_wait(void *instance);
+/* Prepares what exchanges something, which does so once. */
+unroll_status cuda_greet(struct cuda_instance *);
 unroll_status cuda_run(void *instance, enum part first, enum part last);
 void         *cuda_host(void *instance, const char *buffer);
 unroll_status cuda_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);

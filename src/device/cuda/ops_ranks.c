@@ -33,12 +33,12 @@ static unroll_status say(const struct walker *w, const struct op *op, const stru
     return ranks_called(w->talk->ranks, comm, result, op_label(w->plan, op, label, sizeof label));
 }
 
-/* When walked to prepare, everything is said once, of zeros: NCCL connects ranks when they first talk. */
+/* Prepared once all have joined, everything is said once, of zeros: NCCL connects ranks when they first talk. */
 static unroll_status begin(struct walker *w, const struct op *op, const struct stretch *s)
 {
     struct talk *t = w->talk;
     w->launches += 3;
-    if (w->walk == MEASURE)
+    if (!t)
         return UNROLL_OK;
     if (s->dtype != DTYPE_F32 && s->dtype != DTYPE_F64)
         return fail(UNROLL_UNSUPPORTED, "GPUs exchange f32 and f64, not %s", dtype_name(s->dtype));

@@ -158,17 +158,31 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
     return launches ? join_lanes(in, used) : UNROLL_OK;
 }
 
+unroll_status cuda_greet(struct cuda_instance *in)
+{
+    in->walker.walk = PREPARE;
+    for (int i = 0; i < in->plan->ops; i++)
+        if (op_talks(&in->plan->op[i]))
+            TRY(walk_op(in, in->plan->op[i].part, i, false));
+    return UNROLL_OK;
+}
+
 /* ---- the host's side of buffers ------------------------------------------------------------ */
 
 /* A range of the mirror that moves as one: a buffer of IO, or all of VALUES. */
 struct range { char *host; cu_ptr device; uint64_t bytes; unsigned char *newer; };
 
+static struct range range_of_values(struct cuda_instance *in)
+{
+    return (struct range){ in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
+                           in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
+}
+
 static struct range range_of(struct cuda_instance *in, int buffer)
 {
     const struct buffer *b = &in->plan->buffer[buffer];
     if (b->segment == SEG_VALUES)
-        return (struct range){ in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
-                               in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
+        return range_of_values(in);
     return (struct range){ in->mirror + b->offset, in->arena + in->layout.segment[SEG_IO] + b->offset, b->bytes,
                            &in->newer[buffer] };
 }
@@ -240,12 +254,17 @@ static unroll_status run_part(struct cuda_instance *in, enum part part)
     return move_buffers(in, part, false);
 }
 
+/* Sets the sums of losses aside, and adds them in the end. */
 static unroll_status launch_step(struct cuda_instance *in, bool begins)
 {
+    struct range values = range_of_values(in);
+    TRY(to_device(in, &values));
     in->waiting = true;
     in->walker.walk = LAUNCH;
     in->walker.stream = in->stream[0];
-    return cuda_step(&in->walker, begins);
+    TRY(cuda_step(&in->walker, begins));
+    *values.newer = ON_DEVICE;
+    return UNROLL_OK;
 }
 
 /* A whole step is not waited for: who asks for what it made waits. */
@@ -253,10 +272,8 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
 {
     const bool whole = first == PART_FORWARD && last == PART_UPDATE;
     TRY(settle(in));
-    if (whole) {
-        TRY(move_buffers(in, PART_FORWARD, true));      /* the sums that it sets aside */
+    if (whole)
         TRY(launch_step(in, true));
-    }
     for (int part = first; part <= (int)last; part++) {
         const bool both = part == PART_BACKWARD && last >= PART_SUM && plan_overlaps(in->plan);
         TRY(run_part(in, (enum part)(both ? PART_BACKWARD_SUM : part)));

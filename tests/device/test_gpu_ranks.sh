@@ -1,0 +1,67 @@
+#!/bin/bash
+# Ranks with a fake GPU each, over the fake NCCL: meshes against one process on the CPU, runs that go on with other
+# numbers of GPUs and on the CPU, refusals, and ranks that are killed, stopped or cut off. test_ranks.c has the list of
+# networks. Usage: with_fake_cuda.sh BUILD test_gpu_ranks.sh BUILD
+build=$(realpath "$1") unroll=$build/unroll test_ranks=$build/tests/session/test_ranks
+passed=0 failed=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
+export TMPDIR=$dir FAKE_CUDA_DEVICES=8
+
+check() {       # check WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >out.check 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        tail -n 12 out.check log 2>/dev/null
+    fi
+}
+finish() {
+    echo "test_gpu_ranks: $passed passed, $failed failed, ${1:-0} skipped"
+    exit $((failed > 0))
+}
+says() { grep -q -- "$1" log; }
+
+check "devices says which NCCL there is" sh -c "'$unroll' devices | grep -q 'NCCL 2.27'"
+check "and what it is without" sh -c "RNN_NCCL=/nowhere '$unroll' devices | grep -q 'no NCCL'"
+if ! command -v mpirun.openmpi >/dev/null; then
+    echo "skipped: no Open MPI here: nothing was run on several GPUs"
+    finish 1
+fi
+run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
+
+# ---- meshes --------------------------------------------------------------------------------
+
+for n in 2 3 4; do
+    RNN_CUDA_WAY=portable check "meshes of $n GPUs" "${run[@]}" -n $n "$test_ranks" mpi cuda
+done
+
+# ---- runs ----------------------------------------------------------------------------------
+
+for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+train=(train text --layers 2 --hidden 8 --bptt 6 --batch 8 --val 0 --threads 1 --schedule-steps 6)
+ranks() { "${run[@]}" -n "$1" "$unroll" "${train[@]}" --device cuda "${@:2}" >log 2>&1; }
+loss() { "$unroll" eval "$1" text --json | sed -n 's/.*"nats": *\([0-9.]*\).*/\1/p'; }
+alike() { awk -v a="$(loss "$1")" -v b="$(loss "$2")" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-10) }'; }
+
+"$unroll" "${train[@]}" --steps 6 --out one >log 2>&1
+check "6 steps on the CPU" test $? = 0
+ranks 2 --steps 3 --split batch=2 --out two
+check "3 steps on 2 GPUs" test $? = 0
+resume() {      # resume NAME COMMAND...
+    rm -rf "$1" && cp -r two "$1"
+    "${@:2}" >log 2>&1
+    check "2 GPUs go on: $1" test $? = 0
+    check "$1 ends where one process does" alike one "$1"
+}
+on() { resume "$1" "${@:3}" "$unroll" train --resume "$1" --steps 6 $2; }
+on the-cpu "--device cpu"
+on one-gpu "--device cuda"
+on three-gpus "--device cuda --split batch=3" "${run[@]}" -n 3
+on stages "--device cuda --split layer=2" "${run[@]}" -n 2
+finish
