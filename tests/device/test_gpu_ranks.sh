@@ -8,7 +8,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
-export TMPDIR=$dir FAKE_CUDA_DEVICES=8
+export TMPDIR=$dir FAKE_CUDA_DEVICES=8 RNN_CUDA_WAY=portable
 
 check() {       # check WHAT COMMAND...
     local what=$1
@@ -38,7 +38,7 @@ run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
 # ---- meshes --------------------------------------------------------------------------------
 
 for n in 2 3 4; do
-    RNN_CUDA_WAY=portable check "meshes of $n GPUs" "${run[@]}" -n $n "$test_ranks" mpi cuda
+    check "meshes of $n GPUs" "${run[@]}" -n $n "$test_ranks" mpi cuda
 done
 
 # ---- runs ----------------------------------------------------------------------------------
@@ -64,4 +64,59 @@ on the-cpu "--device cpu"
 on one-gpu "--device cuda"
 on three-gpus "--device cuda --split batch=3" "${run[@]}" -n 3
 on stages "--device cuda --split layer=2" "${run[@]}" -n 2
+
+# ---- refusals ------------------------------------------------------------------------------
+
+refused() {     # refused STATUS WORDS OPTIONS...
+    ranks 2 --steps 1 --out no "${@:3}"
+    check "${*:3} ends with $1" test $? = "$1"
+    check "${*:3} says: $2" says "$2"
+}
+refused 4 'share the units of a layer' --split hidden=2
+refused 4 'NCCL adds in an order of its own' --split batch=2 --exact 4
+refused 4 'NCCL chooses how it adds' --split batch=2 --sum ring
+refused 4 'no rank sees all gradients' --split layer=2 --precision fp16
+RNN_NCCL=/nowhere refused 3 'NCCL named by RNN_NCCL cannot be loaded' --split batch=2
+FAKE_CUDA_NCCL_VERSION=21205 refused 4 'at least 2.14 is needed' --split batch=2
+FAKE_CUDA_DEVICES=1 refused 7 'Duplicate GPU detected : rank 0 and rank 1' --split batch=2
+check "nothing is written" test ! -e no
+
+# ---- ranks that fail -----------------------------------------------------------------------
+
+# The process of rank 1 of the run that writes to `victim`.
+process_of_1() {
+    local p
+    for p in $(pgrep -f -- "--out victim"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=1" && echo "$p" && return
+    done
+}
+fail_rank() {   # fail_rank SIGNAL EXIT-CODE
+    rm -rf victim
+    "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 1000000 --device cuda --split batch=2 --deadline 2s --loss-every 1 \
+        --out victim >log 2>&1 &
+    local job=$! begin p= waited=0
+    while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
+    p=$(process_of_1)
+    begin=$(date +%s)
+    check "rank 1 was found" test -n "$p"
+    kill -"$1" "$p"
+    wait $job
+    check "after SIG$1 the run ends with $2" test $? = "$2"
+    check "within the deadline" test $(($(date +%s) - begin)) -le 12
+    check "no process is left" test -z "$(pgrep -f -- '--out victim')"
+}
+fail_rank STOP 7
+check "the message names the operation and the rank" says "'sum_begin .*': rank 0 waited 2 seconds for rank 1"
+fail_rank KILL 137
+
+# An error of the network, which NCCL meets in the background.
+cat >cut_off <<END
+#!/bin/sh
+[ "\$OMPI_COMM_WORLD_RANK" = 0 ] && export FAKE_CUDA_NCCL_LOSES=60
+exec "$unroll" "\$@"
+END
+chmod +x cut_off
+"${run[@]}" -n 2 ./cut_off "${train[@]}" --steps 100 --device cuda --split batch=2 --deadline 5s --out lost >log 2>&1
+check "a rank that is cut off ends the run with 7" test $? = 7
+check "the message names both" says "rank 0 could not reach rank 1: NCCL: remote process exited"
 finish

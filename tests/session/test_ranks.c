@@ -445,10 +445,10 @@ static int run_processes(const char *device)
         printf("FAILED: %s\n", unroll_last_error());
         return 1;
     }
-    for (int i = 0; i < MESHES; i++) {
+    for (int i = 0, turn = 0; i < MESHES; i++) {
         if (meshes[i].batch * meshes[i].layer != comm_ranks(comm) || meshes[i].hidden > 1)
             continue;                                   /* GPUs refuse cuts of units */
-        for (int option = 0; option < OPTIONS; option++) {
+        for (int option = turn++ % 2; option < OPTIONS; option += comm_ranks(comm)) {
             const unsigned other = 1u << (i % 2 || option == BIDIRECTIONAL ? RAGGED : CHUNKED);
             check_here(&(struct way){ .options = 1u << option | other, .mesh = meshes[i], .device = device }, comm);
         }

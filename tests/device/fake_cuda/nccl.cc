@@ -2,7 +2,7 @@
  * is work on a stream of the fake driver that waits for its peers, strictly: a message waits for its receiver, and
  * whoever comes to an operation with another kind, type or count than the others ends with a sentence.
  * FAKE_CUDA_NCCL_VERSION (22703) and FAKE_CUDA_NCCL_LOSES=N (the Nth operation of a process meets an error of the
- * network) are of the environment. */
+ * network and does not end) are of the environment. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -200,6 +200,9 @@ struct wish {
 
 static void begin_alone(struct wish &w)
 {
+    static long operations;
+    if (++operations == fake_setting("NCCL_LOSES", 0))
+        w.comm->error = NCCL_REMOTE_ERROR;
     if (w.comm->busy)
         fake_misuse(NCCL_INVALID_USAGE, w.kind, "begins while another operation of the communicator is under way");
     w.comm->busy = true;
@@ -244,7 +247,7 @@ static bool all_are_here(struct wish &w)
     for (int i = 0; i < w.comm->ranks; i++)
         if (!exists(w.files[(size_t)i]))
             return false;
-    return true;
+    return w.comm->error != NCCL_REMOTE_ERROR;
 }
 
 template <typename real> static void add_numbers(char *to, const char *from, uint64_t count)
@@ -315,7 +318,6 @@ static const char *do_message(struct wish w)
 
 static int submit(const char *function, struct wish w, cu_stream stream)
 {
-    static long operations;
     const char *wrong = NULL;
     if (!w.comm || !w.comm->joined || w.comm->error || w.comm->aborted)
         return fake_misuse(NCCL_INVALID_USAGE, function, "a communicator that is not ready");
@@ -328,8 +330,6 @@ static int submit(const char *function, struct wish w, cu_stream stream)
     w.comm->polls = 0;
     w.comm->error = NCCL_IN_PROGRESS;
     bool message = w.kind[0] == 's' || w.kind[0] == 'r';
-    if (++operations == fake_setting("NCCL_LOSES", 0))
-        return w.comm->error = NCCL_REMOTE_ERROR;
     /* A captured one is done again and again, each time anew. */
     auto now = std::make_shared<struct wish>(w);
     auto ready = [now, message] { return message ? peer_is_here(*now) : all_are_here(*now); };

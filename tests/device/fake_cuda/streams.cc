@@ -106,7 +106,7 @@ static cu_result work_until(const std::function<bool()> &done, bool waits)
     fake_memory_open(true);
     while (!result && !done() && (moved || waits)) {
         result = do_one(&moved);
-        if (!moved)
+        if (!moved && waits)
             usleep(50);
     }
     fake_memory_open(false);
