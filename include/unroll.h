@@ -262,6 +262,8 @@ UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int
 /* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
  * did nothing but wait: exposed. */
 UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
+/* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
+UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
@@ -599,6 +601,9 @@ typedef struct unroll_train_config {
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
+/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has to
+ * know its length before there is a trainer. 0: none, and the error says why. */
+UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
 
@@ -664,6 +669,8 @@ typedef struct unroll_plan_config {
     unroll_mode mode;
     int         steps, rows, lanes, chunks, checkpoint_time, carry;
     int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
+    int         exact;              /* V, as of a trainer */
+    const char *sum;                /* as of a session */
     const char *optimizer;
     const char *precision;          /* as of a session */
     const char *device, *topology;  /* what it would take there, by the device's compiler: "tpu", "v5e:2x2" */

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "optim/optim.h"
 #include "plan/print.h"
+#include "session/mesh.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,9 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
     p.mesh[M_HIDDEN] = c->hidden_ranks;
+    TRY(mesh_choose_sum(c->sum, c->exact > 0, &p.sum));
+    p.exact = c->exact > 0;
+    p.shards = c->exact > 0 ? (uint32_t)c->exact : 1;
     p.optimizer = optimizer;
     p.optimizer_states = optimizer_at(optimizer)->states;
     const struct device *device;
