@@ -411,6 +411,10 @@ UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
 UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t forwards, int64_t updates);
+/* What losses are multiplied with in training with fp16, and the updates since that changed: a checkpoint keeps them, too.
+ * Without a scale both are 0, and nothing is set. */
+UNROLL_API void unroll_session_loss_scale(const unroll_session *session, double *scale, int64_t *updates);
+UNROLL_API void unroll_session_set_loss_scale(unroll_session *session, double scale, int64_t updates);
 
 /* Bytes that the session takes beside the weights' own, and what its plan foretold. */
 UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
@@ -673,12 +677,14 @@ typedef struct unroll_plan_config {
     const char *sum;                /* as of a session */
     const char *optimizer;
     const char *precision;          /* as of a session */
-    const char *device, *topology;  /* what it would take there, by the device's compiler: "tpu", "v5e:2x2" */
+    const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
+    const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
-/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. With a topology:
- * what the step's program would take of memory and time there, estimated; no such device is needed. */
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the way,
+ * tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what the
+ * step's program would take of memory and time there, estimated; no such device is needed. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 

@@ -159,7 +159,8 @@ tpu-check: all $T/cases/test_ahead
 	tests/device/check_tpu.sh $B
 
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
-gpu-check: all $T/cases/test_device
+gpu-check:
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device
 	@tests/device/gpu_check.sh $B
 
 # The same check in small on the fake driver: that it works is known before there is a GPU.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cuda_driver cu;
 struct cublaslt lt;
@@ -100,7 +101,7 @@ unroll_status cuda_check(cu_result result, const char *doing)
 enum { NAMES = 2, PLACES = 6 };
 enum { PATH_SIZE = sizeof found_cublaslt };
 
-/* Where a library may be. Relative places: in the virtual environment that is active. */
+/* Where a library may be. Relative places: in the environments of Python. */
 struct sought {
     const char *name, *variable;        /* the variable of the environment that names a file in its place */
     const char *names[NAMES], *places[PLACES];
@@ -120,23 +121,41 @@ static void *open_pattern(const char *pattern, char *path)
     return library;
 }
 
+/* Of the python3 that a shell would start: the folder above its own. */
+static bool python_prefix(char *prefix, size_t size)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        const int length = (int)strcspn(at, ":");
+        if (snprintf(prefix, size, "%.*s/python3", length, at) < (int)size && access(prefix, X_OK) == 0)
+            return snprintf(prefix, size, "%.*s/..", length, at) < (int)size;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* prefix NULL: there is no such environment. */
+static void *open_in(const char *prefix, const char *place, char *path)
+{
+    char pattern[2 * PATH_SIZE];
+    if (*place == '/')
+        return open_pattern(place, path);
+    if (!prefix || snprintf(pattern, sizeof pattern, "%s/%s", prefix, place) >= (int)sizeof pattern)
+        return NULL;
+    return open_pattern(pattern, path);
+}
+
 static void *open_usual(const struct sought *s, char *path)
 {
-    const char *environment = getenv("VIRTUAL_ENV");
+    char python[PATH_SIZE];
+    const char *const prefixes[] = { getenv("VIRTUAL_ENV"), python_prefix(python, sizeof python) ? python : NULL };
     void *library = NULL;
     for (int i = 0; i < NAMES && s->names[i] && !library; i++) {
         library = open_file(s->names[i]);
         snprintf(path, PATH_SIZE, "%s", s->names[i]);
     }
-    for (int i = 0; i < PLACES && s->places[i] && !library; i++) {
-        char pattern[PATH_SIZE];
-        bool relative = s->places[i][0] != '/';
-        if (relative && !environment)
-            continue;
-        if (snprintf(pattern, sizeof pattern, "%s%s%s", relative ? environment : "", relative ? "/" : "", s->places[i]) <
-            PATH_SIZE)
-            library = open_pattern(pattern, path);
-    }
+    for (int i = 0; i < 2 * PLACES && s->places[i / 2] && !library; i++)
+        library = open_in(prefixes[i % 2], s->places[i / 2], path);
     return library;
 }
 

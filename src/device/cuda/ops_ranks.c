@@ -17,8 +17,9 @@ static unroll_status order(cu_result result) { return cuda_check(result, "orderi
 /* Whoever waits on the host sees what is exchanged. */
 static unroll_status mark(const struct talk *t, int number)
 {
-    return cuda_check(cu.cuMemcpyDtoHAsync((void *)(uintptr_t)t->under_way, t->number + sizeof(uint32_t) * (unsigned)number,
-                                           sizeof(uint32_t), t->stream), "marking what is exchanged");
+    const cu_ptr from = t->number + sizeof(uint32_t) * (unsigned)number;
+    return cuda_check(cu.cuMemcpyDtoHAsync((void *)(uintptr_t)t->under_way, from, sizeof(uint32_t), t->stream),
+                      "marking what is exchanged");
 }
 
 static unroll_status say(const struct walker *w, const struct op *op, const struct stretch *s)

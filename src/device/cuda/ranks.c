@@ -1,5 +1,5 @@
-/* Communicators, their joining, and waits that notice who is lost (ranks.h). After a loss all communicators are aborted,
- * which ends the kernels of NCCL that wait on the GPU. */
+/* Communicators, their joining, and waits that notice who is lost (ranks.h). After a loss all communicators are
+ * aborted, which ends the kernels of NCCL that wait on the GPU. */
 #include "device/cuda/ranks.h"
 #include "base/memory.h"
 #include <stdio.h>
@@ -58,8 +58,8 @@ static const char *name_others(const struct ranks *r, const struct group *g, cha
 static unroll_status late(struct ranks *r, const struct group *g, const char *doing)
 {
     char others[128];
-    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d waited %g seconds for %s; fix: see which one stopped, or allow more time "
-               "(--deadline)", doing, comm_rank(r->comm), comm_deadline(r->comm),
+    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d waited %g seconds for %s; fix: see which one stopped, or allow more "
+               "time (--deadline)", doing, comm_rank(r->comm), comm_deadline(r->comm),
                name_others(r, g, others, sizeof others));
     return lose(r);
 }
@@ -69,8 +69,8 @@ static unroll_status broken(struct ranks *r, const struct member *m, int error, 
 {
     char others[128];
     const char *text = nccl.ncclGetErrorString(error), *more = nccl.ncclGetLastError(m->comm);
-    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d could not reach %s: NCCL: %s%s%.200s (%d)", doing, comm_rank(r->comm),
-               name_others(r, &m->group, others, sizeof others), text ? text : "an unknown error",
+    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d could not reach %s: NCCL: %s%s%.200s (%d)", doing,
+               comm_rank(r->comm), name_others(r, &m->group, others, sizeof others), text ? text : "an unknown error",
                more && *more ? ": " : "", more ? more : "", error);
     return lose(r);
 }
@@ -123,8 +123,8 @@ static unroll_status share_id(struct ranks *r, const struct group *g, struct ncc
         return comm_recv(r->comm, g->rank[0], TAG_ID, id, sizeof *id);
     int error = nccl.ncclGetUniqueId(id);
     if (error)
-        return fail(UNROLL_COMMUNICATION, "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say more",
-                    nccl.ncclGetErrorString(error));
+        return fail(UNROLL_COMMUNICATION, "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say "
+                    "more", nccl.ncclGetErrorString(error));
     for (int i = 1; i < g->size; i++)
         TRY(comm_send(r->comm, g->rank[i], TAG_ID, id, sizeof *id));
     return UNROLL_OK;

@@ -125,22 +125,36 @@ static int waits_for(const struct cuda_instance *in, enum part part, const struc
     return i >= first && lane_of(in, &p->op[i]) != lane_of(in, op) ? i : -1;
 }
 
-static unroll_status walk_op(struct cuda_instance *in, enum part part, int index, bool launches)
+/* The lane's stream and memory. */
+static void enter_lane(struct cuda_instance *in, const struct op *op)
 {
-    const struct op *op = &in->plan->op[index];
     const int lane = lane_of(in, op);
     struct walker *w = &in->walker;
     w->stream = in->stream[lane];
-    if (w->walk != MEASURE) {
-        w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
-        w->scratch = w->workspace + WORKSPACE_BYTES;
-    }
+    if (w->walk == MEASURE)
+        return;
+    w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
+    w->scratch = w->workspace + WORKSPACE_BYTES;
+}
+
+static unroll_status walk_op(struct cuda_instance *in, enum part part, int index, bool launches)
+{
+    const struct op *op = &in->plan->op[index];
+    struct walker *w = &in->walker;
+    enter_lane(in, op);
     for (int other = 0; launches && other < LANES_MAX; other++) {
-        const int before = waits_for(in, part, op, other);
-        if (before >= 0)
-            TRY(wait_for(w->stream, in->ended[before]));
+        const int earlier = waits_for(in, part, op, other);
+        if (earlier >= 0)
+            TRY(wait_for(w->stream, in->ended[earlier]));
     }
+    const uint64_t before = w->launches;
+    if (launches)
+        TRY(cuda_profile_mark(in, index, false));
     TRY(run_op(w, index));
+    if (w->walk == PREPARE)
+        TRY(cuda_profile_prepare(in, index, w->launches > before));
+    if (launches)
+        TRY(cuda_profile_mark(in, index, true));
     return launches && in->ended[index] ? record(in->ended[index], w->stream) : UNROLL_OK;
 }
 
@@ -161,9 +175,12 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
 unroll_status cuda_greet(struct cuda_instance *in)
 {
     in->walker.walk = PREPARE;
-    for (int i = 0; i < in->plan->ops; i++)
-        if (op_talks(&in->plan->op[i]))
-            TRY(walk_op(in, in->plan->op[i].part, i, false));
+    for (int i = 0; i < in->plan->ops; i++) {
+        if (!op_talks(&in->plan->op[i]))
+            continue;
+        enter_lane(in, &in->plan->op[i]);
+        TRY(run_op(&in->walker, i));
+    }
     return UNROLL_OK;
 }
 
@@ -242,7 +259,7 @@ static unroll_status move_buffers(struct cuda_instance *in, enum part part, bool
 
 static unroll_status run_part(struct cuda_instance *in, enum part part)
 {
-    if (!in->layout.launches[part])
+    if (!in->launches[part])
         return UNROLL_OK;
     TRY(move_buffers(in, part, true));
     in->waiting = true;
@@ -279,7 +296,13 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
         TRY(run_part(in, (enum part)(both ? PART_BACKWARD_SUM : part)));
         part += both;
     }
-    return whole ? launch_step(in, false) : settle(in);
+    if (whole)
+        TRY(launch_step(in, false));
+    if (!whole || in->profile)
+        TRY(settle(in));
+    for (int part = first; part <= (int)last; part++)
+        TRY(cuda_profile_collect(in, (enum part)part));
+    return UNROLL_OK;
 }
 
 unroll_status cuda_wait(void *instance)

@@ -51,6 +51,7 @@ typedef std::function<bool(void)> fake_ready;
 SHARED_WITH_LIBRARIES cu_result fake_submit_when(cu_stream, const char *function, fake_ready, fake_work);
 SHARED_WITH_LIBRARIES int fake_current_device(void);     /* of this thread's context; -1: there is none */
 bool fake_capturing(cu_stream);
+SHARED_WITH_LIBRARIES bool fake_any_capture(void);
 cu_result fake_finish_all(void);                /* all work given so far */
 void fake_streams_report(void);
 

@@ -1,8 +1,8 @@
 /* The fake NCCL: ranks that are processes exchange files in a directory that the id of their group names. An operation
  * is work on a stream of the fake driver that waits for its peers, strictly: a message waits for its receiver, and
  * whoever comes to an operation with another kind, type or count than the others ends with a sentence.
- * FAKE_CUDA_NCCL_VERSION (22703) and FAKE_CUDA_NCCL_LOSES=N (the Nth operation of a process meets an error of the
- * network and does not end) are of the environment. */
+ * FAKE_CUDA_NCCL_VERSION (22703) and FAKE_CUDA_NCCL_STALLS=N (the Nth operation of a process does not end),
+ * FAKE_CUDA_NCCL_LOSES=N (likewise, and meets an error of the network) are of the environment. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +26,7 @@ const void *const fake_nccl_functions[] = { NCCL_FUNCTIONS(ENTRY) };     /* all 
 struct nccl_comm_st {
     std::string folder;
     int rank, ranks, error, polls;
-    bool joined, aborted;
+    bool joined, aborted, stalls;
     uint64_t sums, messages[2];                 /* begun so far: collectives; messages to and from the other */
     bool busy;                                  /* an operation began and is not done */
 };
@@ -102,7 +102,7 @@ int ncclCommInitRankConfig(nccl_comm *comm, int ranks, struct nccl_id id, int ra
         WRONG("a configuration that is none, or that blocks");
     if (rank < 0 || rank >= ranks || fake_current_device() < 0 || !exists(id.bytes))
         WRONG("rank %d of %d, id '%.100s'", rank, ranks, id.bytes);
-    *comm = new nccl_comm_st{ id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, 0, { 0, 0 }, false };
+    *comm = new nccl_comm_st{ id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, false, 0, { 0, 0 }, false };
     write_file(place_of(*comm, "gpu", rank), gpu_of_this());
     fake_count("communicators of NCCL not destroyed", 1);
     return NCCL_IN_PROGRESS;
@@ -194,14 +194,19 @@ struct wish {
     int type;
     std::string mine;                           /* its file, once it began */
     std::vector<std::string> files;             /* of all ranks of a collective */
-    std::string words(void) const { return std::string(kind) + " " + std::to_string(count) + " " + std::to_string(type); }
+    std::string words(void) const
+    {
+        return std::string(kind) + " " + std::to_string(count) + " " + std::to_string(type);
+    }
     uint64_t bytes(void) const { return count * (type == NCCL_FLOAT64 ? 8 : 4); }
 };
 
 static void begin_alone(struct wish &w)
 {
     static long operations;
-    if (++operations == fake_setting("NCCL_LOSES", 0))
+    const bool loses = ++operations == fake_setting("NCCL_LOSES", 0);
+    w.comm->stalls = loses || operations == fake_setting("NCCL_STALLS", 0);
+    if (loses)
         w.comm->error = NCCL_REMOTE_ERROR;
     if (w.comm->busy)
         fake_misuse(NCCL_INVALID_USAGE, w.kind, "begins while another operation of the communicator is under way");
@@ -247,7 +252,7 @@ static bool all_are_here(struct wish &w)
     for (int i = 0; i < w.comm->ranks; i++)
         if (!exists(w.files[(size_t)i]))
             return false;
-    return w.comm->error != NCCL_REMOTE_ERROR;
+    return !w.comm->stalls;
 }
 
 template <typename real> static void add_numbers(char *to, const char *from, uint64_t count)
@@ -326,7 +331,7 @@ static int submit(const char *function, struct wish w, cu_stream stream)
     if (!wrong && w.to)
         wrong = fake_check_device((uint64_t)w.to, w.bytes() * (w.kind[0] == 'g' ? (uint64_t)w.comm->ranks : 1));
     if (wrong || !w.count || (w.type != NCCL_FLOAT32 && w.type != NCCL_FLOAT64))
-        return fake_misuse(NCCL_INVALID_ARGUMENT, function, "%s", wrong ? wrong : "no numbers, or of a type that is unknown");
+        return fake_misuse(NCCL_INVALID_ARGUMENT, function, "%s", wrong ? wrong : "no numbers, or of another type");
     w.comm->polls = 0;
     w.comm->error = NCCL_IN_PROGRESS;
     bool message = w.kind[0] == 's' || w.kind[0] == 'r';
