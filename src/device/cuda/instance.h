@@ -21,7 +21,8 @@ enum { RUNS = PART_N + 1 };
 
 /* Where an instance's memory on the device begins with what. */
 struct cuda_layout {
-    uint64_t segment[SEG_N], tables, numbers, lane[LANES_MAX], scratch, total;  /* lane: a workspace, then scratch */
+    uint64_t segment[SEG_N], tables, numbers;
+    uint64_t lane[LANES_MAX], scratch, kept, total;     /* lane: a workspace, scratch, a kept gradient */
     uint64_t values, under_way, host;   /* in pinned memory: after IO */
 };
 
@@ -35,6 +36,7 @@ struct cuda_instance {
     struct cuda_layout   layout;
     struct walker        walker;
     struct talk          talk;          /* if there are other ranks */
+    struct kept          kept[LANES_MAX];
     cu_ptr    arena;
     char     *mirror;                   /* IO, then VALUES, in pinned memory of the host */
     unsigned char *newer;               /* enum newer of each buffer of IO; after the last one that of VALUES */

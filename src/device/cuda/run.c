@@ -131,10 +131,12 @@ static void enter_lane(struct cuda_instance *in, const struct op *op)
     const int lane = lane_of(in, op);
     struct walker *w = &in->walker;
     w->stream = in->stream[lane];
+    w->kept = &in->kept[lane];
     if (w->walk == MEASURE)
         return;
     w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
     w->scratch = w->workspace + WORKSPACE_BYTES;
+    w->kept_at = w->scratch + in->layout.scratch;
 }
 
 static unroll_status walk_op(struct cuda_instance *in, enum part part, int index, bool launches)
@@ -151,6 +153,8 @@ static unroll_status walk_op(struct cuda_instance *in, enum part part, int index
     if (launches)
         TRY(cuda_profile_mark(in, index, false));
     TRY(run_op(w, index));
+    for (int i = 0; i < in->lanes; i++)
+        narrow_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
         TRY(cuda_profile_prepare(in, index, w->launches > before));
     if (launches)
@@ -163,6 +167,8 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
     const unsigned used = lanes_used(in, part);
     const bool launches = walk == LAUNCH;
     in->walker.walk = walk;
+    for (int i = 0; i < in->lanes; i++)
+        in->kept[i].buffer = -1;
     if (launches)
         TRY(fork_lanes(in, used));
     int i, end;
