@@ -215,8 +215,8 @@ unroll_status ranks_wait(struct talk *t, const struct plan *p, cu_stream stream)
     uint32_t before = 0;
     TRY(tell_lost(t->ranks));
     for (;;) {
+        const cu_result result = cu.cuStreamQuery(stream);
         const uint32_t now = *t->under_way;
-        cu_result result = cu.cuStreamQuery(stream);
         if (result != CU_NOT_READY)
             return cuda_check(result, "running a part");
         if (now)
