@@ -64,6 +64,12 @@ static void free_all(struct plan **plans, int ranks)
         plan_free(plans[i]);
 }
 
+static void let_meet(struct plan **plans, int ranks, bool meets)
+{
+    for (int i = 0; i < ranks; i++)
+        plans[i]->config.meets = meets;
+}
+
 static void check_meshes(const unroll_model *m, const char *name)
 {
     struct plan *plans[RANKS_MAX];
@@ -81,9 +87,11 @@ static void check_meshes(const unroll_model *m, const char *name)
                         int ranks = lower_all(m, c, plans);
                         CHECK(ranks, "%s %dx%dx%d chunks %d: %s", name, batch, layer, hidden, chunks,
                               unroll_last_error());
-                        if (ranks)
-                            CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d: %s", name, batch,
-                                  layer, hidden, chunks, unroll_last_error());
+                        for (int meets = 0; ranks && meets < 2; meets++) {
+                            let_meet(plans, ranks, meets);
+                            CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d%s: %s", name, batch,
+                                  layer, hidden, chunks, meets ? " on streams" : "", unroll_last_error());
+                        }
                         free_all(plans, ranks);
                     }
                 }
@@ -145,6 +153,26 @@ static void check_lost_message(const unroll_model *m)
             break;
         }
     CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a send that nobody receives is found");
+    free_all(plans, ranks);
+}
+
+/* Messages in another order than they are received hang where a message waits for its receiver, and only there. */
+static void check_meeting(const unroll_model *m)
+{
+    struct plan *plans[RANKS_MAX];
+    int ranks = lower_all(m, config_of(1, 2, 1, 3), plans), first = -1, second = -1;
+    for (int i = 0; ranks && i < plans[0]->ops; i++)
+        if (plans[0]->op[i].kind == OP_SEND) {
+            second = first >= 0 && second < 0 ? i : second;
+            first = first < 0 ? i : first;
+        }
+    if (!CHECK(second >= 0, "a layer cut of 3 chunks sends twice"))
+        return;
+    swap_ops(plans[0], first, second);
+    CHECK(check_mesh(plans, ranks) == UNROLL_OK, "messages may be sent in another order: %s", unroll_last_error());
+    let_meet(plans, ranks, true);
+    CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION && strstr(unroll_last_error(), "deadlock"),
+          "on streams they may not: %s", unroll_last_error());
     free_all(plans, ranks);
 }
 
@@ -438,6 +466,7 @@ int main(void)
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
     check_lost_message(m);
+    check_meeting(m);
     check_equal_tags(m);
     check_endless_sum();
     check_torn_bucket(m);
