@@ -158,6 +158,39 @@ int plan_add_group(struct plan *p, const struct group *group)
     return p->groups++;
 }
 
+struct group op_group(const struct plan *p, const struct op *op)
+{
+    const int here = plan_rank(p);
+    if (op->group >= 0)
+        return p->group[op->group];
+    return (struct group){ 2, { op->peer < here ? op->peer : here, op->peer < here ? here : op->peer } };
+}
+
+static int by_members(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    int order = memcmp(x->rank, y->rank, sizeof x->rank);
+    return order ? order : x->size - y->size;
+}
+
+unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group **groups, int *count)
+{
+    struct group *all = allocate_zeroed((size_t)p->ops + 1, sizeof *all);
+    int n = 0;
+    *groups = all;
+    *count = 0;
+    if (!all)
+        return fail(UNROLL_RESOURCE, "no memory for the groups of %d operations", p->ops);
+    for (int i = 0; i < p->ops; i++)
+        if ((kinds >> p->op[i].kind & 1) && (p->op[i].group >= 0 || p->op[i].peer >= 0))
+            all[n++] = op_group(p, &p->op[i]);
+    qsort(all, (size_t)n, sizeof *all, by_members);
+    for (int i = 0; i < n; i++)
+        if (!*count || by_members(&all[*count - 1], &all[i]))
+            all[(*count)++] = all[i];
+    return UNROLL_OK;
+}
+
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
 {
     uint64_t grains = (size + grain - 1) / grain;
