@@ -1,11 +1,17 @@
-/* Folds products with a narrow x into the recurrences that read them: a step then begins its sums with b + W x, which
- * is a handful of multiply-adds, in place of sums of all steps that would go to memory and come back. */
+/* Folds products with x into the recurrences that read them: a step then begins its sums with b + W x, in place of sums
+ * of all steps that would go to memory and come back. That pays where x is narrow, a handful of multiply-adds; or where
+ * a step has many rows and the weights that it reads, all of them at each step, stay near. */
 #include "base/memory.h"
 #include "plan/plan.h"
 
 bool fold_wanted(const struct plan *p, const struct parameter *q)
 {
-    return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.narrow;
+    enum { MANY_ROWS = 32 };
+    if (q->role != PARAM_W_IH)
+        return false;
+    const uint64_t inputs = q->size[q->rank - 1], units = q->size[q->rank - 2];
+    const uint64_t weights = q->count / inputs * (inputs + units) * sizeof(float);      /* of x and h */
+    return inputs <= p->config.narrow || (p->config.B >= MANY_ROWS && weights <= p->config.near / 2);
 }
 
 /* Is it such a product? Its weights are packed for the steps. */
@@ -31,7 +37,7 @@ static unroll_status fold(struct plan *p, struct op *list, int count)
         }
         struct op *rnn = recurrence_of(list, count, i);
         if (!rnn)
-            return fail(UNROLL_FAILURE, "nothing reads the product of a narrow x with '%s'",
+            return fail(UNROLL_FAILURE, "nothing reads the product of x with '%s'",
                         p->buffer[list[i].view[GEMM_W].buffer].name);
         rnn->view[RNN_X] = list[i].view[GEMM_X];
         rnn->view[RNN_W_X] = list[i].view[GEMM_W];

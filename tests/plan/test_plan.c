@@ -453,11 +453,13 @@ static void check_near(const unroll_model *m)
 }
 
 /* How many products a plan has, and how many recurrences that make them themselves. */
-static void count_folded(const unroll_model *m, uint32_t narrow, int *products, int *folded)
+static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, uint32_t near, int *products, int *folded)
 {
     struct plan_config c = config_of(1, 1, 1, 3);
     struct plan *p;
     c.narrow = narrow;
+    c.B = rows;
+    c.near = near;
     *products = *folded = 0;
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return;
@@ -477,10 +479,16 @@ static void check_fold(const unroll_model *m)
 {
     const uint32_t width = model_input(m);
     int all, none, products, folded;
-    count_folded(m, width - 1, &all, &none);
+    count_folded(m, width - 1, 8, 0, &all, &none);
     CHECK(none == 0, "%d recurrences multiply an x that is not narrow", none);
-    count_folded(m, width, &products, &folded);
+    count_folded(m, width, 8, 0, &products, &folded);
     CHECK(folded > 0 && products == all - folded, "of %d products %d are left, %d folded", all, products, folded);
+    count_folded(m, 0, 32, 1 << 20, &products, &folded);
+    CHECK(folded > 0 && products < all, "many rows, weights that stay near: %d products are left", products);
+    count_folded(m, 0, 31, 1 << 20, &products, &none);
+    CHECK(none == 0 && products == all, "few rows: %d recurrences multiply x", none);
+    count_folded(m, 0, 32, 1 << 8, &products, &none);
+    CHECK(none == 0 && products == all, "weights that do not stay near: %d recurrences multiply x", none);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 /* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
 static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 {
-    uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h */
+    uint32_t cells[3][OPERAND_ROOM / 2];
     const bool is_int8 = r->call->plan->config.weights == DTYPE_I8;
     if (is_int8 && step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
@@ -146,15 +146,16 @@ static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 /* Rows that one call of the kernel can have. */
 static size_t rows_together(const struct rnn *r)
 {
+    const size_t inputs = r->view[RNN_W_X].at ? r->view[RNN_W_X].count[2] : 0;
     size_t rows = r->row_end - r->row;
     if (comm_wants_polls() && rows > 1) {
-        const double flops = 2.0 * (double)r->width * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
+        const double flops = 2.0 * (double)(r->width + inputs) * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
         size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
     }
     if (r->call->plan->config.weights != DTYPE_I8 || rows == 1)
         return rows;
-    size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    size_t room = OPERAND_ROOM / 2 / operand_cells(inputs > r->width ? inputs : r->width);
     return rows > room ? room : rows;
 }
 
