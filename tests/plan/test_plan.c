@@ -287,8 +287,33 @@ static void check_refused(const unroll_model *m, struct plan_config c, unroll_st
         plan_free(p);
 }
 
+/* Both layers read the inputs: of one stage they make one gradient, of two a part each. */
+static void check_readers_of_inputs(void)
+{
+    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_model *m = NULL;
+    layer[0].name = "inner", layer[0].kind = "gru", layer[0].width = 6;
+    layer[1].name = "outer", layer[1].width = 3, layer[1].sources = 2, layer[1].source[0] = 0, layer[1].source[1] = -1;
+    network.input = 5;
+    network.loss = UNROLL_LOSS_MSE;
+    network.layer = layer;
+    network.layers = 2;
+    if (!CHECK(unroll_network_new(&network, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    struct plan_config c = config_of(1, 2, 1, 1);
+    struct plan *p;
+    c.input_gradient = true;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "layers of several stages");
+    c.mesh[M_LAYER] = 1;
+    if (CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        plan_free(p);
+    unroll_model_free(m);
+}
+
 static void check_refusals(const unroll_model *m)
 {
+    check_readers_of_inputs();
     struct plan_config c = config_of(1, 1, 1, 1);
     c.mesh[M_TIME] = 2;
     check_refused(m, c, UNROLL_UNSUPPORTED, "hands its state from step to step");
