@@ -295,7 +295,8 @@ static unroll_status print(const struct bench *bench)
     profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
            both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass,
-           strcmp(precision, "fp32") ? precision : dtype, isa, threads, threads == 1 ? "" : "s", best, median, bench->runs, gflops);
+           strcmp(precision, "fp32") ? precision : dtype, isa, threads, threads == 1 ? "" : "s", best, median,
+           bench->runs, gflops);
     if (bench->peak > 0)
         printf(", %.1f%% of the peak of %.4g", 100 * gflops / bench->peak, bench->peak);
     putchar('\n');
