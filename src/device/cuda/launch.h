@@ -28,6 +28,8 @@ struct matrix { char *at; size_t row; };
  * buffer: -1: there is none. */
 struct kept { int buffer; uint32_t rows, width; struct matrix from, narrow; };
 
+struct talk;                            /* ranks.h */
+
 struct walker {
     enum walk walk;
     const struct plan *plan;
@@ -42,6 +44,7 @@ struct walker {
     char     *workspace;                /* of cuBLASLt, of the lane */
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
+    struct talk *talk;                  /* with other ranks; NULL: there are none, or measuring */
     uint64_t  launches;
     int       recurrences, persistent;  /* prepared: all, and those that take one launch */
 };
@@ -51,6 +54,9 @@ struct cuda_call {
     struct cuda_view view[OP_VIEWS];
 };
 
+/* Without gaps from the first number to the last? And how many there are. */
+bool view_is_whole(const struct cuda_view *);
+uint64_t view_numbers(const struct cuda_view *);
 struct cuda_view view_at(const struct walker *, const struct view *);
 void call_at(const struct walker *, const struct op *, struct cuda_call *);
 
@@ -105,6 +111,10 @@ void products_free(struct products *);
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
+/* Rows of the batch that a shard of the sum has in x: [T, B, ..], counted from its first. */
+struct share { uint32_t first, count; };
+struct share shard_of(const struct walker *, const struct cuda_view *x, const struct cuda_view *sum, size_t shard);
+
 struct gpu_rows   rows_of(const struct cuda_view *);            /* of a [T, B, ..] of floats */
 struct gpu_ends   ends_of(const struct cuda_view *x, const struct cuda_view *lengths);
 struct gpu_resets resets_of(const struct cuda_view *reset);
@@ -114,7 +124,11 @@ size_t count_of(const struct gpu_rows *);                       /* numbers */
 
 typedef unroll_status cuda_kind(struct walker *, const struct cuda_call *);
 cuda_kind cuda_embed, cuda_embed_grad, cuda_gemm, cuda_gemm_dx, cuda_gemm_dw, cuda_sum_rows, cuda_rnn,
-          cuda_rnn_back, cuda_dropout, cuda_activate, cuda_activate_back, cuda_loss, cuda_copy, cuda_fill, cuda_tree;
+          cuda_rnn_back, cuda_dropout, cuda_activate, cuda_activate_back, cuda_loss, cuda_copy, cuda_fill, cuda_tree,
+          cuda_send, cuda_recv, cuda_all_reduce, cuda_sum_begin, cuda_sum_end;
+
+/* Copies a view, or zeros where `from` is absent; adds. */
+unroll_status cuda_move(struct walker *, const struct cuda_view *from, const struct cuda_view *to, bool adds);
 
 /* All norms, and all updates (of which this is one), of all parameters in one launch. */
 unroll_status cuda_norms(struct walker *);

@@ -84,19 +84,6 @@ static unroll_status add_product(struct walker *w, const struct cuda_call *call,
     });
 }
 
-/* Rows of a shard of the batch. */
-struct share { uint32_t first, count; };
-
-static struct share shard_of(const struct walker *w, const struct cuda_view *x, const struct cuda_view *sum, size_t shard)
-{
-    const struct plan_config *c = &w->plan->config;
-    uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
-    share(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
-    uint32_t last = first + count < end ? first + count : end;
-    first = first > begin ? first : begin;
-    return first < last ? (struct share){ first - begin, last - first } : (struct share){ 0, 0 };
-}
-
 /* Rows of a view side by side in scratch: those of a shard, or the states that enter the steps. */
 static unroll_status gather(struct walker *w, const struct cuda_call *call, const struct cuda_view *from, bool shift,
                             struct share rows, struct matrix *to)
