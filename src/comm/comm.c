@@ -55,6 +55,20 @@ int comm_local_ranks(void)
     return number_in(names);
 }
 
+int comm_local_rank(const struct unroll_comm *comm)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return comm->rank;
+}
+
+double comm_deadline(const struct unroll_comm *comm)
+{
+    return comm->deadline;
+}
+
 unroll_status comm_open(const char *engine, double deadline_seconds, struct unroll_comm **comm)
 {
     const char *name = engine ? engine : comm_launched_ranks() > 1 ? "mpi" : "self";

@@ -1,4 +1,4 @@
-/* Communication between the ranks of a mesh. Engines (self, threads, mpi; later nccl) carry messages; the
+/* Communication between the ranks of a mesh. Engines (self, threads, mpi) carry messages; the
  * collectives here are schedules over them, the same for all engines. All calls of a rank are made by one of its
  * threads: its communication lane. */
 #ifndef COMM_COMM_H
@@ -20,6 +20,8 @@ void comm_close(struct unroll_comm *);
  * share this machine. */
 int comm_launched_ranks(void);
 int comm_local_ranks(void);
+/* Which of those this one is, from 0 on; where nothing says so, its rank. */
+int comm_local_rank(const struct unroll_comm *);
 
 /* All ranks of a world inside this process: comm[r] is for rank r's threads. */
 unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll_comm **comm);
@@ -30,6 +32,12 @@ int comm_ranks(const struct unroll_comm *);
 const char *comm_engine(const struct unroll_comm *);
 /* Ends all ranks as far as the engine can, with this exit code; does nothing where ranks are threads. */
 void comm_abort(struct unroll_comm *, int code);
+
+/* Whoever waits for other ranks without a message, on a device, keeps the same deadline. False: it has passed; else a
+ * little time has. */
+struct patience { int looks; double begin; };
+bool comm_patient(struct unroll_comm *, struct patience *);
+double comm_deadline(const struct unroll_comm *);
 
 /* ---- messages -------------------------------------------------------------------------- */
 

@@ -56,9 +56,6 @@ const struct engine_row *engine_at(int index);          /* NULL after the last *
 unroll_status comm_self_open(double deadline, struct unroll_comm **comm);
 unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
 
-/* How long somebody waits. False: the deadline has passed; else a little time has. */
-struct patience { int looks; double begin; };
-bool comm_patient(struct unroll_comm *, struct patience *);
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
 
 double comm_seconds(void);

@@ -32,17 +32,25 @@ struct device {
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
+    bool meets;                         /* ranks exchange in list order, both ends at once (plan_config.meets) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
     void          (*store_free)(void *store);
     unroll_status (*instance_new)(const struct plan *, void *store, const struct device_options *, void **instance);
     void          (*instance_free)(void *instance);
 
+    /* Of several ranks: after all have made their instances, before the first run. Collective: ranks that exchange
+     * something find each other. NULL: they need not. */
+    unroll_status (*join)(void *instance);
+
     /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an error buffers hold anything. What the host then
      * asks for is waited for, and nothing else need be. From FORWARD to UPDATE is a whole step: it begins with no
      * gradients, divides by its own weight, and its sums of losses are added to those that VALUES holds. Devices
      * without whole_steps are not asked for one. */
     unroll_status (*run)(void *instance, enum part first, enum part last);
+
+    /* What runs has ended; what it met is told here. NULL: a run itself ends. */
+    unroll_status (*wait)(void *instance);
 
     /* Buffers of the segments IO and VALUES lie where the host can use them, between two runs. NULL: the plan
      * has no such buffer, or does not use it on this rank. */

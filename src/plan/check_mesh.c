@@ -6,7 +6,8 @@
 
 /* Each rank walks its communications in list order, as its lane does. A send and the begin of a sum never wait; a
  * receive waits for its message, the end of a sum for all members to have begun it, a group for all its members.
- * If nobody can go on, that is the deadlock. */
+ * Where ranks meet (plan_config.meets) a send waits for its receive and the begin of a sum for all members, though what
+ * a rank computes need not wait for that. If nobody can go on, that is the deadlock. */
 struct walk {
     struct plan *const *plans;
     int ranks;
@@ -80,7 +81,7 @@ static bool end_sum(struct walk *w, int rank, const struct op *op)
     return true;
 }
 
-/* All go on from when the last one came. */
+/* All go on from when the last one came; of a sum that begins the computing does not wait. */
 static void meet(struct walk *w, const struct group *group)
 {
     double latest = 0;
@@ -89,8 +90,24 @@ static void meet(struct walk *w, const struct group *group)
             latest = w->now[group->rank[i]];
     for (int i = 0; i < group->size; i++) {
         int rank = group->rank[i];
-        w->now[rank] = latest + w->plans[rank]->op[w->at[rank]++].flops;
+        const struct op *op = &w->plans[rank]->op[w->at[rank]];
+        w->when[rank][w->at[rank]++] = latest;
+        if (op->kind != OP_SUM_BEGIN)
+            w->now[rank] = latest + op->flops;
     }
+}
+
+/* A message whose both ends are there. */
+static bool meet_peer(struct walk *w, int rank, const struct op *op)
+{
+    const struct op *its = next_of(w, op->peer);
+    const struct group ends = { 2, { rank, op->peer } };
+    if (!its || its->peer != rank || its->kind == op->kind || its->tag != op->tag ||
+        view_elements(w->plans[op->peer], &its->view[COMM_X]) != view_elements(w->plans[rank], &op->view[COMM_X]))
+        return false;
+    w->sent[op->kind == OP_SEND ? rank : op->peer][w->at[op->kind == OP_SEND ? rank : op->peer]] = 1;
+    meet(w, &ends);
+    return true;
 }
 
 static bool advance(struct walk *w, int rank)
@@ -98,7 +115,9 @@ static bool advance(struct walk *w, int rank)
     const struct op *op = next_of(w, rank);
     if (!op)
         return false;
-    bool passes = op->kind == OP_SEND || op->kind == OP_SUM_BEGIN;
+    if (op->peer >= 0 && w->plans[rank]->config.meets)
+        return meet_peer(w, rank, op);
+    bool passes = (op->kind == OP_SEND || op->kind == OP_SUM_BEGIN) && !w->plans[rank]->config.meets;
     if (passes)
         w->when[rank][w->at[rank]] = w->now[rank];
     if (op->kind == OP_SUM_END)

@@ -158,6 +158,39 @@ int plan_add_group(struct plan *p, const struct group *group)
     return p->groups++;
 }
 
+struct group op_group(const struct plan *p, const struct op *op)
+{
+    const int here = plan_rank(p);
+    if (op->group >= 0)
+        return p->group[op->group];
+    return (struct group){ 2, { op->peer < here ? op->peer : here, op->peer < here ? here : op->peer } };
+}
+
+static int by_members(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    int order = memcmp(x->rank, y->rank, sizeof x->rank);
+    return order ? order : x->size - y->size;
+}
+
+unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group **groups, int *count)
+{
+    struct group *all = allocate_zeroed((size_t)p->ops + 1, sizeof *all);
+    int n = 0;
+    *groups = all;
+    *count = 0;
+    if (!all)
+        return fail(UNROLL_RESOURCE, "no memory for the groups of %d operations", p->ops);
+    for (int i = 0; i < p->ops; i++)
+        if ((kinds >> p->op[i].kind & 1) && (p->op[i].group >= 0 || p->op[i].peer >= 0))
+            all[n++] = op_group(p, &p->op[i]);
+    qsort(all, (size_t)n, sizeof *all, by_members);
+    for (int i = 0; i < n; i++)
+        if (!*count || by_members(&all[*count - 1], &all[i]))
+            all[(*count)++] = all[i];
+    return UNROLL_OK;
+}
+
 void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
 {
     uint64_t grains = (size + grain - 1) / grain;
@@ -339,14 +372,15 @@ static unroll_status check_config(const struct plan_config *c)
     if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
         return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast)", c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
-        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows", c->shards, c->B);
+        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows; fix: 1 to as many as there are rows",
+                    c->shards, c->B);
     long ranks = 1;
     for (int m = 0; m < M_N; m++) {
         if (c->mesh[m] < 1 || c->at[m] < 0 || c->at[m] >= c->mesh[m])
             return fail(UNROLL_USAGE, "coordinate %d of a mesh axis of size %d", c->at[m], c->mesh[m]);
         ranks *= c->mesh[m];
         if (ranks > RANKS_MAX)
-            return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks", RANKS_MAX);
+            return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks; fix: cut into fewer", RANKS_MAX);
     }
     return UNROLL_OK;
 }

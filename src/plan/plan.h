@@ -288,6 +288,7 @@ struct plan_config {
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
     bool           packed;          /* the device's products read packed copies of weights */
+    bool           meets;           /* all that a rank exchanges is done in list order, both ends at once (streams) */
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
@@ -361,8 +362,8 @@ unroll_status pass_order(struct plan *);                    /* lanes, waits, par
 unroll_status pass_place(struct plan *);
 unroll_status pass_check(const struct plan *);
 
-/* All coordinates of one mesh: every message has its partner and no order of them can hang.
- * The error names both ends. */
+/* All coordinates of one mesh: every message has its partner and no order of them can hang, on a device whose messages
+ * meet neither. The error names both ends. */
 unroll_status check_mesh(struct plan *const *plans, int ranks);
 /* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
  * take no time. */
@@ -389,6 +390,10 @@ int plan_ranks(const struct plan *);
 /* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
 int plan_group(struct plan *, unsigned mesh_axes);
 int plan_add_group(struct plan *, const struct group *);         /* index; equal groups are one */
+/* The groups of all operations of these kinds (1 << OP_..) that exchange something, of a message its two ends: each
+ * once, in the one order in which all ranks come to them. The caller releases them. */
+unroll_status plan_meetings(const struct plan *, uint32_t kinds, struct group **groups, int *count);
+struct group op_group(const struct plan *, const struct op *);
 bool plan_gathers(const struct plan *);                          /* ranks share units, and sums over them keep their order */
 
 struct op   op_new(enum op_kind kind, enum part part, int depth);

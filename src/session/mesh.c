@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "session/weights.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the public comm ------------------------------------------------------------------- */
@@ -89,10 +88,6 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
-    if (c->input_gradient && unroll_comm_ranks(c->comm) > 1 && (sizes[M_LAYER] > 1 || sizes[M_HIDDEN] > 1))
-        return fail(UNROLL_UNSUPPORTED, "gradients of the inputs (input_gradient) with layer=%d,hidden=%d: the ranks of "
-                    "such a cut hold parts of them that nobody adds up; fix: cut the batch alone (batch=%ld)",
-                    sizes[M_LAYER], sizes[M_HIDDEN], product);
     TRY(mesh_choose_sum(c->sum, c->exact, &p->sum));
     p->exact = c->exact;
     return UNROLL_OK;
@@ -121,33 +116,19 @@ unroll_status mesh_check(const struct unroll_model *model, const struct plan_con
     return status;
 }
 
-static int by_members(const void *a, const void *b)
-{
-    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
-    int order = memcmp(x->rank, y->rank, sizeof x->rank);
-    return order ? order : x->size - y->size;
-}
-
 unroll_status mesh_join(const struct unroll_session *s)
 {
-    const struct plan *p = s->plan;
-    const struct group **group = p->config.sum == COMM_NATIVE ? allocate_zeroed((size_t)p->groups + 1, sizeof *group)
-                                                              : NULL;
-    unroll_status status = UNROLL_OK;
-    int groups = 0;
-    if (p->config.sum != COMM_NATIVE || !is_one_of_many(s))
+    struct group *group;
+    int groups;
+    if (!is_one_of_many(s))
         return UNROLL_OK;
-    if (!group)
-        return fail(UNROLL_RESOURCE, "no memory for %d groups of ranks", p->groups);
-    for (int i = 0; i < p->groups; i++)
-        for (int k = 0; k < p->ops; k++)
-            if (p->op[k].kind == OP_SUM_BEGIN && p->op[k].group == i) {
-                group[groups++] = &p->group[i];
-                break;
-            }
-    qsort(group, (size_t)groups, sizeof *group, by_members);
+    if (s->device->join)
+        return s->device->join(s->instance);
+    if (s->plan->config.sum != COMM_NATIVE)
+        return UNROLL_OK;
+    unroll_status status = plan_meetings(s->plan, 1u << OP_SUM_BEGIN, &group, &groups);
     for (int i = 0; i < groups && status == UNROLL_OK; i++)
-        status = comm_join(s->config.comm, group[i]->rank, group[i]->size);
+        status = comm_join(s->config.comm, group[i].rank, group[i].size);
     release(group);
     return status;
 }
@@ -160,8 +141,9 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, c->exact, (uint64_t)(c->sum + 1), c->lengths, c->resets, c->carry, (uint64_t)c->optimizer,
-                                 (uint64_t)model->layers, (uint64_t)model->parameters };
+                                 c->shards, c->exact, c->packed, c->meets, c->precision, (uint64_t)(c->sum + 1),
+                                 c->lengths, c->resets, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
+                                 (uint64_t)model->parameters };
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         hash = mix(hash, numbers[i]);

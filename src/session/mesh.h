@@ -18,7 +18,7 @@ unroll_status mesh_choose_sum(const char *name, bool exact, int *sum);
 /* Lowers the plans of all coordinates and matches their messages. */
 unroll_status mesh_check(const struct unroll_model *, const struct plan_config *);
 
-/* After all ranks agreed: those who add up together meet once, if MPI's own sums were asked for. */
+/* After all ranks agreed: those who exchange something meet once, where the device or MPI's own sums want it. */
 unroll_status mesh_join(const struct unroll_session *);
 
 /* The same on all ranks if they are about to run the same thing. */

@@ -9,6 +9,7 @@
 /* Sums that a run left: the host waits for them here, so this is where a device tells what went wrong. */
 static unroll_status look_at(const unroll_session *s, const char *name, double **sums)
 {
+    TRY(s->device->wait ? s->device->wait(s->instance) : UNROLL_OK);
     *sums = session_host(s, name);
     return *sums ? UNROLL_OK : UNROLL_RESOURCE;         /* the device has said why */
 }
@@ -132,7 +133,7 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
-    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0)
+    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
         return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
         TRY(session_run(s, PART_SUM));
@@ -244,7 +245,7 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
     if (!s || !batch)
         return fail(UNROLL_USAGE, "a step needs a session and a batch");
     TRY(check_training(s, rates));
-    if (!s->device->whole_steps || s->summing || is_one_of_many(s)) {
+    if (!s->device->whole_steps || s->summing) {
         TRY(unroll_forward(s, batch));
         TRY(start_backward(s));
         return run_update(s, PART_BACKWARD, rates, result);

@@ -4,5 +4,5 @@
 build=$(cd "$1" && pwd)/tests/device
 shift
 export RNN_CUDA_DRIVER="$build/fake_cuda.so" RNN_CUBLASLT="$build/fake_cublaslt.so" \
-    RNN_CUDA_KERNELS="$build/fake_kernels.image"
+    RNN_NCCL="$build/fake_nccl.so" RNN_CUDA_KERNELS="$build/fake_kernels.image"
 exec "$@"

@@ -64,6 +64,12 @@ static void free_all(struct plan **plans, int ranks)
         plan_free(plans[i]);
 }
 
+static void let_meet(struct plan **plans, int ranks, bool meets)
+{
+    for (int i = 0; i < ranks; i++)
+        plans[i]->config.meets = meets;
+}
+
 static void check_meshes(const unroll_model *m, const char *name)
 {
     struct plan *plans[RANKS_MAX];
@@ -81,9 +87,11 @@ static void check_meshes(const unroll_model *m, const char *name)
                         int ranks = lower_all(m, c, plans);
                         CHECK(ranks, "%s %dx%dx%d chunks %d: %s", name, batch, layer, hidden, chunks,
                               unroll_last_error());
-                        if (ranks)
-                            CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d: %s", name, batch,
-                                  layer, hidden, chunks, unroll_last_error());
+                        for (int meets = 0; ranks && meets < 2; meets++) {
+                            let_meet(plans, ranks, meets);
+                            CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d%s: %s", name, batch,
+                                  layer, hidden, chunks, meets ? " on streams" : "", unroll_last_error());
+                        }
                         free_all(plans, ranks);
                     }
                 }
@@ -145,6 +153,26 @@ static void check_lost_message(const unroll_model *m)
             break;
         }
     CHECK(ranks && check_mesh(plans, ranks) == UNROLL_COMMUNICATION, "a send that nobody receives is found");
+    free_all(plans, ranks);
+}
+
+/* Messages in another order than they are received hang where a message waits for its receiver, and only there. */
+static void check_meeting(const unroll_model *m)
+{
+    struct plan *plans[RANKS_MAX];
+    int ranks = lower_all(m, config_of(1, 2, 1, 3), plans), first = -1, second = -1;
+    for (int i = 0; ranks && i < plans[0]->ops; i++)
+        if (plans[0]->op[i].kind == OP_SEND) {
+            second = first >= 0 && second < 0 ? i : second;
+            first = first < 0 ? i : first;
+        }
+    if (!CHECK(second >= 0, "a layer cut of 3 chunks sends twice"))
+        return;
+    swap_ops(plans[0], first, second);
+    CHECK(check_mesh(plans, ranks) == UNROLL_OK, "messages may be sent in another order: %s", unroll_last_error());
+    let_meet(plans, ranks, true);
+    CHECK(check_mesh(plans, ranks) == UNROLL_COMMUNICATION && strstr(unroll_last_error(), "deadlock"),
+          "on streams they may not: %s", unroll_last_error());
     free_all(plans, ranks);
 }
 
@@ -259,8 +287,33 @@ static void check_refused(const unroll_model *m, struct plan_config c, unroll_st
         plan_free(p);
 }
 
+/* Both layers read the inputs: of one stage they make one gradient, of two a part each. */
+static void check_readers_of_inputs(void)
+{
+    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_model *m = NULL;
+    layer[0].name = "inner", layer[0].kind = "gru", layer[0].width = 6;
+    layer[1].name = "outer", layer[1].width = 3, layer[1].sources = 2, layer[1].source[0] = 0, layer[1].source[1] = -1;
+    network.input = 5;
+    network.loss = UNROLL_LOSS_MSE;
+    network.layer = layer;
+    network.layers = 2;
+    if (!CHECK(unroll_network_new(&network, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    struct plan_config c = config_of(1, 2, 1, 1);
+    struct plan *p;
+    c.input_gradient = true;
+    check_refused(m, c, UNROLL_UNSUPPORTED, "layers of several stages");
+    c.mesh[M_LAYER] = 1;
+    if (CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        plan_free(p);
+    unroll_model_free(m);
+}
+
 static void check_refusals(const unroll_model *m)
 {
+    check_readers_of_inputs();
     struct plan_config c = config_of(1, 1, 1, 1);
     c.mesh[M_TIME] = 2;
     check_refused(m, c, UNROLL_UNSUPPORTED, "hands its state from step to step");
@@ -413,6 +466,7 @@ int main(void)
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
     check_lost_message(m);
+    check_meeting(m);
     check_equal_tags(m);
     check_endless_sum();
     check_torn_bucket(m);

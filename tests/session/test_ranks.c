@@ -1,6 +1,9 @@
 /* Sessions on meshes of up to 8 ranks, here threads: every pair of options is trained for three updates and
  * the weights compared with one process's; in exact mode bit for bit. The full product of meshes and pairs
- * with the argument "all"; one of 8 ranks alone with "quick". Whole arrays are read back and written from every rank. */
+ * with the argument "all"; one of 8 ranks alone with "quick". Whole arrays are read back and written from every rank.
+ * "mpi DEVICE": this process is one of those that mpirun started, each with the device; the one process it is compared
+ * with has the CPU. */
+#include "base/status.h"
 #include "comm/comm.h"
 #include "tests/check.h"
 #include "unroll.h"
@@ -10,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 5, UPDATES = 3 };
+enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 9, UPDATES = 3 };
 enum { RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
@@ -35,6 +38,8 @@ struct way {
     unroll_mesh mesh;
     int exact;                  /* 0, or the number of shards */
     int updates, chunks, threads;       /* 0: UPDATES, and what the options say */
+    int shards;                         /* without exact */
+    const char *device;                 /* of the ranks, NULL: the CPU */
 };
 
 static int has(const struct way *w, enum option option)
@@ -60,12 +65,6 @@ static unroll_spec spec_of(const struct way *w)
     return s;
 }
 
-/* Other cuts are refused. */
-static bool wants_input_gradient(const struct way *w)
-{
-    return has(w, REGRESSION) && w->mesh.layer == 1 && w->mesh.hidden == 1;
-}
-
 static unroll_session_config config_of(const struct way *w)
 {
     unroll_session_config c = unroll_session_default();
@@ -82,11 +81,11 @@ static unroll_session_config config_of(const struct way *w)
     c.threads = has(w, LANES) ? 2 : 1;
     c.chunks = w->chunks ? w->chunks : c.chunks;
     c.threads = w->threads ? w->threads : c.threads;
-    c.input_gradient = wants_input_gradient(w);
+    c.input_gradient = has(w, REGRESSION);
     c.seed = 5;
     c.optimizer = "adam";
     c.exact = w->exact > 0;
-    c.shards = w->exact > 0 ? w->exact : 1;
+    c.shards = w->exact > 0 ? w->exact : w->shards ? w->shards : 1;
     return c;
 }
 
@@ -219,7 +218,7 @@ static unroll_status train(unroll_model *m, struct outcome *o)
     unroll_session *s;
     c.comm = o->comm;
     if (o->comm)
-        c.mesh = o->way->mesh;
+        c.mesh = o->way->mesh, c.device = o->way->device;
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)
         return status;
@@ -235,7 +234,7 @@ static unroll_status train(unroll_model *m, struct outcome *o)
         status = unroll_write(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, CARRY))
         status = unroll_read(s, "h0.l1", o->states, o->states_count);
-    if (status == UNROLL_OK && wants_input_gradient(o->way))
+    if (status == UNROLL_OK && has(o->way, REGRESSION))
         status = read_input_gradient(s, o);
     if (status == UNROLL_OK)
         status = unroll_session_pull(s);
@@ -307,16 +306,21 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
 
 static struct outcome serial, rank[RANKS_MOST];
 
+static bool run_serial(const struct way *w, char *what, size_t size)
+{
+    describe(w, what, size);
+    serial = (struct outcome){ .way = w };
+    run_rank(&serial);
+    return CHECK(serial.status == UNROLL_OK, "%s, one process: %s", what, serial.error);
+}
+
 static void check_way(const struct way *w)
 {
     char what[256];
     pthread_t thread[RANKS_MOST];
     unroll_comm *comm[RANKS_MOST];
     int ranks = w->mesh.batch * w->mesh.layer * w->mesh.hidden;
-    describe(w, what, sizeof what);
-    serial = (struct outcome){ .way = w };
-    run_rank(&serial);
-    if (!CHECK(serial.status == UNROLL_OK, "%s, one process: %s", what, serial.error) ||
+    if (!run_serial(w, what, sizeof what) ||
         !CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int i = 0; i < ranks; i++) {
@@ -414,8 +418,48 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
     comm_threads_free(comm, ranks);
 }
 
+/* ---- ranks that are processes ---------------------------------------------------------- */
+
+static void check_here(const struct way *w, unroll_comm *comm)
+{
+    char what[256];
+    const int here = comm_rank(comm);
+    if (!run_serial(w, what, sizeof what))
+        return;
+    rank[here] = (struct outcome){ .way = w, .comm = comm, .rank = here };
+    run_rank(&rank[here]);
+    check_rank(&serial, &rank[here], what);
+}
+
+/* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
+static int run_processes(const char *device)
+{
+    unroll_comm *comm;
+    if (comm_open("mpi", 20, &comm) != UNROLL_OK) {
+        printf("FAILED: %s\n", unroll_last_error());
+        return 1;
+    }
+    for (int i = 0, turn = 0; i < MESHES; i++) {
+        if (meshes[i].batch * meshes[i].layer != comm_ranks(comm) || meshes[i].hidden > 1)
+            continue;                                   /* GPUs refuse cuts of units */
+        for (int option = turn++ % 2; option < OPTIONS; option += comm_ranks(comm)) {
+            const unsigned other = 1u << (i % 2 || option == BIDIRECTIONAL ? RAGGED : CHUNKED);
+            check_here(&(struct way){ .options = 1u << option | other, .mesh = meshes[i], .device = device }, comm);
+        }
+        check_here(&(struct way){ .mesh = meshes[i], .device = device, .shards = 5 }, comm);
+    }
+    unroll_status mine = checks_failed ? fail(UNROLL_FAILURE, "checks failed") : UNROLL_OK;
+    unroll_status all = comm_agree(comm, mine, 0, "");
+    CHECK(all == UNROLL_OK, "%s", unroll_last_error());
+    const bool speaks = comm_rank(comm) == 0;
+    comm_close(comm);
+    return speaks ? check_finish("test_ranks_mpi") : all != UNROLL_OK;
+}
+
 int main(int count, char **words)
 {
+    if (count > 2 && !strcmp(words[1], "mpi"))
+        return run_processes(words[2]);
     bool quick = count > 1 && !strcmp(words[1], "quick");
     check_many_updates(quick);
     if (!quick)
@@ -424,10 +468,6 @@ int main(int count, char **words)
     check_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
     check_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
     check_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 1, 2 } }, 2, STEPS, UNROLL_UNSUPPORTED,
-                  "cut the batch alone");
-    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 2, 1 } }, 2, STEPS, UNROLL_UNSUPPORTED,
-                  "cut the batch alone");
     check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 2, STEPS + 1, UNROLL_USAGE,
                   "not the same as on rank 0");
     return check_finish("test_ranks");

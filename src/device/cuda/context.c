@@ -256,8 +256,14 @@ unroll_status cuda_describe(char *text, size_t size)
         used = used < size ? used : size;
     }
     size_t lt_version = lt.cublasLtGetVersion();
-    snprintf(text + used, size - used, ", driver for CUDA %d.%d, cuBLASLt %zu", cuda_driver_version() / 1000,
-             cuda_driver_version() % 1000 / 10, lt_version);
+    used += (size_t)snprintf(text + used, size - used, ", driver for CUDA %d.%d, cuBLASLt %zu",
+                             cuda_driver_version() / 1000, cuda_driver_version() % 1000 / 10, lt_version);
+    used = used < size ? used : size;
+    if (nccl_load() == UNROLL_OK)
+        snprintf(text + used, size - used, ", NCCL %d.%d.%d", nccl_version() / 10000, nccl_version() / 100 % 100,
+                 nccl_version() % 100);
+    else
+        snprintf(text + used, size - used, ", no NCCL (for several GPUs)");
     return UNROLL_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Finds and loads the CUDA driver and cuBLASLt (driver.h) and puts their errors into sentences. Loads each once
+/* Finds and loads the CUDA driver, cuBLASLt and NCCL (driver.h) and puts their errors into sentences. Loads each once
  * in a process; what failed is looked for again. */
 #include "device/cuda/driver.h"
 #include <dlfcn.h>
@@ -12,13 +12,14 @@
 
 struct cuda_driver cu;
 struct cublaslt lt;
+struct nccl nccl;
 
 enum { OLDEST_DRIVER = 12000 };         /* cuLaunchKernelEx and clusters are of CUDA 11.8; tested against 12's */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool driver_loaded, cublaslt_loaded;
-static int version;
-static char found_cublaslt[1024];
+static bool driver_loaded, cublaslt_loaded, nccl_loaded;
+static int version, found_version;      /* of the driver, of NCCL */
+static char found_cublaslt[1024], found_nccl[1024];
 
 /* ---- finding functions ------------------------------------------------------------------- */
 
@@ -81,15 +82,6 @@ static unroll_status load_driver(void)
     return status;
 }
 
-unroll_status cuda_load(void)
-{
-    pthread_mutex_lock(&lock);
-    unroll_status status = driver_loaded ? UNROLL_OK : load_driver();
-    driver_loaded = status == UNROLL_OK;
-    pthread_mutex_unlock(&lock);
-    return status;
-}
-
 int cuda_driver_version(void) { return version; }
 
 unroll_status cuda_check(cu_result result, const char *doing)
@@ -104,27 +96,26 @@ unroll_status cuda_check(cu_result result, const char *doing)
     return fail(UNROLL_RESOURCE, "CUDA failed while %s: %s (%s, %d)", doing, text, name, result);
 }
 
-/* ---- cuBLASLt ---------------------------------------------------------------------------- */
+/* ---- libraries of the toolkit, or of Python's packages ------------------------------------ */
 
-/* Where toolkits and PyPI's packages (nvidia-cublas, PyTorch's nvidia-cublas-cu12) put it; relative: to the
- * environments of Python. */
-static const char *const usual_places[] = {
-    "lib/python3*/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
-    "lib/python3*/site-packages/nvidia/cublas/lib/libcublasLt.so.1[23]",
-    "/usr/local/lib/python3*/*-packages/nvidia/cu13/lib/libcublasLt.so.13",
-    "/usr/local/lib/python3*/*-packages/nvidia/cublas/lib/libcublasLt.so.1[23]",
-    "/usr/local/cuda*/lib64/libcublasLt.so.1[23]",
-    "/usr/local/cuda*/targets/*/lib/libcublasLt.so.1[23]",
+enum { NAMES = 2, PLACES = 6 };
+enum { PATH_SIZE = sizeof found_cublaslt };
+
+/* Where a library may be. Relative places: in the environments of Python. */
+struct sought {
+    const char *name, *variable;        /* the variable of the environment that names a file in its place */
+    const char *names[NAMES], *places[PLACES];
+    const char *fix;
 };
 
-static void *open_pattern(const char *pattern, char *path, size_t size)
+static void *open_pattern(const char *pattern, char *path)
 {
     glob_t found;
     void *library = NULL;
     if (glob(pattern, 0, NULL, &found) != 0)
         return NULL;
     for (size_t i = 0; i < found.gl_pathc && !library; i++)
-        if (snprintf(path, size, "%s", found.gl_pathv[i]) < (int)size)
+        if (snprintf(path, PATH_SIZE, "%s", found.gl_pathv[i]) < PATH_SIZE)
             library = open_file(path);
     globfree(&found);
     return library;
@@ -144,30 +135,74 @@ static bool python_prefix(char *prefix, size_t size)
 }
 
 /* prefix NULL: there is no such environment. */
-static void *open_in(const char *prefix, const char *place, char *path, size_t size)
+static void *open_in(const char *prefix, const char *place, char *path)
 {
-    char pattern[2048];
+    char pattern[2 * PATH_SIZE];
     if (*place == '/')
-        return open_pattern(place, path, size);
+        return open_pattern(place, path);
     if (!prefix || snprintf(pattern, sizeof pattern, "%s/%s", prefix, place) >= (int)sizeof pattern)
         return NULL;
-    return open_pattern(pattern, path, size);
+    return open_pattern(pattern, path);
 }
 
-static void *open_usual(char *path, size_t size)
+static void *open_usual(const struct sought *s, char *path)
 {
-    static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12" };
-    char python[1024];
+    char python[PATH_SIZE];
     const char *const prefixes[] = { getenv("VIRTUAL_ENV"), python_prefix(python, sizeof python) ? python : NULL };
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) {
-        library = open_file(names[i]);
-        snprintf(path, size, "%s", names[i]);
+    for (int i = 0; i < NAMES && s->names[i] && !library; i++) {
+        library = open_file(s->names[i]);
+        snprintf(path, PATH_SIZE, "%s", s->names[i]);
     }
-    for (size_t i = 0; i < 2 * (sizeof usual_places / sizeof *usual_places) && !library; i++)
-        library = open_in(prefixes[i % 2], usual_places[i / 2], path, size);
+    for (int i = 0; i < 2 * PLACES && s->places[i / 2] && !library; i++)
+        library = open_in(prefixes[i % 2], s->places[i / 2], path);
     return library;
 }
+
+/* path: what was found, PATH_SIZE. */
+static unroll_status open_sought(const struct sought *s, char *path, void **library)
+{
+    const char *named = getenv(s->variable);
+    bool is_named = named && *named;
+    if (is_named)
+        snprintf(path, PATH_SIZE, "%s", named);
+    *library = is_named ? open_file(named) : open_usual(s, path);
+    if (*library)
+        return UNROLL_OK;
+    if (is_named)
+        return fail(UNROLL_DATA, "the %s named by %s cannot be loaded: %s", s->name, s->variable, dlerror());
+    return fail(UNROLL_UNSUPPORTED, "%s (%s) was not found in the loader's path, in Python's folders or in "
+                "/usr/local/cuda; fix: %s, or %s=FILE in the environment", s->name, s->names[0], s->fix, s->variable);
+}
+
+/* Once in a process. */
+static unroll_status load_once(bool *loaded, unroll_status (*load)(void))
+{
+    pthread_mutex_lock(&lock);
+    unroll_status status = *loaded ? UNROLL_OK : load();
+    *loaded = status == UNROLL_OK;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+unroll_status cuda_load(void) { return load_once(&driver_loaded, load_driver); }
+
+/* ---- cuBLASLt ---------------------------------------------------------------------------- */
+
+/* PyPI has it as nvidia-cublas, PyTorch asks for nvidia-cublas-cu12. */
+static const struct sought sought_cublaslt = {
+    .name = "cuBLASLt", .variable = "RNN_CUBLASLT",
+    .names = { "libcublasLt.so.13", "libcublasLt.so.12" },
+    .places = {
+        "lib/python3*/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
+        "lib/python3*/site-packages/nvidia/cublas/lib/libcublasLt.so.1[23]",
+        "/usr/local/lib/python3*/*-packages/nvidia/cu13/lib/libcublasLt.so.13",
+        "/usr/local/lib/python3*/*-packages/nvidia/cublas/lib/libcublasLt.so.1[23]",
+        "/usr/local/cuda*/lib64/libcublasLt.so.1[23]",
+        "/usr/local/cuda*/targets/*/lib/libcublasLt.so.1[23]",
+    },
+    .fix = "'pip install nvidia-cublas'",
+};
 
 static unroll_status find_cublaslt_functions(void *library)
 {
@@ -181,34 +216,15 @@ static unroll_status find_cublaslt_functions(void *library)
 
 static unroll_status load_cublaslt(void)
 {
-    const char *named = getenv("RNN_CUBLASLT");
     void *library;
-    if (named && *named) {
-        snprintf(found_cublaslt, sizeof found_cublaslt, "%s", named);
-        library = open_file(named);
-        if (!library)
-            return fail(UNROLL_DATA, "the cuBLASLt named by RNN_CUBLASLT cannot be loaded: %s", dlerror());
-    } else {
-        library = open_usual(found_cublaslt, sizeof found_cublaslt);
-        if (!library)
-            return fail(UNROLL_UNSUPPORTED, "cuBLASLt (libcublasLt.so.13 or .12) was not found in the loader's path, "
-                        "in Python's folders or in /usr/local/cuda; fix: 'pip install nvidia-cublas', or "
-                        "RNN_CUBLASLT=FILE in the environment");
-    }
+    TRY(open_sought(&sought_cublaslt, found_cublaslt, &library));
     unroll_status status = find_cublaslt_functions(library);
     if (status != UNROLL_OK)
         dlclose(library);
     return status;
 }
 
-unroll_status cublaslt_load(void)
-{
-    pthread_mutex_lock(&lock);
-    unroll_status status = cublaslt_loaded ? UNROLL_OK : load_cublaslt();
-    cublaslt_loaded = status == UNROLL_OK;
-    pthread_mutex_unlock(&lock);
-    return status;
-}
+unroll_status cublaslt_load(void) { return load_once(&cublaslt_loaded, load_cublaslt); }
 
 const char *cublaslt_path(void) { return found_cublaslt; }
 
@@ -219,3 +235,47 @@ unroll_status cublaslt_check(int result, const char *doing)
     const char *text = lt.cublasLtGetStatusString(result);
     return fail(UNROLL_RESOURCE, "cuBLASLt failed while %s: %s (%d)", doing, text ? text : "an unknown error", result);
 }
+
+/* ---- NCCL -------------------------------------------------------------------------------- */
+
+enum { OLDEST_NCCL = 21400 };           /* communicators that do not block */
+
+static const struct sought sought_nccl = {
+    .name = "NCCL", .variable = "RNN_NCCL",
+    .names = { "libnccl.so.2" },
+    .places = {
+        "lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
+        "/usr/local/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
+        "/usr/local/cuda*/lib64/libnccl.so.2",
+        "/usr/local/cuda*/targets/*/lib/libnccl.so.2",
+    },
+    .fix = "install libnccl2 or 'pip install nvidia-nccl-cu12'",
+};
+
+static unroll_status find_nccl_functions(void *library)
+{
+    const char *what = found_nccl;
+#define NCCL_FIND(name, suffix, arguments) TRY(find(library, what, #name, &nccl.name));
+    NCCL_FUNCTIONS(NCCL_FIND)
+#undef NCCL_FIND
+    TRY(find(library, what, "ncclGetErrorString", &nccl.ncclGetErrorString));
+    TRY(find(library, what, "ncclGetLastError", &nccl.ncclGetLastError));
+    if (nccl.ncclGetVersion(&found_version) == NCCL_OK && found_version >= OLDEST_NCCL)
+        return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED, "%s is NCCL %d.%d, at least 2.14 is needed; fix: install a newer one", found_nccl,
+                found_version / 10000, found_version / 100 % 100);
+}
+
+static unroll_status load_nccl(void)
+{
+    void *library;
+    TRY(open_sought(&sought_nccl, found_nccl, &library));
+    unroll_status status = find_nccl_functions(library);
+    if (status != UNROLL_OK)
+        dlclose(library);
+    return status;
+}
+
+unroll_status nccl_load(void) { return load_once(&nccl_loaded, load_nccl); }
+
+int nccl_version(void) { return found_version; }

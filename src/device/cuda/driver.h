@@ -1,6 +1,6 @@
-/* The CUDA driver and cuBLASLt as far as Unroll uses them: types, numbers and one list of functions each, from
- * which the loader (driver.c) and the fakes of the tests are made. Written from the documented interfaces of
- * cuda.h and cublasLt.h, so that no toolkit is needed to build. Knows no plan and no kernel. */
+/* The CUDA driver, cuBLASLt and NCCL as far as Unroll uses them: types, numbers and one list of functions each, from
+ * which the loader (driver.c) and the fakes of the tests are made. Written from the documented interfaces of cuda.h,
+ * cublasLt.h and nccl.h, so that no toolkit is needed to build. Knows no plan and no kernel. */
 #ifndef DEVICE_CUDA_DRIVER_H
 #define DEVICE_CUDA_DRIVER_H
 #include "base/status.h"
@@ -85,6 +85,7 @@ struct cu_launch {
     F(cuStreamCreate, , (cu_stream *, unsigned flags))                                                      \
     F(cuStreamDestroy, _v2, (cu_stream))                                                                    \
     F(cuStreamSynchronize, , (cu_stream))                                                                   \
+    F(cuStreamQuery, , (cu_stream))                                                                         \
     F(cuStreamWaitEvent, , (cu_stream, cu_event, unsigned flags))                                           \
     F(cuStreamBeginCapture, _v2, (cu_stream, int mode))                                                     \
     F(cuStreamEndCapture, , (cu_stream, cu_graph *))                                                        \
@@ -159,17 +160,58 @@ struct cublaslt {
     const char *(*cublasLtGetStatusString)(int status);
 };
 
+/* ---- NCCL -------------------------------------------------------------------------------- */
+
+typedef struct nccl_comm_st *nccl_comm;             /* of one rank, in one group */
+
+struct nccl_id { char bytes[128]; };                /* of a group that is about to meet; given by value */
+
+/* Calls on a communicator that does not block are done when they were NCCL_IN_PROGRESS and its error is NCCL_OK. */
+enum nccl_error { NCCL_OK = 0, NCCL_SYSTEM_ERROR = 2, NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5,
+                  NCCL_REMOTE_ERROR = 6, NCCL_IN_PROGRESS = 7 };
+enum { NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8 };
+enum { NCCL_SUM = 0 };
+
+/* The first form of it, of NCCL 2.14, which later ones take. */
+struct nccl_config { size_t bytes; unsigned magic, version; int blocking; };
+enum { NCCL_CONFIG_VERSION = 21400 };
+#define NCCL_CONFIG_MAGIC 0xcafebeefu
+
+#define NCCL_FUNCTIONS(F)                                                                                   \
+    F(ncclGetVersion, , (int *version))             /* 22703: 2.27.3 */                                      \
+    F(ncclGetUniqueId, , (struct nccl_id *))                                                                \
+    F(ncclCommInitRankConfig, , (nccl_comm *, int ranks, struct nccl_id, int rank, struct nccl_config *))   \
+    F(ncclCommGetAsyncError, , (nccl_comm, int *error))                                                     \
+    F(ncclCommAbort, , (nccl_comm))                                                                         \
+    F(ncclCommFinalize, , (nccl_comm))                                                                      \
+    F(ncclCommDestroy, , (nccl_comm))                                                                       \
+    F(ncclAllReduce, , (const void *from, void *to, size_t count, int type, int op, nccl_comm, cu_stream))  \
+    F(ncclAllGather, , (const void *from, void *to, size_t count, int type, nccl_comm, cu_stream))          \
+    F(ncclSend, , (const void *from, size_t count, int type, int peer, nccl_comm, cu_stream))               \
+    F(ncclRecv, , (void *to, size_t count, int type, int peer, nccl_comm, cu_stream))
+
+struct nccl {
+#define NCCL_MEMBER(name, suffix, arguments) int (*name) arguments;
+    NCCL_FUNCTIONS(NCCL_MEMBER)
+#undef NCCL_MEMBER
+    const char *(*ncclGetErrorString)(int error);
+    const char *(*ncclGetLastError)(nccl_comm);
+};
+
 /* ---- loaded ------------------------------------------------------------------------------ */
 
 /* The functions, once cuda_load returned UNROLL_OK. Libraries are loaded once in a process and stay.
- * RNN_CUDA_DRIVER and RNN_CUBLASLT in the environment name files to take in their place. */
+ * RNN_CUDA_DRIVER, RNN_CUBLASLT and RNN_NCCL in the environment name files to take in their place. */
 extern struct cuda_driver cu;
 extern struct cublaslt lt;
+extern struct nccl nccl;
 
 unroll_status cuda_load(void);                  /* the driver, initialized; fails with what is missing */
 unroll_status cublaslt_load(void);
+unroll_status nccl_load(void);                  /* for several GPUs alone */
 int  cuda_driver_version(void);                 /* 12040: CUDA 12.4; after cuda_load */
 const char *cublaslt_path(void);                /* after cublaslt_load */
+int  nccl_version(void);                        /* 22703: 2.27.3; after nccl_load */
 
 /* A result as a status and a sentence: "CUDA failed while DOING: .." */
 unroll_status cuda_check(cu_result, const char *doing);

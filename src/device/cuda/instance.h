@@ -3,20 +3,27 @@
 #ifndef DEVICE_CUDA_INSTANCE_H
 #define DEVICE_CUDA_INSTANCE_H
 #include "device/cuda/launch.h"
+#include "device/cuda/ranks.h"
 #include "device/device.h"
 
 /* PARAM, OPT and GRAD of a model, for all its instances, which run one after the other on one stream. */
 struct cuda_store {
     struct cuda_context *context;       /* NULL: no instance yet */
+    struct ranks *ranks;                /* NULL: alone */
     const struct unroll_model *model;
     cu_stream stream;
     cu_ptr    base[SEG_N];
     uint64_t  bytes[SEG_N];
 };
 
+/* What runs as one: a part, or PART_BACKWARD_SUM. */
+enum { RUNS = PART_N + 1 };
+
 /* Where an instance's memory on the device begins with what. */
 struct cuda_layout {
-    uint64_t segment[SEG_N], tables, lane[LANES_MAX], scratch, total, host;   /* lane: a workspace, then scratch */
+    uint64_t segment[SEG_N], tables, numbers;
+    uint64_t lane[LANES_MAX], scratch, kept, total;     /* lane: a workspace, scratch, a kept gradient */
+    uint64_t values, under_way, host;   /* in pinned memory: after IO */
 };
 
 /* Which side has the newer contents of a buffer of IO; VALUES are one. */
@@ -28,14 +35,16 @@ struct cuda_instance {
     struct cuda_context *context;
     struct cuda_layout   layout;
     struct walker        walker;
+    struct talk          talk;          /* if there are other ranks */
+    struct kept          kept[LANES_MAX];
     cu_ptr    arena;
     char     *mirror;                   /* IO, then VALUES, in pinned memory of the host */
     unsigned char *newer;               /* enum newer of each buffer of IO; after the last one that of VALUES */
     int       lanes;
     cu_stream stream[LANES_MAX];        /* the first is the store's */
     cu_event  fork, join[LANES_MAX], *ended;    /* ended[op]: where another lane waits for it */
-    uint64_t  launches[PART_N];
-    cu_exec   graph[PART_N];            /* NULL: nothing to do, or too long: launched each time */
+    uint64_t  launches[RUNS];
+    cu_exec   graph[RUNS];              /* NULL: nothing to do, or too long: launched each time */
     bool      captures;                 /* what is launched now goes into a graph */
     struct cuda_profile *profile;       /* of each operation; NULL: not asked for */
     bool      waiting;                  /* something was launched that nobody waited for */
@@ -54,8 +63,13 @@ unroll_status cuda_explain(const struct plan *, const char *which, FILE *, struc
 
 /* What VALUES hold at first. */
 void cuda_begin_values(struct cuda_instance *);
+/* Of several ranks, after all have made their instance: finds the others, then captures. */
+unroll_status cuda_join(void *instance);
 /* All operations of a part, in order, over lanes. */
 unroll_status cuda_walk(struct cuda_instance *, enum part, enum walk);
+unroll_status cuda_wait(void *instance);
+/* Prepares what exchanges something, which does so once. */
+unroll_status cuda_greet(struct cuda_instance *);
 unroll_status cuda_run(void *instance, enum part first, enum part last);
 void         *cuda_host(void *instance, const char *buffer);
 unroll_status cuda_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);

@@ -25,11 +25,38 @@ struct cuda_view view_at(const struct walker *w, const struct view *v)
     return x;
 }
 
+uint64_t view_numbers(const struct cuda_view *x)
+{
+    uint64_t count = 1;
+    for (int i = 0; i < x->rank; i++)
+        count *= x->count[i];
+    return count;
+}
+
+bool view_is_whole(const struct cuda_view *x)
+{
+    size_t step = 1;
+    for (int i = x->rank; i-- > 0; step *= x->count[i])
+        if (x->count[i] > 1 && x->stride[i] != step)
+            return false;
+    return true;
+}
+
 void call_at(const struct walker *w, const struct op *op, struct cuda_call *call)
 {
     call->op = op;
     for (int i = 0; i < OP_VIEWS; i++)
         call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct cuda_view){ 0 };
+}
+
+struct share shard_of(const struct walker *w, const struct cuda_view *x, const struct cuda_view *sum, size_t shard)
+{
+    const struct plan_config *c = &w->plan->config;
+    uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
+    share(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
+    uint32_t last = first + count < end ? first + count : end;
+    first = first > begin ? first : begin;
+    return first < last ? (struct share){ first - begin, last - first } : (struct share){ 0, 0 };
 }
 
 struct gpu_rows rows_of(const struct cuda_view *x)

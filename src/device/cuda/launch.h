@@ -21,6 +21,15 @@ struct cuda_view {
     enum segment segment;
 };
 
+/* A matrix by rows: element (i, j) at at[i * row + j]; stored transposed where said. */
+struct matrix { char *at; size_t row; };
+
+/* The gradient that products of a lane read last, as narrow numbers: those of a layer's weights and inputs share it.
+ * buffer: -1: there is none. */
+struct kept { int buffer; uint32_t rows, width; struct matrix from, narrow; };
+
+struct talk;                            /* ranks.h */
+
 struct walker {
     enum walk walk;
     const struct plan *plan;
@@ -29,9 +38,13 @@ struct walker {
     char     *base[SEG_N];              /* of segments; when measuring, addresses that nobody follows */
     char     *scratch;                  /* of the lane */
     uint64_t  scratch_used, scratch_most;
+    struct kept *kept;                  /* of the lane, in memory of its own */
+    char     *kept_at;
+    uint64_t  kept_most;
     char     *workspace;                /* of cuBLASLt, of the lane */
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
+    struct talk *talk;                  /* with other ranks; NULL: there are none, or measuring */
     uint64_t  launches;
     int       recurrences, persistent;  /* prepared: all, and those that take one launch */
 };
@@ -41,6 +54,9 @@ struct cuda_call {
     struct cuda_view view[OP_VIEWS];
 };
 
+/* Without gaps from the first number to the last? And how many there are. */
+bool view_is_whole(const struct cuda_view *);
+uint64_t view_numbers(const struct cuda_view *);
 struct cuda_view view_at(const struct walker *, const struct view *);
 void call_at(const struct walker *, const struct op *, struct cuda_call *);
 
@@ -67,16 +83,13 @@ void *scratch_take(struct walker *, uint64_t bytes);
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-/* A matrix by rows: element (i, j) at at[i * row + j]; stored transposed where said. */
-struct matrix { char *at; size_t row; };
-
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias[n]). a_by_columns: a is stored as [k][m]; b_by_columns: b is
- * stored as [n][k], as weights are, and may be narrow already. Products of one shape are planned once: a and c move
+ * stored as [n][k], as weights are. Either may be narrow already. Products of one shape are planned once: a and c move
  * from one to the next by multiples of so many numbers. */
 struct cuda_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
-    bool a_by_columns, b_by_columns, b_is_narrow, adds;
+    bool a_by_columns, b_by_columns, a_is_narrow, b_is_narrow, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };
@@ -86,6 +99,10 @@ unroll_status product(struct walker *, const struct cuda_product *);
  * matrix itself. */
 bool products_are_narrow(const struct plan *);
 unroll_status narrow_matrix(struct walker *, struct matrix *, uint32_t rows, uint32_t width);
+/* The same of numbers of that buffer, which the lane keeps until an operation writes it (narrow_forget) or another
+ * matrix is kept. */
+unroll_status narrow_kept(struct walker *, int buffer, struct matrix *, uint32_t rows, uint32_t width);
+void narrow_forget(struct kept *, const struct op *written);
 
 enum { WORKSPACE_BYTES = 32 << 20 };    /* of cuBLASLt on each lane, what NVIDIA recommends for sm_90 */
 
@@ -93,6 +110,10 @@ struct products;                        /* planned products by shape */
 void products_free(struct products *);
 
 /* ---- rows --------------------------------------------------------------------------------- */
+
+/* Rows of the batch that a shard of the sum has in x: [T, B, ..], counted from its first. */
+struct share { uint32_t first, count; };
+struct share shard_of(const struct walker *, const struct cuda_view *x, const struct cuda_view *sum, size_t shard);
 
 struct gpu_rows   rows_of(const struct cuda_view *);            /* of a [T, B, ..] of floats */
 struct gpu_ends   ends_of(const struct cuda_view *x, const struct cuda_view *lengths);
@@ -103,7 +124,11 @@ size_t count_of(const struct gpu_rows *);                       /* numbers */
 
 typedef unroll_status cuda_kind(struct walker *, const struct cuda_call *);
 cuda_kind cuda_embed, cuda_embed_grad, cuda_gemm, cuda_gemm_dx, cuda_gemm_dw, cuda_sum_rows, cuda_rnn,
-          cuda_rnn_back, cuda_dropout, cuda_activate, cuda_activate_back, cuda_loss, cuda_copy, cuda_fill, cuda_tree;
+          cuda_rnn_back, cuda_dropout, cuda_activate, cuda_activate_back, cuda_loss, cuda_copy, cuda_fill, cuda_tree,
+          cuda_send, cuda_recv, cuda_all_reduce, cuda_sum_begin, cuda_sum_end;
+
+/* Copies a view, or zeros where `from` is absent; adds. */
+unroll_status cuda_move(struct walker *, const struct cuda_view *from, const struct cuda_view *to, bool adds);
 
 /* All norms, and all updates (of which this is one), of all parameters in one launch. */
 unroll_status cuda_norms(struct walker *);

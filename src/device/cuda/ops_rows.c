@@ -48,7 +48,7 @@ unroll_status cuda_activate_back(struct walker *w, const struct cuda_call *call)
 /* ---- copy, fill --------------------------------------------------------------------------- */
 
 /* Words of 4 bytes, of doubles two for each. */
-static unroll_status copy_box(struct walker *w, const struct cuda_view *from, const struct cuda_view *to, bool adds)
+unroll_status cuda_move(struct walker *w, const struct cuda_view *from, const struct cuda_view *to, bool adds)
 {
     struct copy_args args = { .count = { 1, 1, 1, 1 }, .from = (const uint32_t *)(void *)from->at,
                               .to = (uint32_t *)(void *)to->at, .adds = adds };
@@ -67,13 +67,13 @@ static unroll_status copy_box(struct walker *w, const struct cuda_view *from, co
 
 unroll_status cuda_copy(struct walker *w, const struct cuda_call *call)
 {
-    return copy_box(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
+    return cuda_move(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
 }
 
 unroll_status cuda_fill(struct walker *w, const struct cuda_call *call)
 {
     const struct cuda_view nothing = { 0 };
-    return copy_box(w, &nothing, &call->view[FILL_TO], false);
+    return cuda_move(w, &nothing, &call->view[FILL_TO], false);
 }
 
 /* ---- tree --------------------------------------------------------------------------------- */

@@ -47,11 +47,11 @@ unroll_status cuda_embed_grad(struct walker *w, const struct cuda_call *call)
 {
     const struct cuda_view *tokens = &call->view[EMBED_GRAD_TOKENS], *dy = &call->view[EMBED_GRAD_DY];
     const struct cuda_view *table = &call->view[EMBED_GRAD_DTABLE];
-    const struct plan_config *c = &w->plan->config;
     struct embed_grad_args args = { .tokens = (const int32_t *)(void *)tokens->at, .step = tokens->stride[0],
                                     .dy = rows_of(dy), .table_row = table->stride[1] };
     for (size_t shard = 0; shard < table->count[0]; shard++) {
-        share(c->B, (int)c->shards, (int)(table->origin[0] + shard), 1, &args.first, &args.rows);
+        const struct share of = shard_of(w, dy, table, shard);
+        args.first = of.first, args.rows = of.count;
         args.table = (float *)(void *)table->at + shard * table->stride[0];
         if (args.rows)
             TRY(launch_grid(w, "gpu_embed_grad", table->count[1], (args.dy.width + GPU_THREADS - 1) / GPU_THREADS,
@@ -106,11 +106,7 @@ uint64_t cuda_tables_bytes(const struct plan *p) { return tables_of(p).bytes; }
 /* Parameters and their gradients lie without gaps; a gradient of shards is the first of them. */
 static unroll_status contiguous(const struct cuda_view *x)
 {
-    size_t step = 1;
-    for (int i = x->rank; i-- > 0; step *= x->count[i])
-        if (x->count[i] > 1 && x->stride[i] != step)
-            return fail(UNROLL_FAILURE, "a parameter has gaps");
-    return UNROLL_OK;
+    return view_is_whole(x) ? UNROLL_OK : fail(UNROLL_FAILURE, "a parameter has gaps");
 }
 
 static void fill_chunks(struct gpu_chunk *chunk, uint64_t *done, uint32_t tensor, uint64_t count)

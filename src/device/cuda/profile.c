@@ -39,7 +39,7 @@ unroll_status cuda_profile_collect(struct cuda_instance *in, enum part part)
     for (int i = in->plan->part[part].first; in->profile && i < in->plan->part[part].end; i++) {
         struct cuda_profile *p = &in->profile[i];
         float milliseconds;
-        if (!p->begin)
+        if (!p->begin || !is_in_part(&in->plan->op[i], part))
             continue;
         TRY(cuda_check(cu.cuEventElapsedTime(&milliseconds, p->begin, p->end), "taking the time"));
         const double seconds = 1e-3 * (double)milliseconds;

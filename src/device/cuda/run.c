@@ -29,7 +29,8 @@ static cuda_kind *const kinds[OP_KIND_MAX] = {
     [OP_RNN] = cuda_rnn,           [OP_RNN_BACK] = cuda_rnn_back,     [OP_DROPOUT] = cuda_dropout,
     [OP_ACTIVATE] = cuda_activate, [OP_ACTIVATE_BACK] = cuda_activate_back,
     [OP_LOSS] = cuda_loss,         [OP_COPY] = cuda_copy,             [OP_FILL] = cuda_fill,
-    [OP_TREE] = cuda_tree,
+    [OP_TREE] = cuda_tree,         [OP_SEND] = cuda_send,             [OP_RECV] = cuda_recv,
+    [OP_ALL_REDUCE] = cuda_all_reduce, [OP_SUM_BEGIN] = cuda_sum_begin, [OP_SUM_END] = cuda_sum_end,
 };
 
 /* Is there another of this kind from `first` on, before `end`? */
@@ -68,16 +69,26 @@ static unroll_status record(cu_event event, cu_stream stream)
 }
 
 /* Norms and updates go over everything: those parts keep to one lane, on which the list is a correct program. */
-static int lane_of(const struct cuda_instance *in, enum part part, const struct op *op)
+static int lane_of(const struct cuda_instance *in, const struct op *op)
 {
-    return part == PART_FORWARD || part == PART_BACKWARD ? op->lane % in->lanes : 0;
+    return op->part == PART_FORWARD || op->part == PART_BACKWARD ? op->lane % in->lanes : 0;
+}
+
+/* Operations [first, end) of which some are of the part; none where it is no part of this plan. */
+static void range_of_part(const struct plan *p, enum part part, int *first, int *end)
+{
+    *first = *end = 0;
+    if ((int)part != PART_BACKWARD_SUM || plan_overlaps(p))
+        part_range(p, part, first, end);
 }
 
 static unsigned lanes_used(const struct cuda_instance *in, enum part part)
 {
     unsigned used = 1;
-    for (int i = in->plan->part[part].first; i < in->plan->part[part].end; i++)
-        used |= 1u << lane_of(in, part, &in->plan->op[i]);
+    int i, end;
+    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
+        if (is_in_part(&in->plan->op[i], part))
+            used |= 1u << lane_of(in, &in->plan->op[i]);
     return used;
 }
 
@@ -102,23 +113,48 @@ static unroll_status join_lanes(const struct cuda_instance *in, unsigned used)
     return UNROLL_OK;
 }
 
+/* The operation of the lane that op waits for in this part, or -1. Sums may be left out of backward: then the one
+ * before. */
+static int waits_for(const struct cuda_instance *in, enum part part, const struct op *op, int lane)
+{
+    const struct plan *p = in->plan;
+    int i = op->wait[lane], first, end;
+    range_of_part(p, part, &first, &end);
+    while (i >= first && (p->op[i].lane != lane || !is_in_part(&p->op[i], part)))
+        i--;
+    return i >= first && lane_of(in, &p->op[i]) != lane_of(in, op) ? i : -1;
+}
+
+/* The lane's stream and memory. */
+static void enter_lane(struct cuda_instance *in, const struct op *op)
+{
+    const int lane = lane_of(in, op);
+    struct walker *w = &in->walker;
+    w->stream = in->stream[lane];
+    w->kept = &in->kept[lane];
+    if (w->walk == MEASURE)
+        return;
+    w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
+    w->scratch = w->workspace + WORKSPACE_BYTES;
+    w->kept_at = w->scratch + in->layout.scratch;
+}
+
 static unroll_status walk_op(struct cuda_instance *in, enum part part, int index, bool launches)
 {
     const struct op *op = &in->plan->op[index];
-    const int lane = lane_of(in, part, op);
     struct walker *w = &in->walker;
-    w->stream = in->stream[lane];
-    if (w->walk != MEASURE) {
-        w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
-        w->scratch = w->workspace + WORKSPACE_BYTES;
+    enter_lane(in, op);
+    for (int other = 0; launches && other < LANES_MAX; other++) {
+        const int earlier = waits_for(in, part, op, other);
+        if (earlier >= 0)
+            TRY(wait_for(w->stream, in->ended[earlier]));
     }
-    for (int other = 0; launches && other < LANES_MAX; other++)
-        if (op->wait[other] >= 0 && lane_of(in, part, &in->plan->op[op->wait[other]]) != lane)
-            TRY(wait_for(w->stream, in->ended[op->wait[other]]));
     const uint64_t before = w->launches;
     if (launches)
         TRY(cuda_profile_mark(in, index, false));
     TRY(run_op(w, index));
+    for (int i = 0; i < in->lanes; i++)
+        narrow_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
         TRY(cuda_profile_prepare(in, index, w->launches > before));
     if (launches)
@@ -131,11 +167,27 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
     const unsigned used = lanes_used(in, part);
     const bool launches = walk == LAUNCH;
     in->walker.walk = walk;
+    for (int i = 0; i < in->lanes; i++)
+        in->kept[i].buffer = -1;
     if (launches)
         TRY(fork_lanes(in, used));
-    for (int i = in->plan->part[part].first; i < in->plan->part[part].end; i++)
-        TRY(walk_op(in, part, i, launches));
+    int i, end;
+    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
+        if (is_in_part(&in->plan->op[i], part))
+            TRY(walk_op(in, part, i, launches));
     return launches ? join_lanes(in, used) : UNROLL_OK;
+}
+
+unroll_status cuda_greet(struct cuda_instance *in)
+{
+    in->walker.walk = PREPARE;
+    for (int i = 0; i < in->plan->ops; i++) {
+        if (!op_talks(&in->plan->op[i]))
+            continue;
+        enter_lane(in, &in->plan->op[i]);
+        TRY(run_op(&in->walker, i));
+    }
+    return UNROLL_OK;
 }
 
 /* ---- the host's side of buffers ------------------------------------------------------------ */
@@ -143,12 +195,17 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
 /* A range of the mirror that moves as one: a buffer of IO, or all of VALUES. */
 struct range { char *host; cu_ptr device; uint64_t bytes; unsigned char *newer; };
 
+static struct range range_of_values(struct cuda_instance *in)
+{
+    return (struct range){ in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
+                           in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
+}
+
 static struct range range_of(struct cuda_instance *in, int buffer)
 {
     const struct buffer *b = &in->plan->buffer[buffer];
     if (b->segment == SEG_VALUES)
-        return (struct range){ in->mirror + in->plan->segment_bytes[SEG_IO], in->arena + in->layout.segment[SEG_VALUES],
-                               in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
+        return range_of_values(in);
     return (struct range){ in->mirror + b->offset, in->arena + in->layout.segment[SEG_IO] + b->offset, b->bytes,
                            &in->newer[buffer] };
 }
@@ -162,6 +219,8 @@ static unroll_status settle(struct cuda_instance *in)
 {
     if (!in->waiting)
         return UNROLL_OK;
+    if (in->walker.talk)
+        TRY(ranks_wait(in->walker.talk, in->plan, in->stream[0]));
     in->waiting = false;
     return cuda_check(cu.cuStreamSynchronize(in->stream[0]), "running a part");
 }
@@ -187,8 +246,9 @@ static unroll_status to_host(struct cuda_instance *in, const struct range *r)
 /* Before a part: what it touches and the host has changed. After: what it wrote is newer on the device. */
 static unroll_status move_buffers(struct cuda_instance *in, enum part part, bool before)
 {
-    for (int i = in->plan->part[part].first; i < in->plan->part[part].end; i++)
-        for (int k = 0; k < in->plan->op[i].views; k++) {
+    int i, end;
+    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
+        for (int k = 0; is_in_part(&in->plan->op[i], part) && k < in->plan->op[i].views; k++) {
             const struct view *v = &in->plan->op[i].view[k];
             if (v->buffer < 0 || !is_mirrored(&in->plan->buffer[v->buffer]))
                 continue;
@@ -217,12 +277,17 @@ static unroll_status run_part(struct cuda_instance *in, enum part part)
     return move_buffers(in, part, false);
 }
 
+/* Sets the sums of losses aside, and adds them in the end. */
 static unroll_status launch_step(struct cuda_instance *in, bool begins)
 {
+    struct range values = range_of_values(in);
+    TRY(to_device(in, &values));
     in->waiting = true;
     in->walker.walk = LAUNCH;
     in->walker.stream = in->stream[0];
-    return cuda_step(&in->walker, begins);
+    TRY(cuda_step(&in->walker, begins));
+    *values.newer = ON_DEVICE;
+    return UNROLL_OK;
 }
 
 /* A whole step is not waited for: who asks for what it made waits. */
@@ -230,12 +295,13 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
 {
     const bool whole = first == PART_FORWARD && last == PART_UPDATE;
     TRY(settle(in));
-    if (whole) {
-        TRY(move_buffers(in, PART_FORWARD, true));      /* the sums that it sets aside */
+    if (whole)
         TRY(launch_step(in, true));
+    for (int part = first; part <= (int)last; part++) {
+        const bool both = part == PART_BACKWARD && last >= PART_SUM && plan_overlaps(in->plan);
+        TRY(run_part(in, (enum part)(both ? PART_BACKWARD_SUM : part)));
+        part += both;
     }
-    for (int part = first; part <= (int)last; part++)
-        TRY(run_part(in, (enum part)part));
     if (whole)
         TRY(launch_step(in, false));
     if (!whole || in->profile)
@@ -243,6 +309,15 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
     for (int part = first; part <= (int)last; part++)
         TRY(cuda_profile_collect(in, (enum part)part));
     return UNROLL_OK;
+}
+
+unroll_status cuda_wait(void *instance)
+{
+    struct cuda_instance *in = instance;
+    TRY(cuda_enter(in->context));
+    unroll_status status = settle(in);
+    cuda_leave();
+    return status;
 }
 
 unroll_status cuda_run(void *instance, enum part first, enum part last)

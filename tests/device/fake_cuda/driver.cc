@@ -248,6 +248,11 @@ cu_result cuCtxPopCurrent_v2(cu_context *context)
     return 0;
 }
 
+int fake_current_device(void)
+{
+    return current_contexts.empty() ? -1 : current_contexts.back()->device;
+}
+
 /* ---- modules ------------------------------------------------------------------------------ */
 
 /* A cubin, PTX, or a text that begins with "fake kernels"; they all mean the kernels of this library. */

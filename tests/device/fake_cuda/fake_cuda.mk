@@ -1,5 +1,5 @@
-# CUDA without a GPU: the kernels compiled by g++ onto a shim (fake_cuda/*.cc), a driver and a cuBLASLt made of
-# them. The shim itself knows ThreadSanitizer and tells it what orders what: it is never built with one.
+# CUDA without a GPU: the kernels compiled by g++ onto a shim (fake_cuda/*.cc), a driver, a cuBLASLt and an NCCL made
+# of them. The shim itself knows ThreadSanitizer and tells it what orders what: it is never built with one.
 CXX := $(shell command -v g++)
 FAKE_CUDA_FLAGS = -std=c++17 -g -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -Itests/device -MMD -MP -fPIC -fvisibility=hidden $(WARN)
 FAKE = $(1:%=$T/device/fake_cuda/%.o)
@@ -24,11 +24,11 @@ $T/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
-# RNN_CUDA_DRIVER and RNN_CUBLASLT name these; RNN_CUDA_KERNELS the text that stands for an image of kernels.
-FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_kernels.image
+# RNN_CUDA_DRIVER, RNN_CUBLASLT and RNN_NCCL name these; RNN_CUDA_KERNELS the text that stands for an image of kernels.
+FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_nccl.so $T/device/fake_kernels.image
 $T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
 	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@
-$T/device/fake_cublaslt.so: $(call FAKE,cublaslt) $T/device/fake_cuda.so
+$T/device/fake_%.so: $T/device/fake_cuda/%.o $T/device/fake_cuda.so
 	$(CXX) -shared -Wl,-z,defs,-rpath,'$$ORIGIN' $^ -o $@
 $T/device/fake_kernels.image:
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
-/* What the parts of the fake driver share: settings, counted calls, memory, work on streams. The fake cuBLASLt uses
- * fake_submit and fake_check_device. */
+/* What the parts of the fake driver share: settings, counted calls, memory, work on streams. The fakes of cuBLASLt
+ * and NCCL use what is SHARED_WITH_LIBRARIES. */
 #ifndef FAKE_CUDA_FAKE_DRIVER_H
 #define FAKE_CUDA_FAKE_DRIVER_H
 extern "C" {
@@ -10,15 +10,15 @@ extern "C" {
 #include <mutex>
 #include <vector>
 
-#define SHARED_WITH_CUBLASLT __attribute__((visibility("default")))
+#define SHARED_WITH_LIBRARIES __attribute__((visibility("default")))
 
 /* FAKE_CUDA_NAME of the environment, or the number given. */
-long long fake_setting(const char *name, long long otherwise);
+SHARED_WITH_LIBRARIES long long fake_setting(const char *name, long long otherwise);
 
 /* The driver is used in a way that its documentation forbids, or a kernel failed: said, and the process ends, or
  * with FAKE_CUDA_ERRORS=return the call returns the code, and so do all after it if the context is lost. */
 __attribute__((format(printf, 3, 4)))
-SHARED_WITH_CUBLASLT
+SHARED_WITH_LIBRARIES
 cu_result fake_misuse(cu_result code, const char *function, const char *format, ...);
 
 /* A call begins: one at a time, counted; FAKE_CUDA_FAIL=NAME:N:CODE lets the Nth call of that name fail. */
@@ -37,7 +37,7 @@ CUDA_FUNCTIONS(DECLARE)
 #undef DECLARE
 
 /* [at, at + bytes) must be in one piece of device memory; NULL, or what is wrong. */
-SHARED_WITH_CUBLASLT const char *fake_check_device(uint64_t at, uint64_t bytes);
+SHARED_WITH_LIBRARIES const char *fake_check_device(uint64_t at, uint64_t bytes);
 const char *fake_check_pointers(const void *args, size_t bytes);        /* none is of the host, or freed */
 bool fake_is_pinned(const void *at, uint64_t bytes);
 void fake_memory_open(bool open);               /* device memory can be touched while work is done */
@@ -45,13 +45,17 @@ void fake_memory_report(void);
 
 /* Work in the order of a stream; done when someone waits for it, or later. Returns what went wrong, or NULL. */
 typedef std::function<const char *(void)> fake_work;
-SHARED_WITH_CUBLASLT cu_result fake_submit(cu_stream, const char *function, fake_work);
+SHARED_WITH_LIBRARIES cu_result fake_submit(cu_stream, const char *function, fake_work);
+/* The same, of what waits for other processes: asked again and again whether it can be done, once all before it is. */
+typedef std::function<bool(void)> fake_ready;
+SHARED_WITH_LIBRARIES cu_result fake_submit_when(cu_stream, const char *function, fake_ready, fake_work);
+SHARED_WITH_LIBRARIES int fake_current_device(void);     /* of this thread's context; -1: there is none */
 bool fake_capturing(cu_stream);
-SHARED_WITH_CUBLASLT bool fake_any_capture(void);
+SHARED_WITH_LIBRARIES bool fake_any_capture(void);
 cu_result fake_finish_all(void);                /* all work given so far */
 void fake_streams_report(void);
 
 /* Things that leak are counted: "graphs", +1 or -1. */
-SHARED_WITH_CUBLASLT void fake_count(const char *what, int by);
+SHARED_WITH_LIBRARIES void fake_count(const char *what, int by);
 
 #endif

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <unistd.h>
+#include <unordered_map>
 #include <vector>
 
 enum { CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903, CU_CAPTURE_UNJOINED = 904 };
@@ -13,7 +15,9 @@ enum { CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903, CU_CAPTURE_UNJO
 struct node {
     std::string name;
     fake_work work;                             /* none: it only joins */
-    std::vector<std::shared_ptr<node>> after;
+    fake_ready ready;                           /* none: as soon as those before are done */
+    std::vector<std::shared_ptr<node>> after, before;   /* before: those that wait for it, once it is to be done */
+    size_t left;                                /* of those before, how many are not done */
     bool done;
     double at;                                  /* milliseconds, when it was done */
 };
@@ -25,7 +29,8 @@ struct cu_stream_st { bool blocking; node_ref last; cu_graph_st *capture; };
 /* by_graph: a node of a graph recorded it last, at that time; 0: none did. */
 struct cu_event_st { bool timed; node_ref node; cu_graph_st *capture; double by_graph; };
 
-static std::vector<node_ref> pending;
+/* What may be done now; the rest hangs on it. Outlives the process's end, as what is never done may be long. */
+static std::vector<node_ref> &next_ones = *new std::vector<node_ref>;
 static struct cu_stream_st default_stream = { true, NULL, NULL };
 static std::vector<cu_stream> streams;
 static uint64_t random_state;
@@ -47,9 +52,21 @@ static double milliseconds(void)
 
 /* ---- doing it ----------------------------------------------------------------------------- */
 
-static bool may_begin(const node &n)
+static node_ref node_new(const std::string &name, fake_work work, fake_ready ready)
 {
-    return std::all_of(n.after.begin(), n.after.end(), [](const node_ref &a) { return a->done; });
+    return std::make_shared<node>(node{ name, std::move(work), std::move(ready), {}, {}, 0, false, 0 });
+}
+
+/* It is to be done: those before are known. */
+static void pend(const node_ref &n)
+{
+    for (auto &a : n->after)
+        if (!a->done) {
+            a->before.push_back(n);
+            n->left++;
+        }
+    if (!n->left)
+        next_ones.push_back(n);
 }
 
 static cu_result do_node(node &n)
@@ -58,38 +75,53 @@ static cu_result do_node(node &n)
     n.done = true;
     n.at = milliseconds();
     n.after.clear();
+    for (auto &b : n.before)
+        if (!--b->left)
+            next_ones.push_back(b);
+    n.before.clear();
     return wrong ? fake_misuse(CU_LAUNCH_FAILED, n.name.c_str(), "%s", wrong) : 0;
 }
 
-/* One of those that may begin, drawn. */
-static cu_result do_one(std::vector<node_ref> &list)
+/* One of those that may begin, drawn; *moved: there was one. */
+static cu_result do_one(bool *moved)
 {
-    size_t first = draw_order(list.size()), i = first;
-    while (!may_begin(*list[i]))
-        i = (i + 1) % list.size();
-    node_ref n = list[i];
-    list.erase(list.begin() + (long)i);
-    return do_node(*n);
+    const size_t count = next_ones.size(), first = count ? draw_order(count) : 0;
+    *moved = false;
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = (first + k) % count;
+        if (next_ones[i]->ready && !next_ones[i]->ready())
+            continue;
+        node_ref n = next_ones[i];
+        next_ones.erase(next_ones.begin() + (long)i);
+        *moved = true;
+        return do_node(*n);
+    }
+    return 0;
+}
+
+/* Until it is done, or, where `waits` is false, until nothing can go on before somebody else does. */
+static cu_result work_until(const std::function<bool()> &done, bool waits)
+{
+    cu_result result = 0;
+    bool moved = true;
+    fake_memory_open(true);
+    while (!result && !done() && (moved || waits)) {
+        result = do_one(&moved);
+        if (!moved && waits)
+            usleep(50);
+    }
+    fake_memory_open(false);
+    return result;
 }
 
 static cu_result finish(const node_ref &until)
 {
-    cu_result result = 0;
-    fake_memory_open(true);
-    while (!result && until && !until->done)
-        result = do_one(pending);
-    fake_memory_open(false);
-    return result;
+    return until && !until->done ? work_until([&] { return until->done; }, true) : 0;
 }
 
 cu_result fake_finish_all(void)
 {
-    cu_result result = 0;
-    fake_memory_open(true);
-    while (!result && !pending.empty())
-        result = do_one(pending);
-    fake_memory_open(false);
-    return result;
+    return next_ones.empty() ? 0 : work_until([] { return next_ones.empty(); }, true);
 }
 
 /* ---- giving it ---------------------------------------------------------------------------- */
@@ -103,9 +135,12 @@ bool fake_any_capture(void)
     return std::any_of(streams.begin(), streams.end(), [](cu_stream s) { return s->capture != NULL; });
 }
 
-static node_ref add(cu_stream s, const char *name, fake_work work)
+/* after: more that it comes after, or NULL. */
+static node_ref add(cu_stream s, const char *name, fake_work work, fake_ready ready, const node_ref &after)
 {
-    node_ref n = std::make_shared<node>(node{ name, std::move(work), {}, false, 0 });
+    node_ref n = node_new(name, std::move(work), std::move(ready));
+    if (after)
+        n->after.push_back(after);
     if (s->last)
         n->after.push_back(s->last);
     if (s->blocking && !s->capture) {           /* the default stream and those that heed it wait for each other */
@@ -116,13 +151,22 @@ static node_ref add(cu_stream s, const char *name, fake_work work)
                 n->after.push_back(other->last);
     }
     s->last = n;
-    (s->capture ? s->capture->nodes : pending).push_back(n);
+    if (s->capture)
+        s->capture->nodes.push_back(n);
+    else
+        pend(n);
     return n;
 }
 
 cu_result fake_submit(cu_stream stream, const char *name, fake_work work)
 {
-    add(stream_of(stream), name, std::move(work));
+    add(stream_of(stream), name, std::move(work), NULL, NULL);
+    return 0;
+}
+
+cu_result fake_submit_when(cu_stream stream, const char *name, fake_ready ready, fake_work work)
+{
+    add(stream_of(stream), name, std::move(work), std::move(ready), NULL);
     return 0;
 }
 
@@ -156,6 +200,18 @@ cu_result cuStreamSynchronize(cu_stream stream)
     return finish(stream_of(stream)->last);
 }
 
+cu_result cuStreamQuery(cu_stream stream)
+{
+    CALL();
+    if (fake_capturing(stream))
+        return fake_misuse(CU_CAPTURE_UNSUPPORTED, __func__, "the stream is being captured");
+    const node_ref last = stream_of(stream)->last;
+    if (!last || last->done)
+        return 0;
+    cu_result result = work_until([&] { return last->done; }, false);
+    return result ? result : last->done ? 0 : CU_NOT_READY;
+}
+
 /* ---- events ------------------------------------------------------------------------------- */
 
 cu_result cuEventCreate(cu_event *event, unsigned flags)
@@ -179,7 +235,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     CALL();
     cu_stream s = stream_of(stream);
     event->capture = s->capture;
-    event->node = add(s, "an event", NULL);
+    event->node = add(s, "an event", NULL, NULL, NULL);
     return 0;
 }
 
@@ -209,7 +265,7 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
         s->capture = event->capture;            /* joins the capture; what it had to do is not part of it */
         s->last = NULL;
     }
-    add(s, "a wait", NULL)->after.push_back(event->node);
+    add(s, "a wait", NULL, NULL, event->node);
     return 0;
 }
 
@@ -282,13 +338,13 @@ cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
 static std::vector<node_ref> copied(const std::vector<node_ref> &nodes)
 {
     std::vector<node_ref> copies;
+    std::unordered_map<const node *, size_t> place;
     for (auto &n : nodes) {
-        copies.push_back(std::make_shared<node>(node{ n->name, n->work, {}, false, 0 }));
-        for (auto &a : n->after) {
-            auto at = std::find(nodes.begin(), nodes.end(), a);
-            if (at != nodes.end())
-                copies.back()->after.push_back(copies[(size_t)(at - nodes.begin())]);
-        }
+        place[n.get()] = copies.size();
+        copies.push_back(node_new(n->name, n->work, n->ready));
+        for (auto &a : n->after)
+            if (place.count(a.get()))
+                copies.back()->after.push_back(copies[place[a.get()]]);
     }
     return copies;
 }
@@ -326,31 +382,21 @@ cu_result cuGraphUpload(cu_exec, cu_stream)
     return 0;
 }
 
-/* The whole graph is one piece of the stream's work; inside, its own order alone counts. */
-static const char *do_graph(cu_exec exec)
-{
-    static std::string text;
-    std::vector<node_ref> left = copied(exec->nodes);
-    while (!left.empty()) {
-        size_t i = draw_order(left.size());
-        while (!may_begin(*left[i]))
-            i = (i + 1) % left.size();
-        node_ref n = left[i];
-        left.erase(left.begin() + (long)i);
-        const char *wrong = n->work ? n->work() : NULL;
-        n->done = true;
-        if (wrong) {
-            text = n->name + ": " + wrong;
-            return text.c_str();
-        }
-    }
-    return NULL;
-}
-
+/* Inside, its own order alone counts. What comes after it waits for all. */
 cu_result cuGraphLaunch(cu_exec exec, cu_stream stream)
 {
     CALL();
     if (fake_capturing(stream))
         return fake_misuse(CU_CAPTURE_UNSUPPORTED, __func__, "into a capture");
-    return fake_submit(stream, "a graph", [exec] { return do_graph(exec); });
+    cu_stream s = stream_of(stream);
+    const node_ref first = add(s, "a graph", NULL, NULL, NULL), last = node_new("the end of a graph", NULL, NULL);
+    for (auto &n : copied(exec->nodes)) {
+        n->after.push_back(first);
+        pend(n);
+        last->after.push_back(n);
+    }
+    last->after.push_back(first);
+    s->last = last;
+    pend(last);
+    return 0;
 }
