@@ -277,6 +277,7 @@ static unroll_status print(const struct bench *bench)
     const struct settings *s = bench->settings;
     const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE), *pass = text_of(s, OPTION_PASS);
     const char *dtype = text_of(s, OPTION_DTYPE), *isa = unroll_session_isa(bench->session);
+    const char *precision = text_of(s, OPTION_PRECISION);
     int threads = unroll_session_threads(bench->session);
     bool both_ways = bench->directions > 1, ragged = bench->lengths != NULL;
     double best = bench->ms[0], median = bench->ms[bench->runs / 2];
@@ -285,7 +286,7 @@ static unroll_status print(const struct bench *bench)
     if (is_on(s, OPTION_JSON))
         return print_json(json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
                                     "bidirectional", both_ways, "ragged", ragged, "pass", pass,
-                                    "dtype", dtype, "precision", text_of(s, OPTION_PRECISION), "isa", isa,
+                                    "dtype", dtype, "precision", precision, "isa", isa,
                                     "threads", threads, "runs", bench->runs,
                                     "ms", best, "ms_median", median, "gflops", gflops,
                                     "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL,
@@ -293,8 +294,9 @@ static unroll_status print(const struct bench *bench)
                                     "operations", profile_to_json(bench->session, bench->peak)));
     profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
-           both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass, dtype, isa, threads,
-           threads == 1 ? "" : "s", best, median, bench->runs, gflops);
+           both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass,
+           strcmp(precision, "fp32") ? precision : dtype, isa, threads, threads == 1 ? "" : "s", best, median,
+           bench->runs, gflops);
     if (bench->peak > 0)
         printf(", %.1f%% of the peak of %.4g", 100 * gflops / bench->peak, bench->peak);
     putchar('\n');
