@@ -160,11 +160,11 @@ tpu-check: all $T/cases/test_ahead
 
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
 gpu-check:
-	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device $T/cases/test_curve
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device $T/cases/test_curve $T/session/test_ranks
 	@tests/device/gpu_check.sh $B
 
 # The same check in small on the fake driver: that it works is known before there is a GPU.
-gpu-check-tiny: all $T/cases/test_device $T/cases/test_curve $(FAKE_CUDA)
+gpu-check-tiny: all $T/cases/test_device $T/cases/test_curve $T/session/test_ranks $(FAKE_CUDA)
 	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
 
 # The product of meshes and pairs of options, over threads and over processes.

@@ -105,9 +105,10 @@ static inline size_t fused_cells(const struct fused_weights *w)
 
 /* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
  *     (((b_x + W x) + b_h) + U h)
- * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; only FROM_X inputs have the first two terms, which
- * value.in holds already if x is absent, only FROM_H and FROM_LINK inputs the others. value.in may else
- * be absent: sums then begin with zero. It is dense (tile = CELL_TILE). Row b means the same in all arrays and operands.
+ * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; only FROM_X
+ * inputs have the first two terms, which value.in holds already if of_x is absent, only FROM_H and FROM_LINK inputs the
+ * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. It is dense
+ * (tile = CELL_TILE). Row b means the same in all arrays and operands.
  * h is read whole while next is written: they must not share memory, as other states may. What
  * cell_begin.h says of saved and vector holds; saved may be absent. */
 struct fused_step {

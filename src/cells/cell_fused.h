@@ -100,20 +100,21 @@ CELL_CODE struct fused_place fused_dense(v_element *at, size_t count, const size
     return place;
 }
 
-/* Asks for the sums of the tile after this one: of the rows that follow, or of the first rows of the next
- * strip. Memory does not guess rows that lie far apart. */
+/* Asks for the sums of the tile after this one, or for where its saved values go: of the rows that follow, or of
+ * the first rows of the next strip. Memory does not guess rows that lie far apart. */
 CELL_CODE void fused_ask(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors,
                          size_t next_unit, size_t input, size_t input_end)
 {
     bool is_last = t->row + rows >= s->rows;
     size_t place = is_last ? 0 : t->row + rows, unit = is_last ? next_unit : t->unit;
     size_t end = place + rows < s->rows ? place + rows : s->rows;
-    if (!s->value.in.at || unit < s->unit || unit >= s->unit_end)
+    const struct fields *wanted = s->of_x.at ? &s->value.saved : &s->value.in;
+    if (!wanted->at || unit < s->unit || unit >= s->unit_end)
         return;
     for (; place < end; place++)
         for (size_t i = input; i < input_end; i++)
             for (size_t j = 0; j < vectors; j++)
-                __builtin_prefetch(cell_address(&s->value.in, i, fused_row(s, place), unit + j * V_WIDTH), 1);
+                __builtin_prefetch(cell_address(wanted, i, fused_row(s, place), unit + j * V_WIDTH), 1);
 }
 
 /* Gives tile number `tile` of `tiles` its share of the weights from `unit` and k on. */

@@ -14,7 +14,7 @@ enum {
 /* Does the sum of input i begin with what is in `in`? */
 CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *t, size_t i)
 {
-    return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at);
+    return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at && !s->of_x.at);
 }
 
 /* Sums that `in` has, where units of the last vector are missing, as whole vectors; or the other way. */
@@ -366,7 +366,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
     }
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + TILE_ROWS - 1) / TILE_ROWS, width = s->of_h.at ? s->of_h.k : 0;
-    bool blocks = tiles > 1 && s->value.in.at && !s->of_x.at && s->of_h.cell != FUSED_INT8;
+    bool blocks = tiles > 1 && s->value.in.at && s->of_h.cell != FUSED_INT8;
     size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
     struct fused_tile t = { .unit = unit };
     count = count ? count : 1;
@@ -386,15 +386,14 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
     }
 }
 
-static void PHASE_(fused)(const struct fused_step *step)
+static void PHASE_(fused)(const struct fused_step *s)
 {
-    const struct fused_step s = *step;      /* a copy: the compiler knows that no store changes it */
-    size_t left = (s.unit_end - s.unit + V_WIDTH - 1) / V_WIDTH, unit = s.reverse ? s.unit + left * V_WIDTH : s.unit;
+    size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH, unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
     while (left > 0) {
-        size_t vectors = PHASE_(strip_vectors)(&s, left), width = vectors * V_WIDTH;
-        unit -= s.reverse ? width : 0;
-        PHASE_(strip)(&s, unit, vectors, s.reverse ? unit - width : unit + width);
-        unit += s.reverse ? 0 : width;
+        size_t vectors = PHASE_(strip_vectors)(s, left), width = vectors * V_WIDTH;
+        unit -= s->reverse ? width : 0;
+        PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);
+        unit += s->reverse ? 0 : width;
         left -= vectors;
     }
 }

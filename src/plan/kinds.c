@@ -30,7 +30,7 @@ static double flops_gemm_dw(const struct plan *p, const struct op *op)
     return 2 * elements(p, op, GEMM_DW_DY) * width(p, op, GEMM_DW_X);
 }
 
-/* Only products count, as is the custom: 2 G' U K a row and step, and the projection's. */
+/* Only products count, as is the custom: 2 G' U K a row and step, the projection's, and that with a narrow x. */
 static double flops_rnn(const struct plan *p, const struct op *op)
 {
     const struct view *g = &op->view[RNN_G];
@@ -38,6 +38,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
     double flops = 2 * rows * elements(p, op, RNN_W);
     if (op->view[RNN_PROJ].buffer >= 0)
         flops += 2 * rows * elements(p, op, RNN_PROJ);
+    if (op->view[RNN_W_X].buffer >= 0)
+        flops += 2 * rows * elements(p, op, RNN_W_X);
     return flops;
 }
 

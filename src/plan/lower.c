@@ -119,7 +119,7 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (is_packed(p, q))
-            TRY(add_copy(p, master, q->role == PARAM_W_HH ? LAYOUT_GATES : LAYOUT_PANELS));
+            TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)

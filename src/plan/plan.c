@@ -397,6 +397,7 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
+    TRY(pass_fold(p));
     TRY(pass_join(p));
     TRY(pass_sum(p));
     TRY(pass_recompute(p));

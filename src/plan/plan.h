@@ -144,6 +144,9 @@ enum {                                                           /* rnn and rnn_
     RNN_RESET,          /* [T,B] u8     1: the row starts anew from zero states at this step */
     RNN_SCRATCH,
     RNN_HN, RNN_SN,     /* [B,K], [S,B,U]   states leaving */
+    RNN_X,              /* [T,B,I]      of rnn alone, these three: a narrow x, whose product each step makes itself */
+    RNN_W_X,            /* [G'',U,I]    gates side by side */
+    RNN_BIAS_X,         /* [G'',U]      */
     RNN_VIEWS,
     RNN_DY = RNN_VIEWS, /* [T,B,K]      gradient of the outputs */
     RNN_DHN, RNN_DSN,   /* [B,U], [S,B,U]   of the states leaving */
@@ -284,6 +287,7 @@ struct plan_config {
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;   /* chunks 0: the plan chooses (pass_near) */
     uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
+    uint32_t       narrow;          /* the widest x whose product steps of a recurrence make themselves (pass_fold) */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
@@ -354,6 +358,7 @@ unroll_status pass_segment(struct plan *);                  /* how many chunks a
 unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
+unroll_status pass_fold(struct plan *);                     /* products with a narrow x into the recurrences */
 unroll_status pass_join(struct plan *);                     /* sums over rows, of all chunks at once */
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
 unroll_status sum_begin_all(struct plan *);                 /* of it: buckets of gradients over the ranks (bucket.c) */
@@ -368,6 +373,8 @@ unroll_status check_mesh(struct plan *const *plans, int ranks);
 /* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
+
+bool fold_wanted(const struct plan *, const struct parameter *);    /* is a weight that of a narrow x? */
 
 /* ---- building blocks of passes --------------------------------------------------------- */
 

@@ -179,6 +179,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
     p.packed = target.device->packed;
     p.near = target.device->near;
+    p.narrow = target.device->narrow;
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
     p.mesh[M_HIDDEN] = c->hidden_ranks;

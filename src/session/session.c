@@ -245,6 +245,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
     plan_config->packed = s->device->packed;
     plan_config->near = s->device->near;
+    plan_config->narrow = s->device->narrow;
     plan_config->meets = s->device->meets;
     int threads = threads_for(s);
     if (s->config.lanes == 0)

@@ -61,6 +61,20 @@ case $xla in
 *) skip "no GPU through XLA: ${xla#xla    }" ;;
 esac
 
+# Two ranks over NCCL. They share the GPU here, which NCCL allows where it takes them for two machines: its numbers go
+# through the network of this one. With more GPUs each has its own.
+case $what in
+*'no NCCL'*) skip "several ranks: there is no NCCL" ;;
+*)
+    if command -v mpirun.openmpi >/dev/null; then
+        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+        count timeout -k 5 300 mpirun.openmpi --oversubscribe -n 2 \
+            sh -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank "$build/tests/session/test_ranks" mpi cuda
+    else
+        skip "several ranks: there is no Open MPI"
+    fi ;;
+esac
+
 # Trainings from the command: NAME, cell and more options.
 cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
 train() {

@@ -452,6 +452,37 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
+/* How many products a plan has, and how many recurrences that make them themselves. */
+static void count_folded(const unroll_model *m, uint32_t narrow, int *products, int *folded)
+{
+    struct plan_config c = config_of(1, 1, 1, 3);
+    struct plan *p;
+    c.narrow = narrow;
+    *products = *folded = 0;
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    for (int i = 0; i < p->ops; i++) {
+        const struct op *op = &p->op[i];
+        bool folds = op->kind == OP_RNN && op->view[RNN_X].buffer >= 0;
+        *products += op->kind == OP_GEMM;
+        *folded += folds;
+        CHECK(!folds || (op->view[RNN_G].access == WRITE && op->view[RNN_W_X].buffer >= 0 &&
+                         p->buffer[op->view[RNN_W_X].buffer].layout == LAYOUT_GATES),
+              "a recurrence that multiplies x reads its sums, or weights for a product");
+    }
+    plan_free(p);
+}
+
+static void check_fold(const unroll_model *m)
+{
+    const uint32_t width = model_input(m);
+    int all, none, products, folded;
+    count_folded(m, width - 1, &all, &none);
+    CHECK(none == 0, "%d recurrences multiply an x that is not narrow", none);
+    count_folded(m, width, &products, &folded);
+    CHECK(folded > 0 && products == all - folded, "of %d products %d are left, %d folded", all, products, folded);
+}
+
 int main(void)
 {
     static const struct { const char *name, *cell; int bidirectional, tied; } models[] = {
@@ -478,6 +509,7 @@ int main(void)
     check_refusals(m);
     check_offsets(m);
     check_near(m);
+    check_fold(m);
     unroll_model_free(m);
     return check_finish("plan");
 }

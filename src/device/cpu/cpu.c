@@ -10,6 +10,9 @@
 /* More than most second caches, a part of all third ones: other processors want some of those. */
 enum { CPU_NEAR = 4 << 20 };
 
+/* Inputs for which a product of all steps waits for memory more than it multiplies. */
+enum { CPU_NARROW = 4 };
+
 static unroll_status cpu_about(char *text, size_t size)
 {
     const struct cpu_isa *isa;
@@ -87,7 +90,7 @@ static const struct op_time *cpu_time(const void *instance, int op)  { return in
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
 
 const struct device device_cpu = {
-    .name = "cpu",                          .packed = true,     .near = CPU_NEAR,
+    .name = "cpu",                          .packed = true,     .near = CPU_NEAR,   .narrow = CPU_NARROW,
     .precisions = 1 << PRECISION_FP32,
     .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,

@@ -65,7 +65,7 @@ static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
 struct dw_rows {
     size_t count, chains, end[DW_ROWS];
     const real *dy[DW_ROWS], *x[DW_ROWS];
-    real panel[DW_ROWS * DW_COLUMNS];
+    _Alignas(64) real panel[DW_ROWS * DW_COLUMNS];
 };
 
 /* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
@@ -134,15 +134,23 @@ static struct dy_range range_of(const struct dw_rows *r)
     return (struct dy_range){ low, (size_t)(high - low) == row * (r->count - 1) ? row : 0 };
 }
 
-/* dy's next units are asked for while these are summed; after the last ones, the first of the next rows. */
+/* Where rows are short, this block's share of the next rows is asked for while its units are summed: all of them as
+ * they lie, which takes the least time. Else dy's next units; after the last ones, the first of the next rows. */
 static void ask_for_units(const struct dw *d, const struct dw_rows *r, const struct dy_range *dy,
                           struct range unit, struct range done, bool rising, struct product *p)
 {
+    enum { SHORT = 2048 };                  /* bytes */
     bool last = done.end >= unit.end;
     struct range next = next_units(d, last ? unit.first : done.end, unit.end);
-    const ptrdiff_t rows = last ? rising ? (ptrdiff_t)r->count : -(ptrdiff_t)r->count : 0;
+    const ptrdiff_t on = rising ? (ptrdiff_t)r->count : -(ptrdiff_t)r->count, rows = last ? on : 0;
     if (dy->row == 0)
         return;
+    if (dy->row * sizeof(real) <= SHORT) {
+        const size_t all = r->count * dy->row, blocks = (unit.end - unit.first + DW_UNITS - 1) / DW_UNITS;
+        p->wanted = dy->low + on * (ptrdiff_t)dy->row + (done.first - unit.first) / DW_UNITS * (all / blocks);
+        p->wanted_bytes = all / blocks * sizeof(real);
+        return;
+    }
     p->wanted = dy->low + rows * (ptrdiff_t)dy->row + dy_at(d, next.first);
     p->wanted_bytes = (next.end - next.first) * sizeof(real);
     p->wanted_row = dy->row * sizeof(real);
@@ -166,7 +174,7 @@ static void take_units(const struct dw_rows *r, size_t from, size_t count, real 
 static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
                      enum start start, real *to, size_t to_row, bool dense)
 {
-    real a[DW_UNITS / STRIP * STRIP_NUMBERS];
+    _Alignas(64) real a[DW_UNITS / STRIP * STRIP_NUMBERS];
     const struct dy_range dy = range_of(r);
     const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
     struct range n = next_units(d, unit.first, unit.end);
@@ -189,7 +197,7 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
 static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
                          const struct portion *part, real *dw)
 {
-    real sum[DW_WAITING];
+    _Alignas(64) real sum[DW_WAITING];
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
         struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
         const size_t columns = column.end - column.first, row = (columns + PANEL - 1) / PANEL * PANEL;

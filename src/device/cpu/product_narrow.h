@@ -197,7 +197,7 @@ static void widen_panel(real *to, const char *from, size_t k)
 /* A block of a panel as floats is made once for all rows. */
 static void product_bf16(const struct product *p)
 {
-    real panel[BLOCK_K * PANEL];
+    _Alignas(64) real panel[BLOCK_K * PANEL];
     if (p->m <= NARROW_ROWS) {
         product_narrow(p, &bf16_tiles);
         return;

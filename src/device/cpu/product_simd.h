@@ -350,7 +350,7 @@ static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 static void product_block(const struct product *p, struct tile t, size_t rows,
                           const struct ahead *wanted)
 {
-    real panel[BLOCK_K * PANEL];
+    _Alignas(64) real panel[BLOCK_K * PANEL];
     const real *b = t.b, *bias = t.bias;
     real *c = t.c;
     bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t.k <= BLOCK_K;
@@ -389,7 +389,7 @@ static bool copies_rows(const struct product *p)
 __attribute__((noinline))
 static void product_block_of_copy(const struct product *p, struct tile t, size_t rows, const struct ahead *wanted)
 {
-    real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
+    _Alignas(64) real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
     const real *from = t.a;
     for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t.a_row)
         for (size_t k = 0; k < t.k; k += V_WIDTH)

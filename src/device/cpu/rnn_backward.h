@@ -209,6 +209,32 @@ static const real *columns_after(const struct back *k, size_t column)
     return (const real *)w->at + column * w->count[0] * w->count[1];
 }
 
+/* One row or two want many columns to have enough chains, and read so little else that memory guesses it. */
+static bool is_lone(const struct back *k)
+{
+    return !k->r.group && !k->r.projected && k->r.row_end - k->r.row <= 2;
+}
+
+/* What a block's product asks for on the way: the weights of the next block; where all of them are near, its share of
+ * the saved values of the step that is done next, which lie far apart for a cell that asks unit by unit. */
+struct wanted { const real *at; size_t bytes; };
+
+static struct wanted wanted_after(const struct back *k, size_t column)
+{
+    enum { NEAR = 512 << 10 };
+    const struct rnn *r = &k->r;
+    const struct tensor *w = &r->view[RNN_W], *g = &r->view[RNN_G];
+    const size_t panel = w->count[0] * w->stride[0] * sizeof(real), t = k->rows.t;
+    const size_t blocks = (r->unit_end - r->unit + k->block - 1) / k->block;
+    const size_t share = (r->row_end - r->row) * g->stride[1] / blocks;
+    if (panel * panels(w->count[2]) > NEAR || !k->in_views || is_lone(k))
+        return (struct wanted){ columns_after(k, column), panel };
+    if (t == step_at(r, 0))
+        return (struct wanted){ 0 };
+    const real *next = at_step(r, RNN_G, r->call->op->direction ? t + 1 : t - 1, r->row);
+    return (struct wanted){ next + (column - r->unit) / k->block * share, share * sizeof(real) };
+}
+
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
 static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
                                  size_t column, size_t columns, enum start start)
@@ -217,6 +243,7 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
     const struct tensor *w = &r->view[RNN_W];
     bool moves = scattered(rows);
     size_t panel = w->count[0] * w->stride[0];
+    const struct wanted wanted = wanted_after(k, column);
     if (moves && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
@@ -228,7 +255,7 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
             .b_row = PANEL, .b_panel = panel,
             .c = sum + column, .c_row = r->scratch_row,
             .start = start,
-            .wanted = columns_after(k, column), .wanted_bytes = panel * sizeof(real),
+            .wanted = wanted.at, .wanted_bytes = wanted.bytes,
         };
         r->call->isa->product(&p);
     }
@@ -368,12 +395,6 @@ static unroll_status link_gradient(const struct back *k, size_t unit, size_t uni
     bool sums = r->group && !r->gathers;
     add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, sums ? 0 : unit, sums ? r->width : units, ZERO);
     return sums ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
-}
-
-/* One row or two want many columns to have enough chains, and read so little else that memory guesses it. */
-static bool is_lone(const struct back *k)
-{
-    return !k->r.group && !k->r.projected && k->r.row_end - k->r.row <= 2;
 }
 
 /* ---- one step -------------------------------------------------------------------------- */

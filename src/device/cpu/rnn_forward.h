@@ -69,12 +69,11 @@ static void forget(const struct rnn *r, size_t plane, size_t t)
 
 /* ---- products and cells ---------------------------------------------------------------- */
 
-static struct fused_weights recurrent_weights(const struct rnn *r)
+static struct fused_weights weights_of(const struct tensor *w, const struct tensor *bias)
 {
-    const struct tensor *w = &r->view[RNN_W], *bias = &r->view[RNN_BIAS];
     if (!w->at)
         return (struct fused_weights){ 0 };
-    return (struct fused_weights){ w->at, r->width, w->count[0], bias->at, bias->stride[0],
+    return (struct fused_weights){ w->at, w->count[2], w->count[0], bias->at, bias->stride[0],
                                    w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16
                                                                                               : FUSED_REAL };
 }
@@ -93,9 +92,11 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
     const struct tensor *y = &r->view[r->projected ? RNN_M : RNN_Y], *s = &r->view[RNN_S];
     return (struct fused_step){
         .unit = r->unit, .unit_end = r->unit_end,
+        .x = { at_step(r, RNN_X, t, first), r->view[RNN_X].stride[1] },
         .h = { at_plane(r, f->state, first), r->scratch_row },
         .link = { at_plane(r, link_plane(r), first), r->scratch_row },
-        .of_h = recurrent_weights(r),
+        .of_x = weights_of(&r->view[RNN_W_X], &r->view[RNN_BIAS_X]),
+        .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
         .value = { .in = in, .saved = is_trained(r) ? in : none,
                    .state = plane_fields(r, f->state, first, r->first_unit),
                    .next = plane_fields(r, f->next, first, r->first_unit),
@@ -108,13 +109,14 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
     };
 }
 
-/* Rows of one operand as bytes. */
-static void quantize_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, uint32_t *cells)
+/* Rows of k numbers of one operand as bytes. */
+static void quantize_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, size_t k,
+                          uint32_t *cells)
 {
-    const size_t row = operand_cells(r->width);
+    const size_t row = operand_cells(k);
     for (size_t i = 0; i < step->rows; i++) {
         size_t b = step->row ? step->row[i] : i;
-        r->call->isa->quantize((const real *)a->at + b * a->row, r->width, cells + b * row);
+        r->call->isa->quantize((const real *)a->at + b * a->row, k, cells + b * row);
     }
     *a = (struct fused_operand){ cells, row };
 }
@@ -130,12 +132,14 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 /* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
 static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 {
-    uint32_t cells[2][OPERAND_ROOM / 2];
-    bool is_int8 = step->of_h.cell == FUSED_INT8;
+    uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h */
+    const bool is_int8 = r->call->plan->config.weights == DTYPE_I8;
+    if (is_int8 && step->of_x.at && phase_reads(r, phase, FROM_X))
+        quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
     if (is_int8 && phase_reads(r, phase, FROM_H))
-        quantize_rows(r, step, &step->h, cells[0]);
+        quantize_rows(r, step, &step->h, r->width, cells[1]);
     if (is_int8 && phase_reads(r, phase, FROM_LINK))
-        quantize_rows(r, step, &step->link, cells[1]);
+        quantize_rows(r, step, &step->link, r->width, cells[2]);
     r->call->cell->fused[phase](step);
 }
 
@@ -148,7 +152,7 @@ static size_t rows_together(const struct rnn *r)
         size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
     }
-    if (r->view[RNN_W].dtype != DTYPE_I8 || rows == 1)
+    if (r->call->plan->config.weights != DTYPE_I8 || rows == 1)
         return rows;
     size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
     return rows > room ? room : rows;

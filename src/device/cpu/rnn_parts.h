@@ -288,8 +288,8 @@ static void meet(const struct rnn *r)
 static const signed char batch_axis[RNN_BACK_VIEWS] = {
     [RNN_G] = 1, [RNN_W] = -1, [RNN_BIAS] = -1, [RNN_VECTOR] = -1, [RNN_PROJ] = -1, [RNN_H0] = 0,
     [RNN_S0] = 1, [RNN_Y] = 1, [RNN_S] = 1, [RNN_LINK] = 1, [RNN_M] = 1, [RNN_LENGTHS] = 0, [RNN_RESET] = 1,
-    [RNN_SCRATCH] = 1, [RNN_HN] = 0, [RNN_SN] = 1, [RNN_DY] = 1, [RNN_DHN] = 0, [RNN_DSN] = 1, [RNN_DH0] = 0,
-    [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1, [RNN_DG] = 1,
+    [RNN_SCRATCH] = 1, [RNN_HN] = 0, [RNN_SN] = 1, [RNN_X] = 1, [RNN_W_X] = -1, [RNN_BIAS_X] = -1, [RNN_DY] = 1,
+    [RNN_DHN] = 0, [RNN_DSN] = 1, [RNN_DH0] = 0, [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1, [RNN_DG] = 1,
 };
 
 static double elements(const struct rnn *r, int slot, size_t rows)
@@ -305,7 +305,7 @@ static void count_work(const struct rnn *r, int me, struct work *work)
 {
     if (!r->counts)
         return;
-    work->flops += 2 * r->row_steps * (elements(r, RNN_W, 0) + elements(r, RNN_PROJ, 0));
+    work->flops += 2 * r->row_steps * (elements(r, RNN_W, 0) + elements(r, RNN_PROJ, 0) + elements(r, RNN_W_X, 0));
     for (int slot = 0; slot < RNN_BACK_VIEWS; slot++)
         if (batch_axis[slot] >= 0)
             count_elements(work, r->call, slot, elements(r, slot, r->row_end - r->row));

@@ -109,7 +109,7 @@ static void product_gathered_int8(const struct call *call, const struct product 
                                   real *const *to)
 {
     uint32_t a[OPERAND_ROOM];
-    real c[GATHERED * GATHERED_COLUMNS];
+    _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
     const size_t row = operand_cells(p->k), most = OPERAND_ROOM / row;
     struct product q = *p;
     q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
@@ -137,7 +137,7 @@ static void product_gathered(const struct call *call, const struct product *p, e
         product_gathered_int8(call, p, from, to);
         return;
     }
-    real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
+    _Alignas(64) real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
     for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
         struct product q = *p;
         q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
