@@ -297,6 +297,14 @@ struct value hlo_place(struct hlo *h, struct value whole, struct value piece, co
     return plain(h, "dynamic_update_slice", whole.type, whole.shape, operand, 2 + whole.shape.rank);
 }
 
+struct value hlo_transpose(struct hlo *h, struct value a)
+{
+    struct value v = begin(h, "transpose", a.type, SHAPE(a.shape.dim[1], a.shape.dim[0]), &a, 1);
+    print_numbers(h, " {permutation", (const int64_t[]){ 1, 0 }, 2);
+    hlo_print(h, "}");
+    return finish(h, v, &a, 1);
+}
+
 struct value hlo_join(struct hlo *h, struct value a, struct value b, int axis)
 {
     const struct value operand[] = { a, b };

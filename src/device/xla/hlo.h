@@ -61,6 +61,8 @@ struct value hlo_reshape(struct hlo *, struct value, struct shape);
 struct value hlo_spread(struct hlo *, struct value, struct shape, const int *axis);
 struct value hlo_slice(struct hlo *, struct value, const int64_t *first, struct shape count);
 struct value hlo_place(struct hlo *, struct value whole, struct value piece, const int64_t *first);
+/* [M, N] as [N, M]. */
+struct value hlo_transpose(struct hlo *, struct value);
 struct value hlo_join(struct hlo *, struct value, struct value, int axis);
 struct value hlo_iota(struct hlo *, enum hlo_type, struct shape, int axis);
 /* Folds axes [first, first + count) with "add" or "maximum". */

@@ -171,15 +171,25 @@ static struct value rows_of(struct recurrence *r, int slot, const struct block *
                        slot == RNN_W ? SHAPE(b->count * r->units, r->width) : SHAPE(b->count * r->units));
 }
 
-void rnn_carry_weights(struct recurrence *r, bool biases)
+/* Weights [N, K] are multiplied with the gradients of N in backward, with h, of K, in forward. */
+static int carry_product(struct recurrence *r, struct value w, bool forward)
+{
+    w = hlo_narrowed(&r->t->h, w);
+    return rnn_carry(r, forward ? hlo_transpose(&r->t->h, w) : w);
+}
+
+void rnn_carry_weights(struct recurrence *r, bool forward)
 {
     for (int i = 0; i < r->blocks; i++) {
         struct block *b = &r->block[i];
         struct value w = rows_of(r, RNN_W, b);
-        b->w = rnn_carry(r, hlo_narrowed(&r->t->h, w));
-        b->bias = biases && has(r->op, RNN_BIAS) ? rnn_carry(r, rows_of(r, RNN_BIAS, b)) : ABSENT_PLACE;
+        b->w = carry_product(r, w, forward);
+        b->bias = forward && has(r->op, RNN_BIAS) ? rnn_carry(r, rows_of(r, RNN_BIAS, b)) : ABSENT_PLACE;
     }
-    r->at.projection = rnn_carry_view(r, RNN_PROJ);
+    if (has(r->op, RNN_PROJ)) {
+        struct value w = view_get(r->t, &r->op->view[RNN_PROJ]);
+        r->at.projection = carry_product(r, w, forward);
+    }
     r->at.vector = rnn_carry_view(r, RNN_VECTOR);
     r->at.lengths = rnn_carry_view(r, RNN_LENGTHS);
     r->at.reset = rnn_carry_view(r, RNN_RESET);

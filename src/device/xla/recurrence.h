@@ -46,7 +46,8 @@ struct recurrence {
 int rnn_carry(struct recurrence *, struct value);       /* each gives the place */
 int rnn_carry_view(struct recurrence *, int slot);
 int rnn_carry_zeros(struct recurrence *, bool wanted, struct shape);
-void rnn_carry_weights(struct recurrence *, bool biases);
+/* What products in the loop multiply lies as [K, N], in forward turned once, before it. Biases are forward's. */
+void rnn_carry_weights(struct recurrence *, bool forward);
 
 struct value *rnn_carried(struct recurrence *, int place);
 struct value rnn_now(struct recurrence *, int place);   /* of an array over all steps, this step's */

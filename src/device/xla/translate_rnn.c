@@ -12,7 +12,7 @@ static void add_products(struct recurrence *r, int phase, struct value h, struct
         const struct block *b = &r->block[i];
         if (b->phase != phase)
             continue;
-        struct value sum = hlo_dot(out, b->source == FROM_H ? h : link, 1, *rnn_carried(r, b->w), 1);
+        struct value sum = hlo_dot(out, b->source == FROM_H ? h : link, 1, *rnn_carried(r, b->w), 0);
         if (b->bias != ABSENT_PLACE) {
             struct value bias = hlo_spread(out, *rnn_carried(r, b->bias), sum.shape, (int[]){ 1 });
             sum = hlo_binary(out, "add", sum, bias);
@@ -97,7 +97,7 @@ static unroll_status forward_turn(struct recurrence *r)
         next[k] = rnn_result(&e, "next", r->cell->state[k]);
     if (r->projected) {
         m = next[0];
-        next[0] = hlo_dot(&r->t->h, m, 1, *rnn_carried(r, r->at.projection), 1);
+        next[0] = hlo_dot(&r->t->h, m, 1, *rnn_carried(r, r->at.projection), 0);
     }
     h = rnn_gathered(r, next[0]);
     next[0] = r->gathers ? next[0] : h;
