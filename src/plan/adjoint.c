@@ -85,25 +85,11 @@ static unroll_status backward_weight(struct plan *p, int weight, int *read)
     *read = master;
     if (master < 0 || !p->config.packed)
         return UNROLL_OK;
-    for (int i = 0; i < p->buffers; i++)
-        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK) {
-            *read = i;
-            return UNROLL_OK;
-        }
+    const int buffers = p->buffers;
+    TRY(plan_own_copy(p, master, LAYOUT_COLUMNS, read));
     const struct buffer *b = &p->buffer[master];
-    char name[sizeof b->name + 8];
-    snprintf(name, sizeof name, "%s.columns", b->name);
-    *read = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
-    if (*read < 0)
-        return UNROLL_RESOURCE;
-    struct buffer *columns = &p->buffer[*read];
-    b = &p->buffer[master];                             /* the array may have moved */
-    columns->layout = LAYOUT_COLUMNS;
-    columns->copy_of = master;
-    memcpy(columns->origin, b->origin, sizeof columns->origin);
-    memcpy(columns->whole, b->whole, sizeof columns->whole);
-    memcpy(columns->state, b->state, sizeof columns->state);
-    return plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, columns) : UNROLL_OK;
+    bool is_new = p->buffers > buffers;
+    return is_new && plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, &p->buffer[*read]) : UNROLL_OK;
 }
 
 /* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */

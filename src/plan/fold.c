@@ -6,18 +6,32 @@
 
 bool fold_wanted(const struct plan *p, const struct parameter *q)
 {
-    enum { MANY_ROWS = 32 };
-    if (q->role != PARAM_W_IH)
-        return false;
-    const uint64_t inputs = q->size[q->rank - 1], units = q->size[q->rank - 2];
-    const uint64_t weights = q->count / inputs * (inputs + units) * sizeof(float);      /* of x and h */
-    return inputs <= p->config.narrow || (p->config.B >= MANY_ROWS && weights <= p->config.near / 2);
+    return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.narrow;
 }
 
-/* Is it such a product? Its weights are packed for the steps. */
-static bool is_folded(const struct plan *p, const struct op *op)
+/* Do many rows share these weights, and stay they near with those of h? This depends on the session, what lies in its
+ * model's store must not: such a plan has a copy of its own. */
+static bool is_shared(const struct plan *p, const struct buffer *weight)
 {
-    return op->kind == OP_GEMM && p->buffer[op->view[GEMM_W].buffer].layout == LAYOUT_GATES;
+    enum { MANY_ROWS = 32 };
+    if (weight->copy_of < 0 || p->buffer[weight->copy_of].parameter < 0 || weight->dtype != p->config.real)
+        return false;
+    const struct parameter *q = &p->model->parameter[p->buffer[weight->copy_of].parameter];
+    const uint64_t inputs = q->size[q->rank - 1], units = q->size[q->rank - 2];
+    const uint64_t bytes = q->count / inputs * (inputs + units) * sizeof(float);        /* of x and h */
+    return q->role == PARAM_W_IH && p->config.B >= MANY_ROWS && bytes <= p->config.near / 2;
+}
+
+/* The weights of a product that is folded, with gates side by side; -1: it is none. */
+static unroll_status weights_of_steps(struct plan *p, const struct op *op, int *weights)
+{
+    *weights = op->kind == OP_GEMM ? op->view[GEMM_W].buffer : -1;
+    if (*weights < 0 || p->buffer[*weights].layout == LAYOUT_GATES)
+        return UNROLL_OK;
+    if (is_shared(p, &p->buffer[*weights]))
+        return plan_own_copy(p, p->buffer[*weights].copy_of, LAYOUT_GATES, weights);
+    *weights = -1;
+    return UNROLL_OK;
 }
 
 static struct op *recurrence_of(struct op *list, int count, int product)
@@ -31,7 +45,9 @@ static struct op *recurrence_of(struct op *list, int count, int product)
 static unroll_status fold(struct plan *p, struct op *list, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (!is_folded(p, &list[i])) {
+        int weights;
+        TRY(weights_of_steps(p, &list[i], &weights));
+        if (weights < 0) {
             TRY(plan_push(p, &list[i]));
             continue;
         }
@@ -41,6 +57,7 @@ static unroll_status fold(struct plan *p, struct op *list, int count)
                         p->buffer[list[i].view[GEMM_W].buffer].name);
         rnn->view[RNN_X] = list[i].view[GEMM_X];
         rnn->view[RNN_W_X] = list[i].view[GEMM_W];
+        rnn->view[RNN_W_X].buffer = weights;
         rnn->view[RNN_BIAS_X] = list[i].view[GEMM_BIAS];
         rnn->view[RNN_G].access = WRITE;
     }

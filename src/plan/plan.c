@@ -43,6 +43,29 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
     return p->buffers++;
 }
 
+unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int *copy)
+{
+    for (int i = 0; i < p->buffers; i++)
+        if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK && p->buffer[i].layout == layout) {
+            *copy = i;
+            return UNROLL_OK;
+        }
+    const struct buffer *b = &p->buffer[master];
+    char name[sizeof b->name + 8];
+    snprintf(name, sizeof name, "%s.%s", b->name, layout == LAYOUT_COLUMNS ? "columns" : "gates");
+    *copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
+    if (*copy < 0)
+        return UNROLL_RESOURCE;
+    struct buffer *own = &p->buffer[*copy];
+    b = &p->buffer[master];                             /* the array may have moved */
+    own->layout = layout;
+    own->copy_of = master;
+    memcpy(own->origin, b->origin, sizeof own->origin);
+    memcpy(own->whole, b->whole, sizeof own->whole);
+    memcpy(own->state, b->state, sizeof own->state);
+    return UNROLL_OK;
+}
+
 int plan_gradient(struct plan *p, int buffer)
 {
     struct buffer *b = &p->buffer[buffer];

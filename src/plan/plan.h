@@ -385,6 +385,9 @@ unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind);
 /* Index, or -1 when memory is out (the error is set). */
 int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, int rank,
                     const enum axis *axis, const uint32_t *size);
+/* A packed copy of a weight for this session alone (SEG_BACK), in this layout and with its share: the one there is, or
+ * a new one. */
+unroll_status plan_own_copy(struct plan *, int master, enum layout layout, int *copy);
 unroll_status plan_push(struct plan *, const struct op *op);              /* to the end of the list */
 /* Takes the list out, so that a pass can write it anew; the caller releases it. */
 struct op *plan_take_list(struct plan *, int *count);

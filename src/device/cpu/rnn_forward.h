@@ -132,7 +132,7 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 /* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
 static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
 {
-    uint32_t cells[3][OPERAND_ROOM / 2];
+    uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h: with int8 only a narrow one comes here */
     const bool is_int8 = r->call->plan->config.weights == DTYPE_I8;
     if (is_int8 && step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
@@ -155,7 +155,7 @@ static size_t rows_together(const struct rnn *r)
     }
     if (r->call->plan->config.weights != DTYPE_I8 || rows == 1)
         return rows;
-    size_t room = OPERAND_ROOM / 2 / operand_cells(inputs > r->width ? inputs : r->width);
+    size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
     return rows > room ? room : rows;
 }
 
