@@ -416,7 +416,7 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
 
 int main(int count, char **words)
 {
-    bool quick = count > 1 && !strcmp(words[1], "quick");
+    bool quick = check_quick(count, words);
     check_many_updates(quick);
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));
