@@ -70,15 +70,15 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
-# Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES and, as PTX, for all that come later;
-# persistent ones need clusters, which sm_90 brought. They are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
+# Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES that it serves and, as PTX, for all that come
+# later. They are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
+# GPU_OLDEST: the capability that a file needs; persistent kernels need clusters, which sm_90 brought.
 NVCC      ?= $(shell command -v nvcc 2>/dev/null)
-GPU_CODES ?= $(if $(NVCC),$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
-NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(foreach i,$(GPU_CODES),-gencode=arch=compute_$i,code=sm_$i) \
-    -gencode=arch=compute_$(GPU_PTX),code=compute_$(GPU_PTX)
-GPU_PTX    = 80
-%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_CODES := $(filter 90,$(GPU_CODES))
-%/persistent_bf16.fatbin %/persistent_fp16.fatbin %/persistent_tf32.fatbin %/persistent_fp32.fatbin: GPU_PTX = 90
+GPU_CODES ?= $(if $(NVCC),$(patsubst 90,90a,$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))))
+GPU_OLDEST = $(if $(findstring /persistent_,$1),90,80)
+gencode    = -gencode=arch=compute_$1,code=$2_$1
+NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(call gencode,$(call GPU_OLDEST,$@),compute) \
+    $(foreach i,$(if $(filter 90,$(call GPU_OLDEST,$@)),$(filter-out 80,$(GPU_CODES)),$(GPU_CODES)),$(call gencode,$i,sm))
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 
 # What ptxas says of registers and stacks stays beside the image, the PTX too: tests/device/check_cuda_code.sh reads it.
@@ -94,7 +94,7 @@ $(foreach i,$(IMAGES),$(eval $i: src/device/cuda/$(basename $(notdir $i)).cu $(i
 # The images as data, and of which toolkit they are.
 $B/src/device/cuda/images.S: $(IMAGES) tools/cuda_images.sh
 	@mkdir -p $(@D)
-	tools/cuda_images.sh '$(NVCC)' $(IMAGES) >$@
+	tools/cuda_images.sh '$(NVCC)' $(foreach i,$(IMAGES),$i:$(call GPU_OLDEST,$i)) >$@
 $B/src/device/cuda/images.o: $B/src/device/cuda/images.S
 	$(CC) -c $< -o $@
 

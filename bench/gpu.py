@@ -100,14 +100,13 @@ def better(kept, turn):
     return {**kept, **turn}
 
 
-def cudnn_libraries():
-    """Folders of NVIDIA's libraries that PyTorch brings: cuDNN looks for cuBLAS in the loader's path."""
+def nvidia_libraries():
+    """Folders of NVIDIA's libraries that PyTorch brings: we and cuDNN look for cuBLAS in the loader's path."""
     return sorted({os.path.dirname(path) for folder in sys.path
                    for path in glob.glob(os.path.join(folder, "nvidia", "**", "lib", "*.so*"), recursive=True)})
 
 
 def start_cudnn(options):
-    os.environ["LD_LIBRARY_PATH"] = ":".join([*cudnn_libraries(), *filter(None, [options.library_path])])
     return run.Peer([options.cudnn], 1)
 
 
@@ -135,6 +134,21 @@ def ratio(answers):
     theirs = [answers[name]["ms_median"] for name in PEERS if "ms_median" in answers.get(name, {})]
     ours = answers.get("Unroll", {}).get("ms_median")
     return min(theirs) / ours if theirs and ours else None
+
+
+def parts(results):
+    """A row for each part and pass: geometric means of each peer's time by ours."""
+    found = {}
+    for regime, purpose, answers in results:
+        ours = answers["Unroll"].get("ms_median")
+        for name in PEERS:
+            theirs = answers[name].get("ms_median")
+            ratios = found.setdefault((regime.part, purpose), {}).setdefault(name, [])
+            ratios += [theirs / ours] if ours and theirs else []
+    for (part, purpose), by_peer in found.items():
+        means = ["%.2f (%d)" % (geometric_mean(by_peer[name]), len(by_peer[name])) if by_peer[name] else ""
+                 for name in PEERS]
+        yield "| %s | %s | %s |" % (part, "forward" if purpose == "infer" else "both", " | ".join(means))
 
 
 def cell_of(answer):
@@ -174,17 +188,24 @@ cuDNN is called directly, its algorithm the fastest of four. *persistent*: our r
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 %s
 
+%s Of each part, a peer's time by ours, and of how many regimes:
+
+| part | pass | PyTorch | cuDNN |
+| --- | --- | --- | --- |
 %s
 """
 
 
-def page(options, device, rows, ratios, left):
+def page(options, device, results, left):
+    ratios = list(filter(None, (ratio(answers) for _, _, answers in results)))
     mean = geometric_mean(ratios)
     end = "Geometric mean of %d ratios: %.2f." % (len(ratios), mean) if mean else "There is no ratio."
     if left:
         end += " Not measured in the time that there was: " + ", ".join(left) + "."
     command = f" ONLY={options.only}" if options.only else ""
-    return PAGE % (f"{device}, {datetime.date.today()}", command, options.build or "unknown", "\n".join(rows), end)
+    rows = "\n".join(row(*result) for result in results)
+    return PAGE % (f"{device}, {datetime.date.today()}", command, options.build or "unknown", rows, end,
+                   "\n".join(parts(results)))
 
 
 # ---- the run ----
@@ -214,38 +235,36 @@ def arguments():
     parser.add_argument("--cudnn", default="build/peers/peer_cudnn", help="bench/peer_cudnn.c, compiled")
     parser.add_argument("--only", default="", help="parts or regimes of bench/regimes-gpu.txt")
     parser.add_argument("--minutes", type=float, default=9, help="after which no measurement is begun")
+    parser.add_argument("--begin", type=float, default=time.time(), help="from when they count, in seconds since 1970")
     parser.add_argument("--build", default="")
     parser.add_argument("--out", default=os.path.join(HERE, "RESULTS-gpu.md"))
-    options = parser.parse_args()
-    options.library_path = os.environ.get("LD_LIBRARY_PATH")
-    return options
+    return parser.parse_args()
 
 
 def main():
-    options, begin = arguments(), time.monotonic()
+    options = arguments()
     try:
         todo = [(regime, purpose) for regime in read(options.only) for purpose in PASSES]
     except ValueError as error:
         fail(error)
+    os.environ["LD_LIBRARY_PATH"] = ":".join([*nvidia_libraries(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
     device = device_of(options)
     if not importlib.util.find_spec("torch"):
         fail(f"{sys.executable} has no PyTorch; fix: make gpu-bench PYTHON=that of an environment that has it")
     torch = run.Peer([sys.executable, os.path.join(HERE, "peer_torch_cuda.py")], 1)
-    rows, ratios, left = [], [], []
+    results, left = [], []
     for regime, purpose in todo:
-        if time.monotonic() - begin > 60 * options.minutes:
+        if time.time() - options.begin > 60 * options.minutes:
             left.append(f"{regime.key} {purpose}")
             continue
-        answers = measure(options, torch, regime, purpose)
-        rows.append(row(regime, purpose, answers))
-        ratios += filter(None, [ratio(answers)])
-        print(rows[-1], flush=True)
+        results.append((regime, purpose, measure(options, torch, regime, purpose)))
+        print(row(*results[-1]), flush=True)
         with open(options.out, "w") as file:
-            file.write(page(options, device, rows, ratios, left))
+            file.write(page(options, device, results, left))
     torch.close()
     with open(options.out, "w") as file:
-        file.write(page(options, device, rows, ratios, left))
-    if not ratios:
+        file.write(page(options, device, results, left))
+    if not any(ratio(answers) for _, _, answers in results):
         fail("nothing could be compared: see " + options.out)
 
 

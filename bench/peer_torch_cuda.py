@@ -32,6 +32,7 @@ def make_run(request):
         request.input, request.hidden, request.layers, bidirectional=request.directions == 2
     ).to("cuda", dtype)
     training = request.purpose == "train"
+    module.train(training)
     shape = (request.steps, request.rows, request.input)
     x = (torch.rand(shape, device="cuda") * 2 - 1).to(dtype).requires_grad_(training)
     wide = (request.steps, request.rows, request.directions * request.hidden)

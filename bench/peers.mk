@@ -24,10 +24,12 @@ $(PEERS)/peer_onednn3: bench/peer_onednn.c bench/onednn_api.h
 
 # make gpu-bench: Unroll beside PyTorch and cuDNN on a GPU, into bench/RESULTS-gpu.md. Wants nvcc (for our kernels), gcc,
 # PyTorch in the environment of PYTHON, and no network. ONLY=lstm-bf16/768,.. measures a part; MINUTES=9 is the most.
+# Building counts.
 PYTHON ?= python3
-gpu-bench: all $(PEERS)/peer_cudnn
-	@$(PYTHON) bench/gpu.py --unroll $B/unroll --cudnn $(PEERS)/peer_cudnn --only "$(ONLY)" --minutes $(or $(MINUTES),9) \
-	    --build "$(shell git rev-parse --short HEAD 2>/dev/null)"
+gpu-bench:
+	@begin=$$(date +%s) && $(MAKE) -s --no-print-directory -j$$(nproc) all $(PEERS)/peer_cudnn && \
+	$(PYTHON) bench/gpu.py --unroll $B/unroll --cudnn $(PEERS)/peer_cudnn --only "$(ONLY)" --minutes $(or $(MINUTES),9) \
+	    --begin $$begin --build "$(shell git rev-parse --short HEAD 2>/dev/null)"
 
 $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 	@mkdir -p $(@D)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What training steps would take on TPUs, by the TPU's own compiler: writes bench/RESULTS-tpu.md. No TPU is used and
 nothing is measured. Usage: bench/tpu.py UNROLL libtpu.so [--only A,C] [--chips v5e:2x2] [--precision bf16]
-[--limit N]: a compilation is given up after so many seconds. Lines of the page that this run does not make anew stay,
-if libtpu's interface and the precision are the same."""
+[--limit N]: a compilation is given up after so many seconds, and its line says so. Lines of the page that this run does
+not make anew stay, if libtpu's interface and the precision are the same."""
 import argparse
 import datetime
 import json
 import os
 import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHIPS = ["v4:2x2x1", "v5e:2x2", "v5p:2x2x1", "v6e:2x2"]
@@ -41,6 +42,12 @@ def estimate(arguments, shape, chips):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def interface(arguments):
+    """The version that libtpu speaks, learnt from a model that is compiled at once; without it nothing is written."""
+    e = estimate(arguments, [1, 2, 1, 8, 8], arguments.chips.split(",")[0])
+    return e.get("interface") or sys.exit("bench/tpu.py: " + e["refused"])
+
+
 def row(name, shape, chips, e):
     start = "| %s | %s | %s " % (name, ",".join(map(str, shape)), chips)
     if "refused" in e:
@@ -62,8 +69,8 @@ turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the es
 of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other
 work on two cores.
 
-`bench/tpu.py build/unroll .../libtpu.so --only A,C,D,F --precision %s`, %s. In one or several runs: rows of
-the same compiler stay. Regimes and chips that are missing were not compiled in the time they had.
+`bench/tpu.py build/unroll .../libtpu.so --precision %s`, %s. In one or several runs: rows of the same compiler
+stay.
 
 %s
 %s
@@ -100,17 +107,15 @@ def main():
     parser.add_argument("--limit", type=float, default=1e6)
     parser.add_argument("--page", default=os.path.join(HERE, "RESULTS-tpu.md"))
     arguments = parser.parse_args()
-    made, version = {}, None
+    made, version = {}, interface(arguments)
     for name, shape in shapes():
         if arguments.only and name not in arguments.only.split(","):
             continue
         for chips in arguments.chips.split(","):
             e = estimate(arguments, shape, chips)
-            version = e.get("interface", version)
             made[name, chips] = row(name, shape, chips, e)
             print(made[name, chips], flush=True)
-            if version:
-                write_page(arguments, made, version)
+            write_page(arguments, made, version)
 
 
 main()

@@ -23,8 +23,10 @@ void profile_print(const unroll_session *session, double peak)
         if (o.runs == 0)
             continue;
         printf("%-40s %10.4g ms %5.1f%%", o.name, 1e3 * o.least, 100 * o.least / sum);
-        if (o.flops > 0)
-            printf("  %7.4g GFLOP/s, %5.1f%% of the peak", o.flops / o.least / 1e9, o.flops / o.least / peak / 1e7);
+        if (o.flops > 0 && o.least > 0)
+            printf("  %7.4g GFLOP/s", o.flops / o.least / 1e9);
+        if (o.flops > 0 && o.least > 0 && peak > 0)
+            printf(", %5.1f%% of the peak", o.flops / o.least / peak / 1e7);
         putchar('\n');
     }
 }
@@ -38,10 +40,10 @@ json_t *profile_to_json(const unroll_session *session, double peak)
         all = all ? all : json_array();
         if (o.runs == 0)
             continue;
-        double gflops = o.flops / o.least / 1e9;
-        json_array_append_new(all, json_pack("{ss sf sf sI sf sf}", "name", o.name, "ms", 1e3 * o.least, "ms_mean",
+        double gflops = o.least > 0 ? o.flops / o.least / 1e9 : 0;
+        json_array_append_new(all, json_pack("{ss sf sf sI sf so*}", "name", o.name, "ms", 1e3 * o.least, "ms_mean",
                                              1e3 * o.seconds / (double)o.runs, "runs", (json_int_t)o.runs, "gflops",
-                                             gflops, "peak_fraction", gflops / peak));
+                                             gflops, "peak_fraction", peak > 0 ? json_real(gflops / peak) : NULL));
     }
     return all;
 }

@@ -5,7 +5,7 @@
 
 #include "unroll.h"
 
-/* peak: GFLOP/s. Nothing is printed, and NULL returned, of a session without a profile. */
+/* peak: GFLOP/s; 0: none is known. Nothing is printed, and NULL returned, of a session without a profile. */
 void profile_print(const unroll_session *session, double peak);
 json_t *profile_to_json(const unroll_session *session, double peak);
 

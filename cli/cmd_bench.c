@@ -25,7 +25,7 @@ struct bench {
     float *output_gradient;     /* [steps, rows, directions x hidden] */
     int32_t *lengths;           /* [rows]; NULL: all steps */
     bool on_device;             /* the batch is there already, and the device has memory of its own */
-    double peak;                /* GFLOP/s */
+    double peak;                /* GFLOP/s of the processors; 0: a device's, which is not measured */
     double *ms;                 /* [runs] */
     int runs;
 };
@@ -200,10 +200,11 @@ static unroll_status run_once(struct bench *bench)
 static unroll_status measure_peak(struct bench *bench)
 {
     double found;
-    bool cpu = is_on_cpu(bench);
-    unroll_status status = unroll_measure_peak(cpu ? unroll_session_isa(bench->session) : NULL,
-                                               cpu ? unroll_session_threads(bench->session) : 0, &found);
 
+    if (!is_on_cpu(bench))
+        return UNROLL_OK;
+    unroll_status status = unroll_measure_peak(unroll_session_isa(bench->session),
+                                               unroll_session_threads(bench->session), &found);
     if (status == UNROLL_OK)
         bench->peak = fmax(bench->peak, found);
     return status;
@@ -265,6 +266,12 @@ static double operations(const struct bench *bench)
     return places * sum * (is_pass(bench, "train") ? 3 : 1);
 }
 
+/* NULL: no peak is known. */
+static json_t *of_peak(const struct bench *bench, double gflops)
+{
+    return bench->peak > 0 ? json_real(gflops / bench->peak) : NULL;
+}
+
 static unroll_status print(const struct bench *bench)
 {
     const struct settings *s = bench->settings;
@@ -276,18 +283,21 @@ static unroll_status print(const struct bench *bench)
     double gflops = operations(bench) / best / 1e6;
 
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf sf sf so*}", "cell", cell, "shape", shape,
+        return print_json(json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
                                     "bidirectional", both_ways, "ragged", ragged, "pass", pass,
                                     "dtype", dtype, "precision", text_of(s, OPTION_PRECISION), "isa", isa,
                                     "threads", threads, "runs", bench->runs,
                                     "ms", best, "ms_median", median, "gflops", gflops,
-                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak,
+                                    "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL,
+                                    "peak_fraction", of_peak(bench, gflops),
                                     "operations", profile_to_json(bench->session, bench->peak)));
     profile_print(bench->session, bench->peak);
-    printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s, "
-           "%.1f%% of the peak of %.4g\n", cell, shape, both_ways ? " bidirectional" : "",
-           ragged ? " ragged" : "", pass, dtype, isa, threads, threads == 1 ? "" : "s", best, median,
-           bench->runs, gflops, 100 * gflops / bench->peak, bench->peak);
+    printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
+           both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass, dtype, isa, threads,
+           threads == 1 ? "" : "s", best, median, bench->runs, gflops);
+    if (bench->peak > 0)
+        printf(", %.1f%% of the peak of %.4g", 100 * gflops / bench->peak, bench->peak);
+    putchar('\n');
     return UNROLL_OK;
 }
 

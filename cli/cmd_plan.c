@@ -39,6 +39,8 @@ unroll_status cmd_plan(struct settings *settings)
     config.batch_ranks = mesh.batch;
     config.layer_ranks = mesh.layer;
     config.hidden_ranks = mesh.hidden;
+    config.exact = (int)integer_of(settings, OPTION_EXACT);
+    config.sum = text_of(settings, OPTION_SUM);
     status = unroll_model_new(&spec, 1, &model);
     if (status != UNROLL_OK)
         return complain_library(status);

@@ -156,19 +156,16 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
 
 /* ---- how long ---- */
 
-/* Full windows of the training part: what unroll_progress calls steps_per_epoch, needed before the
- * trainer is there because a schedule has to know its length. 0: the text is too short. */
+/* Before the trainer is there. 0: the text is too short. */
 static int64_t count_steps_of_epoch(const struct training *t)
 {
     const struct settings *s = t->settings;
-    size_t count;
-    int64_t bptt = integer_of(s, OPTION_BPTT);
-    double validated = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
+    unroll_train_config config = unroll_train_default();
 
-    unroll_text_tokens(t->text, &count);
-    int64_t trained = (int64_t)(count - (size_t)((double)count * validated));
-    int64_t piece = trained > 0 ? (trained - 1) / integer_of(s, OPTION_BATCH) : 0;
-    return bptt > 0 ? piece / bptt : piece > 0;
+    config.batch = (int)integer_of(s, OPTION_BATCH);
+    config.bptt = (int)integer_of(s, OPTION_BPTT);
+    config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
+    return unroll_train_steps_per_epoch(&config, t->text);
 }
 
 /* The schedule ends with the run; a resumed run with a new limit has a new schedule. How many steps --for

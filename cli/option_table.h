@@ -167,11 +167,11 @@ OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CA
        .commands = IN(TRAIN) | IN(PLAN),
        .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
-       .commands = IN(TRAIN),
+       .commands = IN(TRAIN) | IN(PLAN),
        .doc = "sum each batch as V shards: the same bits on any number of ranks, of which up to V along batch; "
               "0: the order that is fastest")
 OPTION(SUM, "sum", CHOICE, .argument = "WAY", .choices = "auto ring halving tree star mesh native", .fallback = "auto",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "how ranks add up gradients; native: MPI's own; auto: by size")
 OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN),

@@ -123,9 +123,10 @@ bool ranks_lead(const struct ranks *ranks)
 
 struct rank_time ranks_now(const struct ranks *ranks)
 {
-    struct rank_time now = {0, 0, 0};
+    struct rank_time now = {0};
 
     unroll_comm_seconds(ranks->comm, &now.communication, &now.exposed);
+    now.sent = (double)unroll_comm_sent(ranks->comm);
     return now;
 }
 
@@ -136,6 +137,7 @@ void ranks_count(const struct ranks *ranks, const struct rank_time *before, doub
     sum->compute += fmax(0, seconds - (now.exposed - before->exposed));
     sum->communication += now.communication - before->communication;
     sum->exposed += now.exposed - before->exposed;
+    sum->sent += now.sent - before->sent;
 }
 
 json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
@@ -143,8 +145,9 @@ json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
     json_t *list = ranks->comm ? json_array() : NULL;
 
     for (int i = 0; list && i < unroll_comm_ranks(ranks->comm); i++)
-        json_array_append_new(list, json_pack("{sf sf sf}", "compute", all[i].compute, "communication",
-                                              all[i].communication, "exposed", all[i].exposed));
+        json_array_append_new(list, json_pack("{sf sf sf sI}", "compute", all[i].compute, "communication",
+                                              all[i].communication, "exposed", all[i].exposed, "sent",
+                                              (json_int_t)all[i].sent));
     return list;
 }
 

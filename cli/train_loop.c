@@ -234,11 +234,12 @@ static unroll_status save(struct loop *loop)
 static unroll_status look_around(struct loop *loop)
 {
     const struct ranks *ranks = &loop->t->ranks;
-    double seen[3 + 3 * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    enum { MINE = sizeof loop->mine / sizeof(double) };
+    double seen[3 + MINE * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
     struct rank_time before = ranks_now(ranks);
 
-    memcpy(seen + 3 + 3 * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
-    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + 3 * unroll_comm_ranks(ranks->comm));
+    memcpy(seen + 3 + MINE * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
+    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + MINE * unroll_comm_ranks(ranks->comm));
     ranks_count(ranks, &before, 0, &loop->mine);
     memcpy(loop->all, seen + 3, (size_t)unroll_comm_ranks(ranks->comm) * sizeof *loop->all);
     loop->agreed = seen[0];

@@ -262,6 +262,8 @@ UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int
 /* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
  * did nothing but wait: exposed. */
 UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
+/* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
+UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
@@ -409,6 +411,10 @@ UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
 UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t forwards, int64_t updates);
+/* What losses are multiplied with in training with fp16, and the updates since that changed: a checkpoint keeps them, too.
+ * Without a scale both are 0, and nothing is set. */
+UNROLL_API void unroll_session_loss_scale(const unroll_session *session, double *scale, int64_t *updates);
+UNROLL_API void unroll_session_set_loss_scale(unroll_session *session, double scale, int64_t updates);
 
 /* Bytes that the session takes beside the weights' own, and what its plan foretold. */
 UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
@@ -599,6 +605,9 @@ typedef struct unroll_train_config {
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
+/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has to
+ * know its length before there is a trainer. 0: none, and the error says why. */
+UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
 
@@ -664,14 +673,18 @@ typedef struct unroll_plan_config {
     unroll_mode mode;
     int         steps, rows, lanes, chunks, checkpoint_time, carry;
     int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
+    int         exact;              /* V, as of a trainer */
+    const char *sum;                /* as of a session */
     const char *optimizer;
     const char *precision;          /* as of a session */
-    const char *device, *topology;  /* what it would take there, by the device's compiler: "tpu", "v5e:2x2" */
+    const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
+    const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
-/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object. With a topology:
- * what the step's program would take of memory and time there, estimated; no such device is needed. */
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the way,
+ * tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what the
+ * step's program would take of memory and time there, estimated; no such device is needed. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 

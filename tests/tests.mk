@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
-    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_resume train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -71,6 +71,7 @@ RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 $(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_narrow session/test_ranks \
     train/test_trainer,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
+RUN_plan/test_polls = $(if $(filter %/thread,$B),untimed)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
@@ -78,7 +79,7 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team comm/test_comm comm/test_sums plan/test_mesh device/test_instance session/test_ranks
+THREADS = base/test_team comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_instance session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
@@ -164,7 +165,8 @@ tpu-check: all $T/cases/test_ahead
 	tests/device/check_tpu.sh $B
 
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
-gpu-check: all $T/cases/test_device
+gpu-check:
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device
 	@tests/device/gpu_check.sh $B
 
 # The same check in small on the fake driver: that it works is known before there is a GPU.

@@ -107,7 +107,7 @@ static void note_time(struct unroll_comm *comm, bool under_way)
     if (under_way == (comm->began > 0))
         return;
     double now = comm_seconds();
-    comm->times.communication += under_way ? 0 : now - comm->began;
+    comm->totals.communication += under_way ? 0 : now - comm->began;
     comm->began = under_way ? now : 0;
 }
 
@@ -250,21 +250,6 @@ unroll_status comm_all_reduce(struct unroll_comm *comm, const int *ranks, int si
                        .is_double = is_double, .topology = COMM_TREE, .shards = 1 };
     TRY(comm_sum_begin(comm, &sum));
     return comm_sum_end(comm, &sum);
-}
-
-unroll_status comm_all_gather(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, const void *mine,
-                              void *all, size_t bytes)
-{
-    int place;
-    TRY(find_place(comm, ranks, size, tag, &place));
-    for (int i = 0; i < size; i++)
-        if (i != place)
-            TRY(comm_send(comm, ranks[i], tag, mine, bytes));
-    memmove((char *)all + (size_t)place * bytes, mine, bytes);
-    for (int i = 0; i < size; i++)
-        if (i != place)
-            TRY(comm_recv(comm, ranks[i], tag, (char *)all + (size_t)i * bytes, bytes));
-    return UNROLL_OK;
 }
 
 static void free_list(struct collective *c)

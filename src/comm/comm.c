@@ -95,24 +95,25 @@ unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const vo
 {
     TRY(check_peer(comm, to, tag));
     comm->more = comm->engine->push != NULL;
+    comm->totals.sent += bytes;
     return comm->engine->send(comm, to, tag, data, bytes);
 }
 
-struct comm_times comm_times(const struct unroll_comm *comm)
+struct comm_totals comm_totals(const struct unroll_comm *comm)
 {
-    struct comm_times times = comm->times;
+    struct comm_totals totals = comm->totals;
     if (comm->began > 0)
-        times.communication += comm_seconds() - comm->began;
-    return times;
+        totals.communication += comm_seconds() - comm->began;
+    return totals;
 }
 
 /* What sums under way count anyhow is not counted twice. */
 void comm_waited(struct unroll_comm *comm, double begin)
 {
     double now = comm_seconds();
-    comm->times.exposed += now - begin;
+    comm->totals.exposed += now - begin;
     if (!(comm->began > 0))
-        comm->times.communication += now - begin;
+        comm->totals.communication += now - begin;
 }
 
 unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)

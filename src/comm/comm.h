@@ -88,16 +88,14 @@ unroll_status comm_sum_end(struct unroll_comm *, const struct sum *);
 unroll_status comm_progress(struct unroll_comm *);
 
 /* Seconds so far in which sums were under way or a message was waited for; and of them those in which this rank did
- * nothing but wait: exposed. */
-struct comm_times { double communication, exposed; };
-struct comm_times comm_times(const struct unroll_comm *);
+ * nothing but wait: exposed. Bytes so far that this rank gave to its engine as messages; what native sums send is not
+ * known. */
+struct comm_totals { double communication, exposed; uint64_t sent; };
+struct comm_totals comm_totals(const struct unroll_comm *);
 
 /* The tree: the sum in the order of the group whatever its size. */
 unroll_status comm_all_reduce(struct unroll_comm *, const int *ranks, int size, uint32_t tag, void *data,
                               size_t count, int is_double);
-/* mine[bytes] of each member, one after the other in group order, into all[size * bytes]. */
-unroll_status comm_all_gather(struct unroll_comm *, const int *ranks, int size, uint32_t tag, const void *mine,
-                              void *all, size_t bytes);
 /* What rank 0 holds, to all ranks of the world. */
 unroll_status comm_broadcast(struct unroll_comm *, uint32_t tag, void *data, size_t bytes);
 

@@ -43,7 +43,7 @@ struct unroll_comm {
     double polled;                              /* when comm_poll last looked, in seconds */
     unroll_status failed;                       /* what a poll met: told by the next wait, in these words */
     char words[512];
-    struct comm_times times;
+    struct comm_totals totals;
     double began;                               /* when sums were under way again; 0: none is */
 };
 

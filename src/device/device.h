@@ -7,6 +7,8 @@
 #include "plan/plan.h"
 #include <stdio.h>
 
+struct json_t;
+
 struct device_options {
     const char  *which;                 /* what follows "NAME:" in the name of the device, or NULL */
     const char  *isa;                   /* NULL: the best there is */
@@ -57,6 +59,9 @@ struct device {
     /* Prints what a step would take on devices that are not here (src/device/xla/tpu.h); NULL: it has no such compiler. */
     unroll_status (*estimate)(const struct plan *const *plan, int ranks, const char *which, const char *topology,
                               FILE *, bool json);
+    /* Adds to a print of the plan how this device would run it: lines, or members of the JSON object where there is one.
+     * NULL: the plan says it all. */
+    unroll_status (*explain)(const struct plan *, const char *which, FILE *, struct json_t *json);
     const struct op_time *(*time)(const void *instance, int op);    /* NULL: not asked for; or the device takes none */
 };
 

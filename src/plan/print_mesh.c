@@ -1,29 +1,29 @@
 /* A whole mesh for people and programs: for each rank its share of the model, its work, what it sends in a
  * step, its memory; and the bubble. Not the operations: plan_print shows those of one rank. */
 #include "plan/print.h"
+#include "plan/traffic.h"
 #include <string.h>
 
 struct rank_summary {
     int at[M_N];
     int first_depth, last_depth;        /* 0 embedding, 1..L-1 layers, L head; -1: nothing */
     uint32_t first_unit, units;         /* of the first layer here; 0: not divided */
-    double flops, message_bytes, sum_bytes, memory;
+    double flops, message_bytes, sum_bytes, meeting_bytes, memory;
     int messages, sums, meetings;       /* meetings: steps in which units are exchanged */
 };
 
+/* Of a training step: PACK runs after a load. */
 static void count_traffic(const struct plan *p, const struct op *op, struct rank_summary *s)
 {
-    int group = op->group >= 0 ? p->group[op->group].size : 1;
-    double bytes = op_bytes(p, op);
-    if (op->kind == OP_SEND) {
-        s->messages++;
-        s->message_bytes += bytes;
-    } else if (op->kind == OP_ALL_REDUCE || op->kind == OP_SUM_BEGIN) {
-        s->sums++;
-        s->sum_bytes += bytes * 2 * (group - 1) / group;
-    } else if (op->kind == OP_RNN || op->kind == OP_RNN_BACK) {
-        s->meetings += group > 1 ? (int)op->view[RNN_G].count[0] : 0;
-    }
+    double bytes = op->part == PART_PACK ? 0 : op_sends(p, op);
+    bool sums = op->kind == OP_ALL_REDUCE || op->kind == OP_SUM_BEGIN;
+    bool recurs = op->kind == OP_RNN || op->kind == OP_RNN_BACK;
+    s->sums += sums;
+    s->sum_bytes += sums ? bytes : 0;
+    s->meetings += recurs && op->group >= 0 ? (int)op->view[RNN_G].count[0] : 0;
+    s->meeting_bytes += recurs ? bytes : 0;
+    s->messages += !sums && !recurs && bytes > 0;
+    s->message_bytes += !sums && !recurs ? bytes : 0;
 }
 
 static struct rank_summary summarize(const struct plan *p)
@@ -86,7 +86,7 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
     TRY(mesh_bubble(plans, ranks, &bubble));
     fprintf(file, "mesh: batch %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
             "rank  at      rows       layers      units       work  messages        sums            "
-            "steps met  memory\n",
+            "steps met         memory\n",
             c->mesh[M_BATCH], c->mesh[M_LAYER], c->mesh[M_HIDDEN], ranks);
     for (int i = 0; i < ranks; i++) {
         const struct plan *p = plans[i];
@@ -94,10 +94,10 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
         char share[64], units[32], rows[32], at[32];
         snprintf(rows, sizeof rows, "%u-%u", p->first_row, p->first_row + p->rows - 1);
         snprintf(at, sizeof at, "%d,%d,%d", s.at[M_BATCH], s.at[M_LAYER], s.at[M_HIDDEN]);
-        fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %9d  %.1f MB\n",
+        fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %5d, %7.1f kB  %.1f MB\n",
                 i, at, rows, name_share(p, &s, share), name_units(&s, units),
                 all > 0 ? 100 * s.flops / all : 0, s.messages, s.message_bytes / 1e3, s.sums,
-                s.sum_bytes / 1e3, s.meetings, s.memory / 1e6);
+                s.sum_bytes / 1e3, s.meetings, s.meeting_bytes / 1e3, s.memory / 1e6);
     }
     fprintf(file,
             "bubble: %.1f%% of the ranks' time is waiting for each other, if all compute equally fast and "
@@ -116,11 +116,11 @@ json_t *plan_mesh_to_json(struct plan *const *plans, int ranks)
     }
     for (int i = 0; i < ranks; i++) {
         struct rank_summary s = summarize(plans[i]);
-        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf}",
+        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf sf}",
             "batch", s.at[M_BATCH], "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row", (json_int_t)plans[i]->first_row,
             "rows", (json_int_t)plans[i]->rows, "first_depth", s.first_depth, "last_depth", s.last_depth,
             "flops", s.flops, "messages", s.messages, "message_bytes", s.message_bytes, "sums", s.sums,
-            "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "bytes", s.memory));
+            "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "met_bytes", s.meeting_bytes, "bytes", s.memory));
     }
     return json_pack("{so sf}", "ranks", list, "bubble", bubble);
 }

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "optim/optim.h"
 #include "plan/print.h"
+#include "session/mesh.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,14 +52,23 @@ unroll_plan_config unroll_plan_default(void)
                                  .optimizer = "adam" };
 }
 
-static unroll_status print_json(FILE *file, const struct plan *plan, const struct plan *all,
-                                struct plan *const *mesh, int ranks)
+/* What a plan is printed for. */
+struct target {
+    const struct device *device;
+    const char *which, *topology;       /* topology NULL: the plan itself is printed */
+};
+
+static unroll_status print_json(FILE *file, const struct target *target, const struct plan *plan,
+                                const struct plan *all, struct plan *const *mesh, int ranks)
 {
     json_t *json = plan_to_json(plan, all);
     if (json && ranks > 1)
         json_object_set_new(json, "mesh", plan_mesh_to_json(mesh, ranks));
-    char *text = json ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+    unroll_status status = json && target->device->explain ? target->device->explain(plan, target->which, NULL, json)
+                                                           : UNROLL_OK;
+    char *text = json && status == UNROLL_OK ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(json);
+    TRY(status);
     if (!text)
         return fail(UNROLL_RESOURCE, "no memory to print the plan");
     int written = fprintf(file, "%s\n", text);
@@ -77,29 +87,30 @@ static unroll_status plan_without_checkpoints(const struct unroll_model *model, 
     return plan_new(model, &config, all);
 }
 
+static unroll_status print_lines(FILE *file, const struct target *target, const struct plan *all,
+                                 struct plan *const *mesh, int ranks)
+{
+    if (ranks > 1)
+        TRY(plan_print_mesh(file, mesh, ranks));
+    plan_print(file, mesh[0]);
+    plan_print_saving(file, mesh[0], all);
+    return target->device->explain ? target->device->explain(mesh[0], target->which, file, NULL) : UNROLL_OK;
+}
+
 /* One rank's plan; of a mesh, before it, what all ranks do. */
-static unroll_status print_plans(const struct unroll_model *model, const struct plan_config *config, FILE *file,
-                                 int json, struct plan *const *mesh, int ranks)
+static unroll_status print_plans(const struct unroll_model *model, const struct plan_config *config,
+                                 const struct target *target, FILE *file, int json, struct plan *const *mesh, int ranks)
 {
     struct plan *all;
     TRY(plan_without_checkpoints(model, *config, &all));
-    unroll_status status = UNROLL_OK;
-    if (json) {
-        status = print_json(file, mesh[0], all, mesh, ranks);
-    } else {
-        if (ranks > 1)
-            status = plan_print_mesh(file, mesh, ranks);
-        plan_print(file, mesh[0]);
-        plan_print_saving(file, mesh[0], all);
-    }
+    unroll_status status = json ? print_json(file, target, mesh[0], all, mesh, ranks)
+                                : print_lines(file, target, all, mesh, ranks);
     plan_free(all);
     return status;
 }
 
-/* device: NULL: the plans themselves are printed. */
 static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config,
-                                const struct device *device, const char *which, const char *topology, FILE *file,
-                                int json)
+                                const struct target *target, FILE *file, int json)
 {
     struct plan *mesh[RANKS_MAX] = { NULL };
     struct plan_config c = *config;
@@ -115,31 +126,30 @@ static unroll_status print_mesh(const struct unroll_model *model, const struct p
     if (status == UNROLL_OK)
         status = check_mesh(mesh, ranks);
     if (status == UNROLL_OK)
-        status = device ? device->estimate((const struct plan *const *)mesh, ranks, which, topology, file, json)
-                        : print_plans(model, config, file, json, mesh, ranks);
+        status = !target->topology ? print_plans(model, config, target, file, json, mesh, ranks)
+            : target->device->estimate((const struct plan *const *)mesh, ranks, target->which, target->topology, file,
+                                       json);
     for (int i = 0; i < ranks; i++)
         plan_free(mesh[i]);
     return status;
 }
 
-/* Of a topology: the device that knows it, or NULL where there is none; the plan is made for it. */
-static unroll_status find_compiler(const unroll_plan_config *c, struct plan_config *p, const struct device **device,
-                                   const char **which)
+/* The device that a plan is made for; with a topology, the one whose compiler estimates for it. */
+static unroll_status find_target(const unroll_plan_config *c, struct target *t)
 {
-    *device = NULL;
-    if (!c->topology || !*c->topology)
-        return c->device && strcmp(c->device, "cpu")
-            ? fail(UNROLL_USAGE, "a plan is the same on each device; what it takes on '%s' is estimated for a topology; "
-                   "fix: name one, such as v5e:2x2", c->device) : UNROLL_OK;
-    *device = device_find(c->device ? c->device : "tpu", which);
-    if (!*device)
-        return fail(UNROLL_UNSUPPORTED, "there is no device '%s'", c->device);
-    if (!(*device)->estimate)
+    const char *topology = c->topology && *c->topology ? c->topology : NULL;
+    const char *name = c->device ? c->device : topology ? "tpu" : "cpu";
+    *t = (struct target){ .topology = topology };
+    t->device = device_find(name, &t->which);
+    if (!t->device)
+        return fail(UNROLL_UNSUPPORTED, "there is no device '%s'", name);
+    if (topology && !t->device->estimate)
         return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
-                    "device tpu", (*device)->name, c->topology);
-    p->packed = (*device)->packed;
-    p->lanes = 1;
-    return device_precision(*device, c->precision, &p->precision);
+                    "device tpu", t->device->name, topology);
+    if (!topology && t->device->estimate)
+        return fail(UNROLL_USAGE, "what a plan takes on '%s' is estimated for a topology; fix: name one, such as "
+                    "v5e:2x2", name);
+    return UNROLL_OK;
 }
 
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
@@ -160,18 +170,22 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.lanes = c->lanes;
     p.chunks = c->chunks;
     p.carry = c->carry;
-    if (p.lanes == 0)
-        p.lanes = plan_lanes_for(model, &p, cpu_count());
+    struct target target;
+    TRY(find_target(c, &target));
+    TRY(device_precision(target.device, c->precision, &p.precision));
+    if (p.lanes == 0 || target.topology)
+        p.lanes = target.topology ? 1
+            : plan_lanes_for(model, &p, target.device->workers ? target.device->workers : cpu_count());
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
-    p.packed = device_at(0)->packed;
-    p.near = device_at(0)->near;
+    p.packed = target.device->packed;
+    p.near = target.device->near;
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;
     p.mesh[M_HIDDEN] = c->hidden_ranks;
+    TRY(mesh_choose_sum(c->sum, c->exact > 0, &p.sum));
+    p.exact = c->exact > 0;
+    p.shards = c->exact > 0 ? (uint32_t)c->exact : 1;
     p.optimizer = optimizer;
     p.optimizer_states = optimizer_at(optimizer)->states;
-    const struct device *device;
-    const char *which = NULL;
-    TRY(find_compiler(c, &p, &device, &which));
-    return print_mesh(model, &p, device, which, c->topology, file, json);
+    return print_mesh(model, &p, &target, file, json);
 }

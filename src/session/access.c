@@ -194,6 +194,22 @@ void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t up
     ((double *)session_host(s, "rates"))[RATE_STEP] = (double)updates;
 }
 
+void unroll_session_loss_scale(const unroll_session *s, double *scale, int64_t *updates)
+{
+    const double *rates = session_host(s, "rates");
+    *scale = rates[RATE_SCALE];
+    *updates = (int64_t)rates[RATE_GOOD];
+}
+
+void unroll_session_set_loss_scale(unroll_session *s, double scale, int64_t updates)
+{
+    double *rates = session_host(s, "rates");
+    if (rates[RATE_SCALE] == 0)
+        return;
+    rates[RATE_SCALE] = scale;
+    rates[RATE_GOOD] = (double)updates;
+}
+
 uint64_t unroll_session_bytes(const unroll_session *s)
 {
     return s->device->bytes(s->instance);

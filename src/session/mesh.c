@@ -24,9 +24,14 @@ void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(c
 
 void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed)
 {
-    struct comm_times times = comm ? comm_times(comm) : (struct comm_times){ 0, 0 };
-    *communication = times.communication;
-    *exposed = times.exposed;
+    struct comm_totals totals = comm ? comm_totals(comm) : (struct comm_totals){ 0 };
+    *communication = totals.communication;
+    *exposed = totals.exposed;
+}
+
+uint64_t unroll_comm_sent(const unroll_comm *comm)
+{
+    return comm ? comm_totals(comm).sent : 0;
 }
 
 unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
@@ -49,14 +54,13 @@ static int ranks_along(int asked)
     return asked ? asked : 1;
 }
 
-/* -1: by size. */
-static unroll_status choose_sum(const unroll_session_config *c, int *sum)
+unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
 {
-    const char *name = c->sum ? c->sum : "auto";
+    const char *name = asked ? asked : "auto";
     *sum = !strcmp(name, "native") ? COMM_NATIVE : topology_find(name);
     if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
         return fail(UNROLL_USAGE, "sum = '%.40s': choose one of auto, ring, halving, tree, star, mesh, native", name);
-    if (c->exact && *sum >= 0 && *sum != COMM_TREE)
+    if (exact && *sum >= 0 && *sum != COMM_TREE)
         return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
                     "--sum auto, or leave out exact", name);
     return UNROLL_OK;
@@ -89,7 +93,7 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
         return fail(UNROLL_UNSUPPORTED, "gradients of the inputs (input_gradient) with layer=%d,hidden=%d: the ranks of "
                     "such a cut hold parts of them that nobody adds up; fix: cut the batch alone (batch=%ld)",
                     sizes[M_LAYER], sizes[M_HIDDEN], product);
-    TRY(choose_sum(c, &p->sum));
+    TRY(mesh_choose_sum(c->sum, c->exact, &p->sum));
     p->exact = c->exact;
     return UNROLL_OK;
 }

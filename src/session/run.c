@@ -87,11 +87,11 @@ unroll_status unroll_backward(unroll_session *s)
     return s->device->run(s->instance, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
 }
 
-/* Of all that was set aside. */
+/* Of all that was set aside, and the norm of the last update. */
 static unroll_result take_result(unroll_session *s)
 {
-    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight };
-    s->loss = s->weight = 0;
+    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight, .norm = s->norm };
+    s->loss = s->weight = s->norm = 0;
     return result;
 }
 
@@ -213,10 +213,10 @@ static unroll_status run_update(unroll_session *s, enum part first, const unroll
     double weight = *weight_sum;
     TRY(set_aside(s));
     unroll_status status = check_update(s, squared);
+    s->norm = weight > 0 ? sqrt(squared) / weight : 0;
     if (!result && status == UNROLL_OK)
         return UNROLL_OK;                                       /* for unroll_loss_result */
     unroll_result found = take_result(s);
-    found.norm = weight > 0 ? sqrt(squared) / weight : 0;
     if (result)
         *result = found;
     return status;

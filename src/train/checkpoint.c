@@ -73,6 +73,8 @@ static void describe_identity(const unroll_trainer *trainer, struct fields *fiel
 struct saved_state {
     struct trainer_state trainer;
     int64_t forwards, updates;
+    double scale;               /* of losses, and updates since it changed; 0: this training has none */
+    int64_t scale_updates;
 };
 
 /* Its members, once for writing and reading. */
@@ -82,6 +84,7 @@ struct saved_state {
     FIELD("forwards", forwards) FIELD("updates", updates)
 #define STATE_REALS(FIELD) \
     FIELD("best_loss", trainer.plateau.best) FIELD("plateau_factor", trainer.plateau.factor)
+static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
 static void describe_state(const struct saved_state *state, struct fields *fields)
 {
@@ -89,6 +92,10 @@ static void describe_state(const struct saved_state *state, struct fields *field
 #define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
     STATE_INTEGERS(ADD_INTEGER)
     STATE_REALS(ADD_REAL)
+    if (state->scale > 0) {
+        add_field(fields, scale_key, "%.17g", state->scale);
+        add_field(fields, scale_updates_key, "%" PRId64, state->scale_updates);
+    }
 }
 
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
@@ -138,6 +145,17 @@ static unroll_status read_real(const struct safetensors *file, const char *path,
     return UNROLL_OK;
 }
 
+/* There is none where another precision trained. */
+static unroll_status read_scale(const struct safetensors *file, const char *path, struct saved_state *state)
+{
+    if (safetensors_metadata(file, scale_key) == NULL)
+        return UNROLL_OK;
+    TRY(read_real(file, path, scale_key, &state->scale));
+    if (!(state->scale >= 1 && state->scale <= 0x1p24))
+        return fail(UNROLL_DATA, "'%s' scales losses by %g, which is outside 1 .. 2^24", path, state->scale);
+    return read_integer(file, path, scale_updates_key, &state->scale_updates);
+}
+
 static unroll_status read_state(const unroll_trainer *trainer, const struct safetensors *file,
                                 const char *path, struct saved_state *state)
 {
@@ -145,6 +163,7 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
 #define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
     STATE_INTEGERS(READ_INTEGER)
     STATE_REALS(READ_REAL)
+    TRY(read_scale(file, path, state));
     if (state->trainer.cursor.window >= trainer->batcher.windows)
         return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
                     state->trainer.cursor.window, trainer->batcher.windows);
@@ -270,6 +289,7 @@ static unroll_status write_optimizer_file(const unroll_trainer *trainer, const s
     struct fields fields = {0};
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
+    unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
     describe_identity(trainer, &fields);
     describe_state(&state, &fields);
     return write_kept(path, kept, &fields);
@@ -414,6 +434,8 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
     TRY(unroll_session_push(trainer->session));
     TRY(write_session(trainer->session, &loaded->kept));
     unroll_session_set_counters(trainer->session, loaded->state.forwards, loaded->state.updates);
+    if (loaded->state.scale > 0)
+        unroll_session_set_loss_scale(trainer->session, loaded->state.scale, loaded->state.scale_updates);
     trainer->state = loaded->state.trainer;
     return UNROLL_OK;
 }

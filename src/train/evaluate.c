@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "model/model.h"
 #include "train/reading.h"
 
 enum { STEPS = 64, MOST_ROWS = 32, CONTEXT = 256 };
@@ -34,6 +35,19 @@ static void cut_into_pieces(struct evaluator *evaluator)
     evaluator->piece = (evaluator->pairs - evaluator->context + rows - 1) / rows;
 }
 
+/* A pipeline of layers that read both directions is fed with chunks of rows, of which there may be fewer here than the
+ * training has. */
+static int count_chunks(const struct evaluator *evaluator, const unroll_model *model,
+                        const unroll_session_config *machine)
+{
+    int rows = (int)evaluator->rows / (machine->mesh.batch > 1 ? machine->mesh.batch : 1);
+    bool turns = false;
+
+    for (int i = 0; i < model->layers; i++)
+        turns |= model->layer[i].directions > 1;
+    return turns && machine->mesh.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
+}
+
 static unroll_status open_session(struct evaluator *evaluator, unroll_model *model,
                                   const unroll_session_config *machine)
 {
@@ -45,7 +59,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.carry = 1;
     config.threads = machine->threads;
     config.lanes = machine->lanes;
-    config.chunks = machine->chunks;
+    config.chunks = count_chunks(evaluator, model, machine);
     config.isa = machine->isa;
     config.device = machine->device;
     config.precision = machine->precision;

@@ -71,6 +71,12 @@ struct part {
     size_t count;
 };
 
+/* Of the text itself. */
+static size_t count_validated(const unroll_train_config *config, size_t count)
+{
+    return config->validation_text ? 0 : (size_t)((double)count * config->validation);
+}
+
 /* The validation text, or the last part of the text: its symbols are predicted but for the first. */
 static unroll_status divide_text(unroll_trainer *trainer, struct part *training, struct part *validation)
 {
@@ -87,7 +93,7 @@ static unroll_status divide_text(unroll_trainer *trainer, struct part *training,
         return fail(UNROLL_DATA, "a validation text of %zu symbol has nothing to predict; fix: a longer one",
                     validation->count);
     }
-    validation->count = (size_t)((double)training->count * config->validation);
+    validation->count = count_validated(config, training->count);
     if (config->validation > 0 && validation->count < 2)
         return fail(UNROLL_DATA, "%g of %zu symbols is too little to validate on; fix: a longer text, or "
                     "validation 0", config->validation, training->count);
@@ -97,15 +103,26 @@ static unroll_status divide_text(unroll_trainer *trainer, struct part *training,
 }
 
 /* Each row reads its whole piece at once when bptt is 0. */
-static unroll_status cut_into_batches(unroll_trainer *trainer, const struct part *training)
+static unroll_status cut_into_batches(const unroll_train_config *config, const struct part *training,
+                                      struct batcher *batcher)
 {
-    int rows = trainer->config.batch, steps = trainer->config.bptt;
+    int rows = config->batch, steps = config->bptt;
     size_t piece = training->count > 0 ? (training->count - 1) / (size_t)rows : 0;
 
     if (steps == 0)
         steps = piece > 0 ? (int)piece : 1;     /* a text has at most INT32_MAX symbols */
-    return batcher_init(&trainer->batcher, training->tokens, training->count, rows, steps,
-                        trainer->config.seed);
+    return batcher_init(batcher, training->tokens, training->count, rows, steps, config->seed);
+}
+
+int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text)
+{
+    struct part training = {.tokens = unroll_text_tokens(text, &training.count)};
+    struct batcher batcher;
+
+    training.count -= count_validated(config, training.count);
+    if (check_config(config) != UNROLL_OK || cut_into_batches(config, &training, &batcher) != UNROLL_OK)
+        return 0;
+    return batcher.windows;
 }
 
 static unroll_status open_sessions(unroll_trainer *trainer, const struct part *validation)
@@ -154,7 +171,7 @@ static unroll_status prepare(unroll_trainer *trainer, struct part *validation)
 
     TRY(give_symbols(trainer->model, trainer->text));
     TRY(divide_text(trainer, &training, validation));
-    TRY(cut_into_batches(trainer, &training));
+    TRY(cut_into_batches(config, &training, &trainer->batcher));
     strcpy(trainer->optimizer, config->optimizer);
     trainer->schedule = schedule_find(config->schedule);
     trainer->total_steps = config->total_steps;

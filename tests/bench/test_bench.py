@@ -237,7 +237,7 @@ def test_gpu_turns(folder):
     """Of a played command and played peers."""
     fake = executable(folder, "peer", FAKE_PEER.format(python=sys.executable, bench=os.path.abspath(BENCH)))
     unroll = executable(folder, "gpu-unroll", FAKE_UNROLL)
-    options = argparse.Namespace(unroll=unroll, cudnn=fake, library_path="/before", only="", build="abc")
+    options = argparse.Namespace(unroll=unroll, cudnn=fake, only="", build="abc")
     gpu.SECONDS = 0.001
     torch, regime = run.Peer([fake], 1), gpu.parse_line(GPU_LINE.replace(" - ", " ragged "))
     answers = gpu.measure(options, torch, regime, "train")
@@ -250,10 +250,12 @@ def test_gpu_turns(folder):
     found = [answers[name] for name in gpu.PEERS]
     check("both peers", all(a["version"] == "Fake 768" and "ms_median" in a for a in found))
     check("their refusals", all(refused[name] == {"refused": "no such cell here"} for name in gpu.PEERS))
-    check("the loader's path is kept", os.environ["LD_LIBRARY_PATH"].endswith("/before"))
-    text = gpu.page(options, "Some GPU", [gpu.row(regime, "train", answers)], [2, 8], ["p/n infer"])
-    end = "of 2 ratios: 4.00. Not measured in the time that there was: p/n infer."
+    results = [(regime, "train", ANSWERS), (regime, "train", {**ANSWERS, "PyTorch": {"ms_median": 32.0}}),
+               (regime, "infer", {**ANSWERS, "Unroll": {"refused": "no"}})]
+    text = gpu.page(options, "Some GPU", results, ["p/n infer"])
+    end = "of 2 ratios: 2.50. Not measured in the time that there was: p/n infer."
     check("page", "Some GPU, 20" in text and end in text)
+    check("means of a part", "| p | both | 8.00 (2) | 2.50 (2) |\n| p | forward |  |  |" in text)
 
 
 def test_gpu_refusal(folder):

@@ -275,6 +275,10 @@ unroll inspect run > output; holds "inspect" grep -q '^rnn.weight_hh_l1 *F32 *64
 unroll inspect run --json > output; holds "inspect --json" grep -q '^{"specification":{"cell":"lstm"' output
 unroll plan --config run/config.json --json > output; holds "plan --json" grep -q '^{' output
 unroll plan --hidden 16 --split batch=2,layer=2 --chunks 2 > output; holds "plan --split" test -s output
+RNN_CUDA_DRIVER=/nowhere unroll plan --device cuda --precision bf16 --hidden 512 --batch 1 --bptt 16 > output
+holds "plan --device cuda" grep -q 'rnn_back g.l0 .* clusters: 1 x 16 blocks, each of 32 units' output
+RNN_CUDA_DRIVER=/nowhere unroll plan --device cuda --cell mingru --json > output
+holds "plan --device cuda --json" grep -q '"gpu":"an H200 that is not here",.*"way":"portable","why":"its cell multiplies no state"' output
 unroll plan --hidden 16 --checkpoint-time auto > output
 holds "plan --checkpoint-time" grep -q '^checkpoints: 8 segments; STEP takes .*, without checkpoints ' output
 holds "one direction keeps nothing" grep -q '^kept for all steps: nothing$' output

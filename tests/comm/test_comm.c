@@ -1,4 +1,4 @@
-/* Groups of threads that play ranks: sums and gathers with whole numbers, so that every order gives the same
+/* Groups of threads that play ranks: sums with whole numbers, so that every order gives the same
  * and a wrong member shows; the order of floating-point sums; matching by tag; what fails and how it says so.
  * Not a test of speed. */
 #include "base/memory.h"
@@ -70,19 +70,7 @@ static void sum_in_tree_order(void *world, int rank)
           tree);
 }
 
-/* ---- gathers, groups, tags ------------------------------------------------------------- */
-
-static void gather(void *world, int rank)
-{
-    struct world *w = world;
-    int mine[2] = { rank, rank * rank }, all[RANKS_MOST][2];
-    CHECK(comm_all_gather(w->comm[rank], in_order, w->ranks, 4, mine, all, sizeof mine) == UNROLL_OK, "%s",
-          unroll_last_error());
-    for (int i = 0; i < w->ranks; i++)
-        CHECK(all[i][0] == i && all[i][1] == i * i, "rank %d of %d got %d, %d from rank %d", rank, w->ranks,
-              all[i][0],
-              all[i][1], i);
-}
+/* ---- groups, tags ------------------------------------------------------------- */
 
 /* Even and odd ranks sum apart, at the same time and with the same tag. */
 static void sum_in_groups(void *world, int rank)
@@ -172,10 +160,8 @@ static void wrong_peers(void *world, int rank)
 static void check_alone(void)
 {
     double x = 3;
-    int mine = 4, all = 0, self = 0;
+    int self = 0;
     CHECK(comm_all_reduce(NULL, &self, 1, 1, &x, 1, 1) == UNROLL_OK && x == 3, "a sum of one is %g", x);
-    CHECK(comm_all_gather(NULL, &self, 1, 1, &mine, &all, sizeof mine) == UNROLL_OK && all == 4,
-          "gathered %d", all);
 }
 
 static void send_again(void *world, int rank)
@@ -212,7 +198,6 @@ int main(void)
     for (int ranks = 1; ranks <= RANKS_MOST; ranks++) {
         run(ranks, 10, sum_doubles);
         run(ranks, 10, sum_floats);
-        run(ranks, 10, gather);
         run(ranks, 10, sum_in_groups);
     }
     run(4, 10, sum_in_tree_order);

@@ -48,8 +48,8 @@ def instructions(ptx):
             for part in ptx.split(".entry ")[1:]}
 
 
-def check_all(build):
-    """Of the kernels for sm_90 that are persistent: registers and instructions."""
+def check_all(build, newest):
+    """Of the kernels for sm_90a that are persistent: registers and instructions."""
     found, names, gpus = {}, set(), set()
     for log in sorted(glob.glob(f"{build}/cuda/*.fatbin.log")):
         image = log[:-len(".log")]
@@ -59,9 +59,9 @@ def check_all(build):
             check(clean, f"{name} has a stack or spills on {gpu}: {log}")
             gpus.add(gpu)
             names.add(name)
-            if gpu == "sm_90" and os.path.basename(image).startswith("persistent"):
+            if gpu == "sm_90a" and os.path.basename(image).startswith("persistent"):
                 found[name] = [registers] + code[name]
-    check({"sm_80", "sm_90"} <= gpus, f"kernels are compiled for {sorted(gpus)}")
+    check({"sm_80", "sm_90a", *newest} <= gpus, f"kernels are compiled for {sorted(gpus)}")
     return found, names
 
 
@@ -98,11 +98,12 @@ def main(build):
         finish(1)
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     toolkit = re.search(r"release ([\d.]+)", version).group(1)
-    found, names = check_all(build)
+    codes = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True, check=True).stdout.split()
+    found, names = check_all(build, {"sm_100"} & set(codes))
     check_names(build, names)
     if os.environ.get("UPDATE"):
         with open(RECORD, "w", encoding="utf-8") as file:
-            print("# The persistent kernels as compiled for sm_90 by nvcc", toolkit, file=file)
+            print("# The persistent kernels as compiled for sm_90a by nvcc", toolkit, file=file)
             print("# kernel registers", *WORDS, file=file)
             for name in sorted(found):
                 print(name, *found[name], file=file)

@@ -71,8 +71,7 @@ extern const struct rule oracle_rules[];
 /* oracle_dot.c */
 void oracle_type_dot(struct oracle *, const struct operation *, const struct tensor_type *, struct tensor_type *);
 void oracle_run_dot(struct oracle *, const struct operation *, struct tensor *const *, struct tensor *);
-/* oracle_devices.c: of one operand, or none. */
-void oracle_type_replica(struct oracle *, const struct operation *, const struct tensor_type *, struct tensor_type *);
+/* oracle_devices.c: of one operand. */
 void oracle_type_all_reduce(struct oracle *, const struct operation *, const struct tensor_type *,
                             struct tensor_type *);
 void oracle_type_all_gather(struct oracle *, const struct operation *, const struct tensor_type *,

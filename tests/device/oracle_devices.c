@@ -40,13 +40,6 @@ static int64_t axis_of(struct oracle *o, const struct operation *op, const char 
 
 /* ---- types ----------------------------------------------------------------------------- */
 
-void oracle_type_replica(struct oracle *o, const struct operation *op, const struct tensor_type *in,
-                         struct tensor_type *out)
-{
-    (void)o, (void)op, (void)in;
-    *out = (struct tensor_type){ .kind = ORACLE_U32 };
-}
-
 void oracle_type_all_reduce(struct oracle *o, const struct operation *op, const struct tensor_type *in,
                             struct tensor_type *out)
 {
@@ -124,10 +117,6 @@ void oracle_together(struct oracle *o, const struct operation *op, int devices, 
 {
     const char *name = op->rule->name;
     struct groups g;
-    for (int d = 0; !strcmp(name, "replica_id") && d < devices; d++)
-        out[d]->at[0].u = (uint64_t)d;
-    if (!strcmp(name, "replica_id"))
-        return;
     read_groups(o, op, &g);
     demand(o, op, g.count * g.size == devices, "its groups are for another number of devices");
     for (int i = 0; i < devices; i++) {

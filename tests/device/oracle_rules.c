@@ -501,7 +501,6 @@ const struct rule oracle_rules[] = {
     { "dynamic_update_slice", -1, 0, type_update, run_update },
     { "concatenate", -1, 0, type_join, run_join },      { "gather", 2, 0, type_gather, run_gather },
     { "reduce", 2, 1, type_reduce, run_reduce },        { "dot_general", 2, 0, oracle_type_dot, oracle_run_dot },
-    { "replica_id", 0, 0, oracle_type_replica, NULL },
     { "all_reduce", 1, 1, oracle_type_all_reduce, NULL },
     { "all_gather", 1, 0, oracle_type_all_gather, NULL },
     { "reduce_scatter", 1, 1, oracle_type_reduce_scatter, NULL },

@@ -1,7 +1,10 @@
 /* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, the same bits
  * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
 #include "check.h"
+#include "data/text.h"
+#include "device/cuda/image.h"
 #include "device/cuda/instance.h"
+#include "train/trainer.h"
 #include "unroll.h"
 #include <math.h>
 #include <stdlib.h>
@@ -87,6 +90,54 @@ static void test_refusals(void)
     check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
     check_refused(none, "cuda", "fp64", "choose one of fp32, tf32, bf16, fp16");
     check_refused(none, "cpu", "bf16", "don't multiply bf16");
+}
+
+/* ---- GPUs of other kinds, each in a process of its own -------------------------------------- */
+
+/* A stack whose widest layer comes first, so that its kernel wants more shared memory than the next launch of it. */
+static bool runs_stack(void)
+{
+    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_session_config config = config_of(UNROLL_INFER);
+    unroll_model *model = NULL;
+    unroll_session *session = NULL;
+    float x[STEPS * ROWS * IN];
+    layer[0].kind = layer[1].kind = "lstm";
+    layer[0].name = "a", layer[1].name = "b";
+    layer[0].width = 128, layer[1].width = 96;
+    network.input = IN, network.layer = layer, network.layers = 2;
+    config.steps = 1;
+    fill(x, sizeof x / sizeof *x, 1);
+    bool good = unroll_network_new(&network, 5, &model) == UNROLL_OK &&
+                unroll_session_new(model, &config, &session) == UNROLL_OK &&
+                unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK;
+    if (!good)
+        printf("%s\n", unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+    fflush(stdout);
+    return good;
+}
+
+static void check_kind(const struct setting *s, int settings)
+{
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    for (int i = 0; child == 0 && i < settings; i++)
+        setenv(s[i].variable, s[i].value, 1);
+    if (child == 0)
+        _exit(!runs_stack());
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s should run", s->variable, s->value);
+}
+
+static void test_kinds(void)
+{
+    check_kind((const struct setting[]){ { "FAKE_CUDA_SMS", "4" }, { "RNN_CUDA_WAY", "cluster" } }, 2);
+    check_kind((const struct setting[]){ { "FAKE_CUDA_CAPABILITY", "120" }, { "RNN_CUDA_WAY", "cluster" } }, 2);
+    if (cuda_images[0].data)            /* what nvcc made, of which the older GPU has no use for all */
+        check_kind((const struct setting[]){ { "FAKE_CUDA_CAPABILITY", "80" }, { "RNN_CUDA_KERNELS", "" } }, 2);
 }
 
 /* ---- training ----------------------------------------------------------------------------- */
@@ -188,6 +239,105 @@ static void test_loss_scale(void)
     unroll_model_free(model);
 }
 
+/* ---- a checkpoint keeps the loss scale ------------------------------------------------------ */
+
+static unroll_trainer *trainer_of(unroll_model *model, const unroll_text *text)
+{
+    unroll_train_config config = unroll_train_default();
+    unroll_trainer *trainer = NULL;
+    config.batch = 2, config.bptt = 4, config.validation = 0;
+    config.device = "cuda", config.precision = "fp16";
+    CHECK(unroll_trainer_new(model, text, &config, &trainer) == UNROLL_OK, "%s", unroll_last_error());
+    return trainer;
+}
+
+/* What the session multiplies losses with after a step. */
+static double scale_after_step(unroll_trainer *t)
+{
+    unroll_progress progress;
+    double scale = 0;
+    int64_t updates;
+    CHECK(unroll_trainer_step(t, &progress) == UNROLL_OK, "%s", unroll_last_error());
+    unroll_session_loss_scale(t->session, &scale, &updates);
+    return scale;
+}
+
+static bool same_weights(unroll_session *a, unroll_session *b)
+{
+    float here[HIDDEN * 4 * HIDDEN], there[HIDDEN * 4 * HIDDEN];
+    const size_t count = unroll_count(a, "rnn.weight_hh_l0");
+    return count == sizeof here / sizeof *here && unroll_read(a, "rnn.weight_hh_l0", here, count) == UNROLL_OK &&
+           unroll_read(b, "rnn.weight_hh_l0", there, count) == UNROLL_OK && !memcmp(here, there, sizeof here);
+}
+
+/* At a place where the next good update doubles the scale. */
+static void test_scale_is_kept(void)
+{
+    char folder[] = "/tmp/unroll_cuda_XXXXXX", path[64], command[80];
+    struct text_reading reading = { .kind = UNROLL_CHARACTERS };
+    unroll_spec spec = spec_of("lstm");
+    unroll_model *model[2] = { NULL, NULL };
+    unroll_trainer *t[2];
+    unroll_text *text;
+    snprintf(path, sizeof path, "%s/step", mkdtemp(folder));
+    CHECK(text_parse("abcabcabcabcabcabcabcabcabcabcabcabc", 36, "a text", &reading, &text) == UNROLL_OK, "%s",
+          unroll_last_error());
+    spec.tokens = 1, spec.input = spec.output = 3, spec.loss = UNROLL_LOSS_XENT;
+    for (int i = 0; i < 2; i++) {
+        CHECK(unroll_model_new(&spec, (uint64_t)(5 + i), &model[i]) == UNROLL_OK, "%s", unroll_last_error());
+        t[i] = trainer_of(model[i], text);
+    }
+    unroll_session_set_loss_scale(t[0]->session, 256, 1998);
+    CHECK(scale_after_step(t[0]) == 256, "the scale grows too soon");
+    CHECK(unroll_trainer_save(t[0], path) == UNROLL_OK && unroll_trainer_load(t[1], path) == UNROLL_OK, "%s",
+          unroll_last_error());
+    for (int i = 0; i < 2; i++) {
+        double scale = scale_after_step(t[i]);
+        CHECK(scale == 512, "the scale of training %d is %g, not 512", i, scale);
+    }
+    CHECK(same_weights(t[0]->session, t[1]->session), "a training that went on has other bits");
+    for (int i = 0; i < 2; i++) {
+        unroll_trainer_free(t[i]);
+        unroll_model_free(model[i]);
+    }
+    unroll_text_free(text);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0, "the checkpoint is removed");
+}
+
+/* ---- times of operations -------------------------------------------------------------------- */
+
+static void test_profile(void)
+{
+    enum { RUNS = 3 };
+    unroll_session_config config = config_of(UNROLL_TRAIN);
+    unroll_model *model = model_new();
+    unroll_session *session;
+    unroll_operation o;
+    unroll_rates rates = unroll_rates_default("adam");
+    float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
+    int timed = 0, updates = 0;
+    bool recurrent = false;
+    config.profile = 1;
+    fill(x, sizeof x / sizeof *x, 1);
+    fill(y, sizeof y / sizeof *y, 2);
+    bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    for (int i = 0; good && i < RUNS; i++)
+        good = CHECK(unroll_step(session, &(unroll_batch){ .inputs = x, .values = y }, &rates, NULL) == UNROLL_OK, "%s",
+                     unroll_last_error());
+    for (int i = 0; good && unroll_session_operation(session, i, &o); i++) {
+        timed += o.runs > 0;
+        updates += o.runs > 0 && !strncmp(o.name, "update", 6);
+        recurrent |= !strcmp(o.name, "rnn_back g.l0") && o.runs == RUNS;
+        CHECK(o.runs == 0 || (o.runs == RUNS && o.least > 0 && o.seconds >= RUNS * o.least),
+              "%s: %ld runs, %g s, %g s at least", o.name, o.runs, o.seconds, o.least);
+    }
+    CHECK(timed > 8 && recurrent, "%d operations are timed", timed);
+    CHECK(updates == 1, "%d launches of updates", updates);
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
 /* ---- long sequences: more steps than a grid has rows, more launches than a graph is made of -- */
 
 static bool run_long(const char *device, int steps, const float *x, float *y)
@@ -231,9 +381,12 @@ int main(void)
         return 2;
     }
     test_refusals();
+    test_kinds();
     test_graphs();
     test_precisions();
     test_loss_scale();
+    test_scale_is_kept();
+    test_profile();
     test_long();
     return check_finish("test_cuda");
 }

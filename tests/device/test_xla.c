@@ -80,6 +80,36 @@ static void test_text(void)
     unroll_model_free(model);
 }
 
+/* What devices do not have in common each is given: shares of 6 units begin at 0 and 3, one device counts the norm of
+ * what both have. Nothing asks a device for its number. */
+static void test_own_numbers(void)
+{
+    unroll_model *model = NULL;
+    unroll_spec spec = unroll_spec_default();
+    struct plan_config config = plan_config_default();
+    struct plan *plan[2];
+    struct translation t;
+    spec.hidden = 6, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
+    config.T = 6, config.B = 2, config.packed = false, config.optimizer_states = 2, config.optimizer = 3;
+    config.mesh[M_HIDDEN] = 2;
+    for (int r = 0; r < 2; r++) {
+        config.at[M_HIDDEN] = r;
+        CHECK(plan_new(model, &config, &plan[r]) == UNROLL_OK, "%s", unroll_last_error());
+    }
+    struct mesh_plans mesh = { (const struct plan *const *)plan, 2, 1 };
+    CHECK(translate_parts(mesh, PART_FORWARD, PART_UPDATE, "step", &t) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(t.owned == 2 && t.own[0].of[0] == 0 && t.own[0].of[1] == 3 && t.own[1].of[0] == 1 && t.own[1].of[1] == 0,
+          "origins of units and who counts norms: %d numbers, the first %d and %d", t.owned, t.own[0].of[0],
+          t.own[0].of[1]);
+    CHECK(occurrences(&t, ": tensor<i32>, %v") + occurrences(&t, ": tensor<i32>) -> (") >= 2, "they are arguments");
+    CHECK(occurrences(&t, "stablehlo.replica_id") == 0, "no device is asked for its number");
+    translation_free(&t);
+    for (int r = 0; r < 2; r++)
+        plan_free(plan[r]);
+    unroll_model_free(model);
+}
+
 static void test_text_without_memory(void)
 {
     unroll_model *model = model_new();
@@ -395,6 +425,7 @@ int main(int argc, char **argv)
     }
     snprintf(device_name, sizeof device_name, "xla:%s", argv[1]);
     test_text();
+    test_own_numbers();
     test_text_without_memory();
     in_child(good, NULL);
     in_child(precisions, NULL);

@@ -2,7 +2,7 @@
 # Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
 # resumed on other numbers of ranks, and ranks that are killed, stopped or slow. Quick by default; "all" as third
 # argument takes the product of meshes. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
-unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3
+unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
 passed=0 failed=0 skipped=0
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -105,9 +105,21 @@ for way in native ring star mesh; do
     check "sums by $way to the loss of one process" awk -v a="$(loss one)" -v b="$(loss many)" \
         'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
 done
-seconds_of() { sed -n 's/.*"ranks":\[{"compute":\([0-9.]*\),.*"exposed":\([0-9.]*\)}\].*/\1 \2/p' many/metrics.jsonl | tail -n 1; }
+seconds_of() { sed -n 's/.*"ranks":\[{"compute":\([0-9.]*\),.*"exposed":\([0-9.]*\),"sent":\([0-9]*\)}\].*/\1 \2 \3/p' many/metrics.jsonl | tail -n 1; }
 check "the metrics say what each rank did with its seconds" awk -v x="$(seconds_of)" \
-    'BEGIN { split(x, s); exit !(s[1] > 0 && s[2] > 0) }'
+    'BEGIN { split(x, s); exit !(s[1] > 0 && s[2] > 0 && s[3] > 0) }'
+# What the plan says, and what ranks tell each other beside: less than 2 kB a step.
+sent() { sed -n 's/.*"sent":\([0-9]*\)}\].*/\1/p' many/metrics.jsonl | tail -n 1; }
+planned() {
+    "$unroll" plan --layers 2 --hidden 12 --input 33 --bptt 8 --batch 8 "$@" --json |
+        sed 's/.*"mesh"//; s/"\(sum\|message\|met\)_bytes":/\n=/g' | sed -n 's/^=\([0-9.]*\).*/\1/p' | tail -n 3 |
+        awk '{ sum += $1 } END { print sum }'
+}
+rm -rf many
+ranks 4 --steps 8 --split batch=2,hidden=2 --chunk 4 --val 0 --out many
+check "batch=2,hidden=2 trains" test $? = 0
+check "and sends what the plan says" awk -v sent="$(sent)" -v planned="$(planned --split batch=2,hidden=2 --chunk 4)" \
+    'BEGIN { print sent, 8 * planned; exit !(planned > 0 && sent >= 8 * planned && sent < 8 * (planned + 2000)) }'
 if command -v mpirun.mpich >/dev/null; then
     rm -rf many
     timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
@@ -137,6 +149,18 @@ resume 3 --split batch=3
 [ "$scope" = all ] && resume 2 --split layer=2 && resume 8 --split batch=4,layer=2
 resume 2 --split hidden=2
 resume 8 --split batch=2,layer=2,hidden=2
+
+# ---- sequences of unequal length -----------------------------------------------------------
+
+check "the example compiles" ${CC:-cc} -I"$root/include" "$root/examples/ragged.c" "$(dirname "$unroll")/libunroll.a" -ljansson -lm \
+    -pthread -ldl -o ragged
+./ragged ragged.1 >losses.1
+for n in 2 3 4; do
+    "${run[@]}" -n $n ./ragged ragged.$n >losses.$n 2>log
+    check "$n ranks divide sequences" test $? = 0
+    check "and say what one process says" cmp losses.1 losses.$n
+    check "with its bytes" cmp ragged.1 ragged.$n
+done
 
 # ---- refusals ------------------------------------------------------------------------------
 

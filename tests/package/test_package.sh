@@ -57,12 +57,14 @@ STRICT="-std=c11 -O2 -Wall -Wextra -Wpedantic -Werror"
 
 # The loss of train_tiny falls below a hundredth of the first; step_by_step then foretells the wave, alone.
 examples_run() {        # FOLDER with the two programs
-    (cd "$1" && ./train_tiny >losses && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
+    (cd "$1" && ./train_tiny >losses && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
         ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&
         ./callback tiny.safetensors | grep -q "150 blocks played, 1 refused, 1 change of network" &&
         { [ ! -e embed ] || ./embed tiny.safetensors | grep -q "4 of 4 threads: the answers of the whole"; }) &&
         awk '$1 == "update" {if (!n++) first = $4; last = $4} END {exit !(last > 0 && last < first / 100)}' \
             "$1/losses" &&
+        awk '$1 == "epoch" {if (!n++) first = $6; last = $6} END {exit !(n == 4 && last > 0 && last < first / 2)}' \
+            "$1/epochs" &&
         awk '$5 == "alone" {d = $3 - $4; if (d * d > 0.04) bad = 1; n++} END {exit bad || n != 20}' "$1/steps"
 }
 
@@ -70,7 +72,7 @@ compile_examples() {    # FOLDER FLAGS...
     local folder=$1 example
     shift
     mkdir -p "$folder"
-    for example in train_tiny step_by_step stream callback integers; do
+    for example in train_tiny ragged step_by_step stream callback integers; do
         ${CC:-gcc} $STRICT "examples/$example.c" -o "$folder/$example" "$@" -lm || return
     done
     ! there "${CXX:-g++}" ||

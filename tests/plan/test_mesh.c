@@ -1,10 +1,11 @@
 /* The passes with arithmetic: a 2-layer language model with tied embedding, ragged, with dropout, cut along
  * batch, layer and hidden in every product up to 2x2x2 with 1, 3 and 6 chunks and with checkpoints. The
  * gradients equal the serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for
- * layer cuts and chunks, and for batch cuts whose shards are the serial run's shards too. "quick", for sanitizers:
- * fewer cells. */
+ * layer cuts and chunks, and for batch cuts whose shards are the serial run's shards too. And what ranks send is
+ * what their plans say, to the byte. "quick", for sanitizers: fewer cells. */
 #include "check.h"
 #include "plan/mesh.h"
+#include "plan/traffic.h"
 
 static unroll_model *new_model(const char *cell, int bidirectional, int tied, float dropout)
 {
@@ -156,6 +157,75 @@ static void check_update(void)
     unroll_model_free(m);
 }
 
+/* ---- what is sent ---------------------------------------------------------------------- */
+
+static double bytes_planned(const struct plan *p, bool packs)
+{
+    double bytes = 0;
+    for (int i = 0; i < p->ops; i++)
+        bytes += (p->op[i].part == PART_PACK) == packs ? op_sends(p, &p->op[i]) : 0;
+    return bytes;
+}
+
+static void check_rank_sent(const struct mesh_run *run, int rank, bool packs, double before, const char *what)
+{
+    double sent = (double)comm_totals(run->comm[rank]).sent - before, planned = bytes_planned(run->plan[rank], packs);
+    CHECK(sent == planned, "%s: rank %d of %d sent %.0f bytes%s, and its plan says %.0f", what, rank, run->ranks, sent,
+          packs ? " after the load" : "", planned);
+}
+
+/* Rows are full here: of ragged ones the plan tells the most. */
+static void check_mesh_sent(const unroll_model *m, struct plan_config c, const char *cell)
+{
+    struct mesh_run run;
+    char what[128];
+    double before[RANKS_MAX];
+    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d checkpoints %u shards %u%s", cell, c.mesh[M_BATCH],
+             c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.checkpoint, c.shards, c.exact ? " exact" : "");
+    c.lengths = false;
+    unroll_status status = mesh_open(m, c, cpu_isa_find(isa_best(), DTYPE_F32), 1, &run);
+    for (int rank = 0; rank < run.ranks && status == UNROLL_OK; rank++) {
+        check_rank_sent(&run, rank, true, 0, what);
+        before[rank] = (double)comm_totals(run.comm[rank]).sent;
+    }
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&run);
+    if (status == UNROLL_OK)
+        status = mesh_update(&run);
+    CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error());
+    for (int rank = 0; rank < run.ranks && status == UNROLL_OK; rank++)
+        check_rank_sent(&run, rank, false, before[rank], what);
+    mesh_close(&run);
+}
+
+/* Buckets of all gradients are large enough to be halved or to go round a ring; others take the tree. */
+static void check_sent(const char *cell, int bidirectional, int projection)
+{
+    unroll_spec s = unroll_spec_default();
+    unroll_model *m = NULL;
+    s.cell = cell;
+    s.layers = 2;
+    s.hidden = 23;
+    s.projection = projection;
+    s.bidirectional = bidirectional;
+    s.tokens = 1;
+    s.input = s.output = 11;
+    s.loss = UNROLL_LOSS_XENT;
+    CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
+    for (int mesh = 0; mesh < 12; mesh++) {
+        struct plan_config c = rows_config(1 + mesh % 3, 1 + mesh / 3 % 2, 1 + mesh / 6, mesh % 4 + 1, DTYPE_F32);
+        c.bucket = mesh & 1 ? 500 : 1 << 20;
+        c.checkpoint = mesh % 5 == 4 ? 3 : 0;
+        c.chunks = c.checkpoint ? 1 : c.chunks;
+        c.B = 24;
+        check_mesh_sent(m, c, cell);
+        c.shards = 5;
+        c.exact = !projection;
+        check_mesh_sent(m, c, cell);
+    }
+    unroll_model_free(m);
+}
+
 int main(int count, char **words)
 {
     bool all = !check_quick(count, words);
@@ -164,6 +234,8 @@ int main(int count, char **words)
     check_products("rnn", 1, 1, 0.25f, DTYPE_F64);
     check_shards(DTYPE_F64);
     check_exact("gru-before", 0, DTYPE_F32);
+    check_sent("gru-before", 1, 0);
+    check_update();
     if (all) {
         check_products("gru", 0, 0, 0, DTYPE_F64);
         check_products("lstm", 1, 0, 0, DTYPE_F64);
@@ -172,7 +244,9 @@ int main(int count, char **words)
         check_exact("lstm", 0, DTYPE_F64);
         check_exact("gru", 1, DTYPE_F32);
         check_exact("mingru", 0, DTYPE_F32);
+        check_sent("lstm", 0, 0);
+        check_sent("lstm", 0, 10);
+        check_sent("mingru", 0, 0);
     }
-    check_update();
     return check_finish("mesh");
 }

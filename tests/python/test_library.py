@@ -217,6 +217,39 @@ class Training(unittest.TestCase):
             s.pull()
             self.assertNotEqual(flat(m.parameters()["head.bias"]), before)
 
+    def test_step(self):
+        """A step is a forward, a backward and an update; unseen, its loss is part of the next mean."""
+        x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
+        ways, weights = [], []
+        for whole in (False, True):
+            m = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse", seed=4)
+            s = m.session("train", steps=T, rows=B)
+            for _ in range(3):
+                if whole:
+                    found = s.step("adam", inputs=x, values=y, learning_rate=0.01, clip=1)
+                else:
+                    s.forward(inputs=x, values=y)
+                    s.backward()
+                    found = s.update("adam", learning_rate=0.01, clip=1)
+            s.pull()
+            ways.append(found)
+            weights.append(flat(m.parameters()["head.weight"]))
+        self.assertEqual(*ways)
+        self.assertEqual(*weights)
+        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
+        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
+        seen = s.loss()
+        self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
+        self.assertLess(seen["loss"], ways[0]["loss"])
+        self.assertGreater(seen["norm"], 0)
+        with self.assertRaisesRegex(TypeError, "learning_rat"):
+            s.step("adam", inputs=x, values=y, learning_rat=1)
+        with self.assertRaisesRegex(unroll.UsageError, "values"):
+            s.step("adam", inputs=x)
+        with self.assertRaises(ValueError):
+            s.step("adam", inputs=floats(T, B, INPUT + 1), values=y)
+        self.assertEqual(s.counters, (5, 5))
+
     def test_tokens(self):
         m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
         s = m.session("eval", steps=T, rows=B)
@@ -270,6 +303,35 @@ class Training(unittest.TestCase):
         with self.assertRaises(unroll.DivergedError) as caught:
             s.update("sgd", learning_rate=1.0)
         self.assertEqual(caught.exception.status, 6)
+
+
+class Division(unittest.TestCase):
+    def divide(self, **more):
+        return unroll.divide(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "parts": 3} | more)).tolist()
+
+    def test_each_sequence_once(self):
+        for how in ("even", "length", "stratified"):
+            batches = self.divide(how=how, classes=lengths(*(i % 4 for i in range(100))), seed=2)
+            self.assertEqual([len(rows) for rows in batches], [6] * 17)
+            self.assertEqual(sorted(flat(batches)), [-1, -1, *range(100)])
+            self.assertNotEqual(batches, self.divide(how=how, classes=lengths(*(i % 4 for i in range(100))), epoch=1))
+
+    def test_by_length(self):
+        for rows in self.divide(how="length"):
+            here = [1 + i % 23 for i in rows if i >= 0]
+            self.assertLessEqual(max(here) - min(here), 2)
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(unroll.UsageError, "needs the lengths"):
+            unroll.divide(rows=2, count=5, how="length")
+        with self.assertRaisesRegex(unroll.UsageError, "at least one sequence"):
+            unroll.divide(rows=2)
+        with self.assertRaisesRegex(ValueError, "classes"):
+            self.divide(classes=lengths(1, 2, 3))
+        with self.assertRaisesRegex(unroll.UsageError, "even, length or stratified"):
+            self.divide(how="fairly")
+        with self.assertRaisesRegex(TypeError, "batches"):
+            self.divide(batches=3)
 
 
 class Texts(unittest.TestCase):

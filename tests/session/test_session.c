@@ -96,8 +96,9 @@ static void check_steps(void)
             MUST(unroll_loss_result(s, &found));
             CHECK(fabs(found.loss - loss / weight) < 1e-12 && found.weight == weight, "the mean of three: %g, %g",
                   found.loss, found.weight);
+            CHECK(found.norm == result.norm, "the norm of the last: %g and %g", found.norm, result.norm);
             MUST(unroll_loss_result(s, &found));
-            CHECK(found.loss == 0 && found.weight == 0, "which is given once: %g", found.loss);
+            CHECK(found.loss == 0 && found.weight == 0 && found.norm == 0, "which is given once: %g", found.loss);
         }
         MUST(unroll_session_pull(s));
         count = weights_of(m, way ? whole : parts);

@@ -121,6 +121,7 @@ static void test_it_learns(const unroll_text *text)
     CHECK_OK(unroll_trainer_validate(training.trainer, &after));
     CHECK(before > 2.3 && after < 0.6 * before, "validation went from %g to %g", before, after);
     CHECK(progress.step == 200 && progress.symbols == 200 * 48, "%d steps", (int)progress.step);
+    CHECK(progress.steps_per_epoch == unroll_train_steps_per_epoch(&config, text), "another number is said before");
     CHECK(fabs(progress.epoch - 200.0 / (double)progress.steps_per_epoch) < 1e-9, "epoch %g", progress.epoch);
     CHECK(progress.norm > 0 && progress.learning_rate < 1e-2 * 0.06, "rate %g", progress.learning_rate);
     end(&training);

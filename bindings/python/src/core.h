@@ -120,6 +120,7 @@ int parameter_shape(const unroll_parameter *p, Py_ssize_t shape[2], Py_ssize_t *
 
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *divide(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *import_model(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *export_model(PyObject *module, PyObject *args, PyObject *keywords);

@@ -283,7 +283,7 @@ static const struct field plan_fields[] = {
 #define P(member) FIELD(unroll_plan_config, member, FIELD_INT)
     { "mode", FIELD_CHOICE, offsetof(unroll_plan_config, mode), modes },
     P(steps), P(rows), P(lanes), P(chunks), P(checkpoint_time), P(carry), P(batch_ranks), P(layer_ranks),
-    P(hidden_ranks),
+    P(hidden_ranks), P(exact), FIELD(unroll_plan_config, sum, FIELD_TEXT),
     FIELD(unroll_plan_config, optimizer, FIELD_TEXT), { NULL, 0, 0, NULL },
 #undef P
 };

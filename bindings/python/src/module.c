@@ -71,6 +71,11 @@ static PyMethodDef methods[] = {
       "a dict." },
     { "sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
       "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes." },
+    { "divide", (PyCFunction)(void (*)(void))divide, METH_VARARGS | METH_KEYWORDS,
+      "divide(*, rows, count=, lengths=, classes=, how='even', parts=1, seed=0, epoch=0): an array [batches, rows] of "
+      "which sequence of a data set\nis which row of which batch of an epoch: each once, -1: an empty row. how: 'even', in "
+      "random order; 'length', about as long ones\nin a batch, and as many steps in each of its parts; 'stratified', as "
+      "many of each class. lengths, classes: [count] of int32." },
     { "plan", (PyCFunction)(void (*)(void))plan, METH_VARARGS | METH_KEYWORDS,
       "plan(model, **config): JSON." },
     { "import_model", (PyCFunction)(void (*)(void))import_model, METH_VARARGS | METH_KEYWORDS,

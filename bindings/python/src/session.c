@@ -198,6 +198,37 @@ static PyObject *session_update(PyObject *self, PyObject *args, PyObject *keywor
     return status == UNROLL_OK ? fields_give(result_fields, &result) : raise_status(status);
 }
 
+/* The arrays of a batch, the rates and "look" come as keywords of one call. */
+static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    session_object *s = (session_object *)self;
+    PyObject *given[ARRAYS], *look;
+    struct batch b;
+    unroll_result result = { 0, 0, 0 };
+    unroll_status status = UNROLL_OK;
+    const char *optimizer;
+    if (!PyArg_ParseTuple(args, "s:step", &optimizer))
+        return NULL;
+    unroll_rates rates = unroll_rates_default(optimizer);
+    for (int i = 0; i < ARRAYS; i++)
+        given[i] = keyword_take(keywords, array_names[i]);
+    look = keyword_take(keywords, "look");
+    int looks = look ? PyObject_IsTrue(look) : 1;
+    bool taken = looks >= 0 && fields_take("a step", rates_fields, keywords, &rates) && batch_take(s, given, &b);
+    if (taken) {
+        UNLOCKED(LOCK(s), status = unroll_step(s->session, &b.batch, &rates, looks ? &result : NULL));
+        batch_release(&b);
+    }
+    for (int i = 0; i < ARRAYS; i++)
+        Py_XDECREF(given[i]);
+    Py_XDECREF(look);
+    if (!taken)
+        return NULL;
+    if (status != UNROLL_OK)
+        return raise_status(status);
+    return looks ? fields_give(result_fields, &result) : none();
+}
+
 /* ---- arrays of the session ------------------------------------------------------------------ */
 
 static bool shape_of(session_object *s, const char *name, struct wanted *w)
@@ -399,10 +430,14 @@ static PyMethodDef methods[] = {
       "forward(*, inputs, tokens, classes, values, lengths, reset): one batch, time-major." },
     { "backward", session_backward, METH_NOARGS,
       "After a forward. Training: adds to the gradients. A module: makes those of this forward." },
-    { "loss", session_loss, METH_NOARGS, "The mean loss since the last update or loss: a dict." },
+    { "loss", session_loss, METH_NOARGS, "The mean loss since a result was last given: a dict; after steps the last one's norm, too." },
     { "update", (PyCFunction)(void (*)(void))session_update, METH_VARARGS | METH_KEYWORDS,
       "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and "
       "norm." },
+    { "step", (PyCFunction)(void (*)(void))session_step, METH_VARARGS | METH_KEYWORDS,
+      "step(optimizer, *, inputs, ..., reset, learning_rate, ..., clip, look=True): forward, backward and update of "
+      "one batch, one program where the device has such; a dict of loss, weight and norm. look=False: None, and "
+      "nothing is waited for; loss() tells later." },
     { "read", session_read, METH_VARARGS,
       "read(name, out=None): an array of the session, as unroll_read says." },
     { "write", session_write, METH_VARARGS, "write(name, array): into an array of the session." },

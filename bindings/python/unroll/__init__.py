@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _core
-from ._core import Array, Session, Stream, Text, cells, evaluate, formats, isas, optimizers, sample
+from ._core import Array, Session, Stream, Text, cells, divide, evaluate, formats, isas, optimizers, sample
 from ._errors import (
     CommunicationError,
     DataError,
@@ -32,7 +32,7 @@ from ._errors import (
 
 __all__ = [
     "Array", "CommunicationError", "DataError", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
-    "Stream", "Text", "Trainer", "UnsupportedError", "UsageError", "cells", "evaluate", "formats", "import_model",
+    "Stream", "Text", "Trainer", "UnsupportedError", "UsageError", "cells", "divide", "evaluate", "formats", "import_model",
     "isas", "load", "optimizers", "sample",
 ]  # fmt: skip
 

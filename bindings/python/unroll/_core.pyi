@@ -123,6 +123,26 @@ class Session:
         decay: float = ...,
         clip: float = ...,
     ) -> dict[str, float]: ...
+    def step(
+        self,
+        optimizer: str,
+        /,
+        *,
+        inputs: Any = None,
+        tokens: Any = None,
+        classes: Any = None,
+        values: Any = None,
+        lengths: Any = None,
+        reset: Any = None,
+        learning_rate: float = ...,
+        momentum: float = ...,
+        beta1: float = ...,
+        beta2: float = ...,
+        epsilon: float = ...,
+        decay: float = ...,
+        clip: float = ...,
+        look: bool = True,
+    ) -> Optional[dict[str, float]]: ...
     def read(self, name: str, out: Any = None, /) -> Any: ...
     def write(self, name: str, array: Any, /) -> None: ...
     def has(self, name: str, /) -> bool: ...
@@ -218,6 +238,17 @@ def sample(
     weights: Optional[str] = None,
     device: Optional[str] = None,
 ) -> str: ...
+def divide(
+    *,
+    rows: int = 1,
+    count: int = 0,
+    lengths: Any = None,
+    classes: Any = None,
+    how: str = "even",
+    parts: int = 1,
+    seed: int = 0,
+    epoch: int = 0,
+) -> Array: ...
 def plan(model: Model, /, **config: Any) -> str: ...
 def import_model(type: type[_Model], path: _Path, /, **config: Any) -> tuple[_Model, str]: ...
 def export_model(model: Model, path: _Path, /, **config: Any) -> str: ...

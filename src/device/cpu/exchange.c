@@ -2,18 +2,8 @@
  * order, so that both ends agree on the messages even when one of them keeps the view inside wider rows. */
 #include "device/cpu/exchange.h"
 #include "device/cpu/tensor.h"
+#include "plan/traffic.h"
 #include <string.h>
-
-enum { PIECE = 1 << 15 };       /* bytes: fits in the L1 or L2 cache, and on the stack of a thread */
-
-static bool is_contiguous(const struct tensor *x)
-{
-    size_t inside = 1;
-    for (int i = x->rank; i-- > 0; inside *= x->count[i])
-        if (x->count[i] > 1 && x->stride[i] != inside)
-            return false;
-    return true;
-}
 
 /* Between a piece and elements [first, first + count) of a view, row by row. */
 static void copy_piece(const struct tensor *x, size_t first, size_t count, char *piece, bool pack)
@@ -34,9 +24,9 @@ typedef unroll_status exchange(const struct call *call, void *data, size_t count
 static unroll_status by_pieces(const struct call *call, exchange *exchange, bool reads, bool writes)
 {
     const struct tensor *x = &call->view[COMM_X];
-    size_t size = dtype_size(x->dtype), most = PIECE / size, all = tensor_rows(x) * tensor_width(x);
-    bool contiguous = is_contiguous(x);
-    _Alignas(64) char piece[PIECE];
+    size_t size = dtype_size(x->dtype), most = PIECE_BYTES / size, all = tensor_rows(x) * tensor_width(x);
+    bool contiguous = view_is_contiguous(call->plan, &call->op->view[COMM_X]);
+    _Alignas(64) char piece[PIECE_BYTES];
     for (size_t done = 0; done < all; done += most) {
         size_t n = all - done < most ? all - done : most;
         char *data = contiguous ? (char *)x->at + done * size : piece;
@@ -63,42 +53,11 @@ static unroll_status recv_piece(const struct call *call, void *data, size_t coun
                      count * dtype_size(call->view[COMM_X].dtype));
 }
 
-/* A view, or the views of a bucket, which lie side by side. */
-struct stretch { char *at; size_t count; };
-
-static struct stretch stretch_of(const struct call *call)
-{
-    const struct tensor *first = &call->view[COMM_X], *last = &call->view[COMM_X + call->op->views - 1];
-    size_t size = dtype_size(first->dtype);
-    if (call->op->kind == OP_ALL_REDUCE)
-        last = first;
-    char *end = (char *)last->at + tensor_rows(last) * tensor_width(last) * size;
-    return (struct stretch){ first->at, (size_t)(end - (char *)first->at) / size };
-}
-
-/* What the user chose for buckets; else of few numbers the fewest messages, of many the fewest bytes. Sums over shards keep the order of their tree. */
-static enum topology choose_topology(const struct call *call, size_t bytes)
-{
-    enum { FEW_BYTES = 1 << 14 };
-    int size = call->plan->group[call->op->group].size;
-    if (call->op->choice)
-        return COMM_SHARDS;
-    if (call->plan->config.sum >= 0 && call->op->kind != OP_ALL_REDUCE)
-        return (enum topology)call->plan->config.sum;
-    if (bytes <= FEW_BYTES)
-        return COMM_TREE;
-    return (size & (size - 1)) == 0 ? COMM_HALVING : call->plan->config.shards > 1 ? COMM_TREE : COMM_RING;
-}
-
 static struct sum sum_of(const struct call *call, void *data, size_t count)
 {
-    const struct group *group = &call->plan->group[call->op->group];
-    const struct tensor *x = &call->view[COMM_X];
-    size_t here = call->op->choice ? x->count[0] : 1;
-    return (struct sum){ .ranks = group->rank, .size = group->size, .tag = call->op->tag, .data = data,
-                         .count = count / here, .is_double = x->dtype == DTYPE_F64,
-                         .topology = choose_topology(call, count * dtype_size(x->dtype)),
-                         .shards = call->op->choice ? (int)call->plan->config.shards : 1 };
+    struct sum sum = sum_of_numbers(call->plan, call->op, count);
+    sum.data = data;
+    return sum;
 }
 
 static unroll_status sum_piece(const struct call *call, void *data, size_t count)
@@ -140,10 +99,9 @@ unroll_status kernel_all_reduce(const struct call *call, int me, int team, struc
         return UNROLL_OK;
     TRY(check_type(call));
     count_view(work, call, COMM_X, me);
-    if (!is_contiguous(&call->view[COMM_X]))                /* here and on all others: their views are alike */
+    if (!view_is_contiguous(call->plan, &call->op->view[COMM_X]))       /* here and on all others: views are alike */
         return by_pieces(call, sum_piece, true, true);
-    struct stretch all = stretch_of(call);
-    return sum_piece(call, all.at, all.count);
+    return sum_piece(call, call->view[COMM_X].at, sum_numbers(call->plan, call->op));
 }
 
 static unroll_status run_bucket(const struct call *call, int me, struct work *work,
@@ -154,8 +112,7 @@ static unroll_status run_bucket(const struct call *call, int me, struct work *wo
     TRY(check_type(call));
     for (int k = 0; k < call->op->views; k++)
         count_view(work, call, COMM_X + k, me);
-    struct stretch all = stretch_of(call);
-    struct sum sum = sum_of(call, all.at, all.count);
+    struct sum sum = sum_of(call, call->view[COMM_X].at, sum_numbers(call->plan, call->op));
     return step(call->comm, &sum);
 }
 
@@ -186,8 +143,8 @@ static struct tensor share_of(const struct call *call, int member)
 /* Between a share and a rank, by pieces: both ends count the same elements. */
 static unroll_status move_share(const struct call *call, const struct tensor *x, int rank, bool sends)
 {
-    size_t most = PIECE / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
-    _Alignas(64) char piece[PIECE];
+    size_t most = PIECE_BYTES / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
+    _Alignas(64) char piece[PIECE_BYTES];
     for (size_t done = 0; done < all; done += most) {
         size_t n = all - done < most ? all - done : most, bytes = n * dtype_size(x->dtype);
         if (sends)

@@ -170,11 +170,12 @@ static bool next_block(const struct rnn *r, unsigned sources, bool join, struct 
 
 /* ---- ranks that share the units -------------------------------------------------------- */
 
-static unroll_status learn_slices(struct rnn *r)
+/* As the cut of the plan divides units. */
+static void find_slices(struct rnn *r)
 {
-    struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
-    return comm_all_gather(r->call->comm, r->group->rank, r->group->size, r->call->op->tag, &own, r->slice,
-                           sizeof own);
+    const uint32_t units = r->call->plan->buffer[r->call->op->view[RNN_G].buffer].whole[3];
+    for (int i = 0; i < r->group->size; i++)
+        share(units, r->group->size, i, 1, &r->slice[i].first, &r->slice[i].count);
 }
 
 /* Sums rows of a plane of partial sums over the ranks. */
@@ -218,7 +219,7 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
-    TRY(learn_slices(r));
+    find_slices(r);
     r->gathers = call->op->choice;
     if (r->gathers)
         r->sums = r->slice[r->group->size - 1].first + r->slice[r->group->size - 1].count;

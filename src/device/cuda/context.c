@@ -65,7 +65,7 @@ static unroll_status load_named(struct cuda_context *c, const char *path)
 
 static unroll_status check_images(void)
 {
-    if (named_image() || cuda_images[0])
+    if (named_image() || cuda_images[0].data)
         return UNROLL_OK;
     return fail(UNROLL_UNSUPPORTED, "this build has no kernels for GPUs: it was built without nvcc; fix: install CUDA's "
                 "nvcc and build again");
@@ -79,8 +79,9 @@ static unroll_status load_modules(struct cuda_context *c)
         return fail(UNROLL_RESOURCE, "no memory for the kernels' table");
     if (named_image())
         return load_named(c, named_image());
-    for (int i = 0; cuda_images[i] && i < MODULES_MOST; i++)
-        TRY(load_module(c, cuda_images[i]));
+    for (int i = 0; cuda_images[i].data && i < MODULES_MOST; i++)
+        if (c->capability >= cuda_images[i].oldest)
+            TRY(load_module(c, cuda_images[i].data));
     return UNROLL_OK;
 }
 
@@ -180,10 +181,14 @@ static unroll_status fill_context(struct cuda_context *c)
     return status;
 }
 
+/* One that could not be opened whole. */
 static void drop_context(struct cuda_context *c)
 {
-    for (int i = 0; i < c->modules; i++)
-        (void)cu.cuModuleUnload(c->module[i]);
+    if (c->context && cuda_enter(c) == UNROLL_OK) {
+        for (int i = 0; i < c->modules; i++)
+            (void)cu.cuModuleUnload(c->module[i]);
+        cuda_leave();
+    }
     if (c->context)
         (void)cu.cuDevicePrimaryCtxRelease(c->device);
     release(c->module);
@@ -222,6 +227,16 @@ unroll_status cuda_context_open(const char *which, struct cuda_context **context
         status = open_new(index, context);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+/* As an H200 SXM describes itself; 7, not 8, clusters of 16, since some GPCs have fewer multiprocessors than 16. */
+void cuda_context_known(struct cuda_context *c)
+{
+    *c = (struct cuda_context){
+        .name = "an H200 that is not here", .capability = 90, .processors = 132, .shared_per_block = 227 << 10,
+        .registers = 65536, .memory = (size_t)143771 << 20, .l2 = 60 << 20, .clusters = true, .cooperative = true,
+        .clusters_known = true, .clusters_at_once = { 132, 66, 32, 16, 7 },
+    };
 }
 
 unroll_status cuda_describe(char *text, size_t size)

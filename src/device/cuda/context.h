@@ -4,7 +4,7 @@
 #include "device/cuda/driver.h"
 #include <stdbool.h>
 
-enum { CUDA_CLUSTER_SIZES = 5 };
+enum { CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 };     /* larger clusters exist on some GPUs */
 
 struct cuda_context {
     struct cuda_context *next;
@@ -28,6 +28,9 @@ struct cuda_context {
 
 /* which: "1" for the second GPU; NULL: the first. It stays open. */
 unroll_status cuda_context_open(const char *which, struct cuda_context **);
+
+/* Facts of an H200 where no GPU is: planning takes it for open, nothing else can. */
+void cuda_context_known(struct cuda_context *);
 
 /* What there is, for people, without opening it: "NVIDIA H200 (sm_90, 132 processors, 150.1 GB), CUDA 13.0, ..". */
 unroll_status cuda_describe(char *text, size_t size);

@@ -28,4 +28,5 @@ const struct device device_cuda = {
     .read = cuda_read,                      .write = cuda_write,
     .forecast = cuda_forecast,              .bytes = cuda_bytes,
     .isa = cuda_isa,                        .threads = cuda_threads,
+    .explain = cuda_explain,                .time = cuda_time,
 };

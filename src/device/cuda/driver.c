@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cuda_driver cu;
 struct cublaslt lt;
@@ -106,7 +107,7 @@ unroll_status cuda_check(cu_result result, const char *doing)
 /* ---- cuBLASLt ---------------------------------------------------------------------------- */
 
 /* Where toolkits and PyPI's packages (nvidia-cublas, PyTorch's nvidia-cublas-cu12) put it; relative: to the
- * virtual environment that is active. */
+ * environments of Python. */
 static const char *const usual_places[] = {
     "lib/python3*/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
     "lib/python3*/site-packages/nvidia/cublas/lib/libcublasLt.so.1[23]",
@@ -129,30 +130,43 @@ static void *open_pattern(const char *pattern, char *path, size_t size)
     return library;
 }
 
+/* Of the python3 that a shell would start: the folder above its own. */
+static bool python_prefix(char *prefix, size_t size)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        const int length = (int)strcspn(at, ":");
+        if (snprintf(prefix, size, "%.*s/python3", length, at) < (int)size && access(prefix, X_OK) == 0)
+            return snprintf(prefix, size, "%.*s/..", length, at) < (int)size;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* prefix NULL: there is no such environment. */
+static void *open_in(const char *prefix, const char *place, char *path, size_t size)
+{
+    char pattern[2048];
+    if (*place == '/')
+        return open_pattern(place, path, size);
+    if (!prefix || snprintf(pattern, sizeof pattern, "%s/%s", prefix, place) >= (int)sizeof pattern)
+        return NULL;
+    return open_pattern(pattern, path, size);
+}
+
 static void *open_usual(char *path, size_t size)
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12" };
-    const char *environment = getenv("VIRTUAL_ENV");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *library = open_file(names[i]);
+    char python[1024];
+    const char *const prefixes[] = { getenv("VIRTUAL_ENV"), python_prefix(python, sizeof python) ? python : NULL };
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) {
+        library = open_file(names[i]);
         snprintf(path, size, "%s", names[i]);
-        if (library)
-            return library;
     }
-    for (size_t i = 0; i < sizeof usual_places / sizeof *usual_places; i++) {
-        char pattern[1024];
-        bool relative = usual_places[i][0] != '/';
-        if (relative && !environment)
-            continue;
-        if (snprintf(pattern, sizeof pattern, "%s%s%s", relative ? environment : "", relative ? "/" : "",
-                     usual_places[i]) >=
-            (int)sizeof pattern)
-            continue;
-        void *library = open_pattern(pattern, path, size);
-        if (library)
-            return library;
-    }
-    return NULL;
+    for (size_t i = 0; i < 2 * (sizeof usual_places / sizeof *usual_places) && !library; i++)
+        library = open_in(prefixes[i % 2], usual_places[i / 2], path, size);
+    return library;
 }
 
 static unroll_status find_cublaslt_functions(void *library)

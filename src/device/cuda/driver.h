@@ -25,7 +25,7 @@ enum cu_error {
     CU_INVALID_IMAGE = 200, CU_NO_BINARY_FOR_GPU = 209, CU_INVALID_PTX = 218, CU_UNSUPPORTED_PTX = 222,
     CU_INVALID_HANDLE = 400, CU_NOT_FOUND = 500, CU_NOT_READY = 600, CU_ILLEGAL_ADDRESS = 700,
     CU_LAUNCH_OUT_OF_RESOURCES = 701, CU_LAUNCH_FAILED = 719, CU_NOT_SUPPORTED = 801,
-    CU_CAPTURE_INVALIDATED = 901
+    CU_CAPTURE_INVALIDATED = 901, CU_INVALID_CLUSTER_SIZE = 912
 };
 
 enum cu_device_attribute {
@@ -39,7 +39,8 @@ enum cu_function_attribute {
     CU_MAX_DYNAMIC_SHARED = 8, CU_NON_PORTABLE_CLUSTER_SIZE = 14
 };
 
-enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_NO_TIMING = 2, CU_CAPTURE_THREAD_LOCAL = 1, CU_HOST_MAPPED = 2 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_NO_TIMING = 2, CU_EVENT_RECORD_EXTERNAL = 1, CU_CAPTURE_RELAXED = 2,
+       CU_HOST_MAPPED = 2 };
 
 enum cu_launch_attribute_id { CU_LAUNCH_COOPERATIVE = 2, CU_LAUNCH_CLUSTER = 4 };
 
@@ -90,6 +91,7 @@ struct cu_launch {
     F(cuEventCreate, , (cu_event *, unsigned flags))                                                        \
     F(cuEventDestroy, _v2, (cu_event))                                                                      \
     F(cuEventRecord, , (cu_event, cu_stream))                                                               \
+    F(cuEventRecordWithFlags, , (cu_event, cu_stream, unsigned flags))                                      \
     F(cuEventElapsedTime, , (float *milliseconds, cu_event first, cu_event last))                           \
     F(cuGraphInstantiateWithFlags, , (cu_exec *, cu_graph, unsigned long long flags))                       \
     F(cuGraphLaunch, , (cu_exec, cu_stream))                                                                \

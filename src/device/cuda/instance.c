@@ -32,11 +32,8 @@ static void measure(const struct plan *plan, struct cuda_layout *l)
     for (int i = 0; i < SEG_N; i++)
         in.walker.base[i] = (char *)(uintptr_t)SCRATCH_ALIGNMENT;
     in.walker.fixed = in.walker.scratch = in.walker.workspace = in.walker.base[0];
-    for (int part = 0; part < PART_N; part++) {
-        in.walker.launches = 0;
+    for (int part = 0; part < PART_N; part++)
         (void)cuda_walk(&in, (enum part)part, MEASURE);
-        l->launches[part] = in.walker.launches;
-    }
     l->scratch = in.walker.scratch_most;
 }
 
@@ -214,13 +211,17 @@ static unroll_status make_streams(struct cuda_instance *in)
 
 /* ---- graphs ------------------------------------------------------------------------------- */
 
+/* Relaxed: cuBLASLt loads a kernel when it first multiplies with it, which stricter modes may forbid in a capture. Our
+ * own are loaded: the driver does so when asked for a function (cuModuleGetFunction), while preparing. */
 static unroll_status capture(struct cuda_instance *in, enum part part)
 {
     static const char doing[] = "capturing a graph";
     cu_graph graph = NULL;
-    TRY(cuda_check(cu.cuStreamBeginCapture(in->stream[0], CU_CAPTURE_THREAD_LOCAL), doing));
+    TRY(cuda_check(cu.cuStreamBeginCapture(in->stream[0], CU_CAPTURE_RELAXED), doing));
+    in->captures = true;
     unroll_status status = cuda_walk(in, part, LAUNCH);
     unroll_status ended = status;
+    in->captures = false;
     cu_result result = cu.cuStreamEndCapture(in->stream[0], &graph);
     if (status == UNROLL_OK)
         ended = cuda_check(result, doing);
@@ -236,10 +237,13 @@ static unroll_status capture(struct cuda_instance *in, enum part part)
 
 static unroll_status make_graphs(struct cuda_instance *in)
 {
-    for (int part = 0; part < PART_N; part++)
+    for (int part = 0; part < PART_N; part++) {
+        in->walker.launches = 0;
         TRY(cuda_walk(in, (enum part)part, PREPARE));
+        in->launches[part] = in->walker.launches;
+    }
     for (int part = 0; part < PART_N; part++)
-        if (in->layout.launches[part] > 0 && in->layout.launches[part] <= GRAPH_LAUNCHES)
+        if (in->launches[part] > 0 && in->launches[part] <= GRAPH_LAUNCHES)
             TRY(capture(in, (enum part)part));
     return cuda_check(cu.cuStreamSynchronize(in->stream[0]), "preparing");
 }
@@ -253,6 +257,7 @@ static void drop_device_side(struct cuda_instance *in)
     for (int part = 0; part < PART_N; part++)
         if (in->graph[part])
             (void)cu.cuGraphExecDestroy(in->graph[part]);
+    cuda_profile_free(in);
     for (int i = 0; in->ended && i < in->plan->ops; i++)
         if (in->ended[i])
             (void)cu.cuEventDestroy(in->ended[i]);
@@ -299,6 +304,8 @@ static unroll_status fill_instance(struct cuda_instance *in, const struct device
     cuda_lay_out(in->plan, &in->layout);
     TRY(take_memory(in));
     TRY(make_streams(in));
+    if (options->profile)
+        TRY(cuda_profile_new(in));
     TRY(fill_tables(in));
     cuda_begin_values(in);
     TRY(make_graphs(in));

@@ -17,7 +17,6 @@ struct cuda_store {
 /* Where an instance's memory on the device begins with what. */
 struct cuda_layout {
     uint64_t segment[SEG_N], tables, lane[LANES_MAX], scratch, total, host;   /* lane: a workspace, then scratch */
-    uint64_t launches[PART_N];
 };
 
 /* Which side has the newer contents of a buffer of IO; VALUES are one. */
@@ -35,7 +34,10 @@ struct cuda_instance {
     int       lanes;
     cu_stream stream[LANES_MAX];        /* the first is the store's */
     cu_event  fork, join[LANES_MAX], *ended;    /* ended[op]: where another lane waits for it */
+    uint64_t  launches[PART_N];
     cu_exec   graph[PART_N];            /* NULL: nothing to do, or too long: launched each time */
+    bool      captures;                 /* what is launched now goes into a graph */
+    struct cuda_profile *profile;       /* of each operation; NULL: not asked for */
     bool      waiting;                  /* something was launched that nobody waited for */
     char      isa[32];
 };
@@ -47,6 +49,9 @@ void          cuda_store_free(void *store);
 unroll_status cuda_instance_new(const struct plan *, void *store, const struct device_options *, void **instance);
 void          cuda_instance_free(void *instance);
 
+struct json_t;
+unroll_status cuda_explain(const struct plan *, const char *which, FILE *, struct json_t *);    /* device.h */
+
 /* What VALUES hold at first. */
 void cuda_begin_values(struct cuda_instance *);
 /* All operations of a part, in order, over lanes. */
@@ -55,6 +60,14 @@ unroll_status cuda_run(void *instance, enum part first, enum part last);
 void         *cuda_host(void *instance, const char *buffer);
 unroll_status cuda_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);
 unroll_status cuda_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
+
+/* profile.c: before and after what an operation launches, and when a part has ended. */
+unroll_status cuda_profile_new(struct cuda_instance *);
+void          cuda_profile_free(struct cuda_instance *);
+unroll_status cuda_profile_prepare(struct cuda_instance *, int op, bool launches);
+unroll_status cuda_profile_mark(struct cuda_instance *, int op, bool ends);
+unroll_status cuda_profile_collect(struct cuda_instance *, enum part);
+const struct op_time *cuda_time(const void *instance, int op);
 
 /* What a process has done so far, for tests: graphs made and launched, parts that were too long for one. */
 struct cuda_counts { uint64_t graphs, graph_launches, plain_runs; };

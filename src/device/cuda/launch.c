@@ -68,13 +68,14 @@ void *scratch_take(struct walker *w, uint64_t bytes)
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
-static unroll_status allow_shared(cu_function function, const struct launch_shape *s)
+/* What is allowed is of the function, whose launches may ask for different amounts: it is all that there is. */
+static unroll_status allow_shared(const struct walker *w, cu_function function, const struct launch_shape *s)
 {
-    enum { ALWAYS_ALLOWED = 48 << 10, PORTABLE_CLUSTER = 8 };
+    enum { ALWAYS_ALLOWED = 48 << 10 };
     if (s->shared_bytes > ALWAYS_ALLOWED)
-        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, (int)s->shared_bytes),
+        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, w->context->shared_per_block),
                        "asking for shared memory"));
-    if (s->cluster > PORTABLE_CLUSTER)
+    if (s->cluster > CUDA_PORTABLE_CLUSTER)
         TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_NON_PORTABLE_CLUSTER_SIZE, 1), "asking for a cluster"));
     return UNROLL_OK;
 }
@@ -116,7 +117,7 @@ unroll_status launch_shaped(struct walker *w, const char *kernel, const struct l
         return UNROLL_OK;
     TRY(cuda_find_kernel(w->context, kernel, &function));
     if (w->walk == PREPARE)
-        return allow_shared(function, shape);
+        return allow_shared(w, function, shape);
     return launch_function(w, kernel, function, shape, args);
 }
 

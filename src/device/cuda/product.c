@@ -45,6 +45,8 @@ static struct shape shape_of(const struct cuda_product *p, enum precision precis
     s.align_a = alignment(p->a.at, p->a.row, p->a_moves, bytes);
     s.align_b = alignment(p->b.at, p->b.row, 0, bytes);
     s.align_c = alignment(p->c.at, p->c.row, p->c_moves, 4);
+    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* the result's end reads it as the result is written */
+        s.align_c = alignment(p->bias, 0, 0, 4);
     s.precision = precision;
     return s;
 }
@@ -56,7 +58,13 @@ static unroll_status set_desc(lt_desc desc, int attribute, const void *value, si
     return cublaslt_check(lt.cublasLtMatmulDescSetAttribute(desc, attribute, value, bytes), planning);
 }
 
-static unroll_status describe(struct planned *p)
+/* cuBLASLt looks at the bias when it chooses an algorithm; others of the same shape and alignment follow in running. */
+static unroll_status set_bias(const struct planned *p, const float *bias)
+{
+    return bias ? set_desc(p->desc, LT_DESC_BIAS, &bias, sizeof bias) : UNROLL_OK;
+}
+
+static unroll_status describe(struct planned *p, const float *bias)
 {
     static const int types[] = { [PRECISION_FP32] = LT_FLOAT, [PRECISION_TF32] = LT_FLOAT,
                                  [PRECISION_BF16] = LT_BFLOAT16, [PRECISION_FP16] = LT_HALF };
@@ -71,6 +79,7 @@ static unroll_status describe(struct planned *p)
         TRY(set_desc(p->desc, LT_DESC_TRANSPOSE_B, &yes, sizeof yes));
     if (s->has_bias)
         TRY(set_desc(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    TRY(set_bias(p, bias));
     TRY(cublaslt_check(lt.cublasLtMatrixLayoutCreate(&p->a, type, s->b_by_columns ? s->k : s->n,
                                                      s->b_by_columns ? s->n : s->k, (int64_t)s->b_row), planning));
     TRY(cublaslt_check(lt.cublasLtMatrixLayoutCreate(&p->b, type, s->a_by_columns ? s->m : s->k,
@@ -145,7 +154,7 @@ static struct planned *find_planned(const struct products *products, const struc
     return p;
 }
 
-static unroll_status plan_product(struct walker *w, const struct shape *s)
+static unroll_status plan_product(struct walker *w, const struct shape *s, const float *bias)
 {
     if (!w->products && !(w->products = allocate_zeroed(1, sizeof *w->products)))
         return fail(UNROLL_RESOURCE, "no memory for the plans of products");
@@ -155,7 +164,7 @@ static unroll_status plan_product(struct walker *w, const struct shape *s)
     if (!p)
         return fail(UNROLL_RESOURCE, "no memory for the plan of a product");
     p->shape = *s;
-    unroll_status status = describe(p);
+    unroll_status status = describe(p, bias);
     if (status == UNROLL_OK)
         status = choose(w->context, p);
     if (status != UNROLL_OK) {
@@ -172,8 +181,7 @@ static unroll_status plan_product(struct walker *w, const struct shape *s)
 static unroll_status run_planned(struct walker *w, struct planned *p, const struct cuda_product *of)
 {
     const float one = 1, zero = 0;
-    if (of->bias)
-        TRY(set_desc(p->desc, LT_DESC_BIAS, &of->bias, sizeof of->bias));
+    TRY(set_bias(p, of->bias));
     return cublaslt_check(lt.cublasLtMatmul(w->context->lt, p->desc, &one, of->b.at, p->a, of->a.at, p->b,
                                             of->adds ? &one : &zero, of->c.at, p->c, of->c.at, p->c, &p->algorithm,
                                             w->workspace, p->workspace, w->stream), "multiplying");
@@ -215,7 +223,7 @@ unroll_status product(struct walker *w, const struct cuda_product *given)
         return UNROLL_OK;
     struct shape s = shape_of(&p, precision);
     if (w->walk == PREPARE)
-        return plan_product(w, &s);
+        return plan_product(w, &s, p.bias);
     struct planned *planned = find_planned(w->products, &s);
     return planned ? run_planned(w, planned, &p)
                    : fail(UNROLL_FAILURE, "a product of [%u, %u] and [%u, %u] was not planned", p.m, p.k, p.k, p.n);

@@ -50,7 +50,12 @@ static unroll_status count_clusters(struct cuda_context *c, cu_function function
                            .attributes = 1 };
     attribute.value.cluster.x = (unsigned)size;
     attribute.value.cluster.y = attribute.value.cluster.z = 1;
-    return cuda_check(cu.cuOccupancyMaxActiveClusters(count, function, &l), "asking how many clusters run at once");
+    cu_result result = cu.cuOccupancyMaxActiveClusters(count, function, &l);
+    if (result == CU_INVALID_CLUSTER_SIZE && size > CUDA_PORTABLE_CLUSTER) {
+        *count = 0;
+        return UNROLL_OK;
+    }
+    return cuda_check(result, "asking how many clusters run at once");
 }
 
 /* How many clusters of each size run at once, of blocks that take a multiprocessor each: the same for all of these
@@ -59,10 +64,9 @@ static unroll_status learn_clusters(struct cuda_context *c, const char *kernel)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     cu_function function;
-    TRY(cuda_find_kernel(c, kernel, &function));
     pthread_mutex_lock(&lock);
-    unroll_status status = UNROLL_OK;
-    if (!c->clusters_known)
+    unroll_status status = c->clusters_known ? UNROLL_OK : cuda_find_kernel(c, kernel, &function);
+    if (!c->clusters_known && status == UNROLL_OK)
         status = cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, c->shared_per_block),
                             "asking for shared memory");
     if (!c->clusters_known && status == UNROLL_OK)
@@ -95,10 +99,11 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
     memset(t, 0, sizeof *t);
     *why = !way_allowed(&only) ? "RNN_CUDA_WAY forbids it"
          : r->w->context->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
-    if (*why || problem.fields[0] == 0)
+    if (*why)
         return UNROLL_OK;
     persistent_name(r->cell, problem.operand, back, name, sizeof name);
-    TRY(learn_clusters(r->w->context, name));
+    if (problem.fields[0] > 0)                          /* else the kernel is empty, and the planner says why */
+        TRY(learn_clusters(r->w->context, name));
     const struct tiling_device device = device_of(r);
     tiling_choose(&problem, &device, only, t, why);
     return UNROLL_OK;

@@ -115,7 +115,14 @@ static unroll_status walk_op(struct cuda_instance *in, enum part part, int index
     for (int other = 0; launches && other < LANES_MAX; other++)
         if (op->wait[other] >= 0 && lane_of(in, part, &in->plan->op[op->wait[other]]) != lane)
             TRY(wait_for(w->stream, in->ended[op->wait[other]]));
+    const uint64_t before = w->launches;
+    if (launches)
+        TRY(cuda_profile_mark(in, index, false));
     TRY(run_op(w, index));
+    if (w->walk == PREPARE)
+        TRY(cuda_profile_prepare(in, index, w->launches > before));
+    if (launches)
+        TRY(cuda_profile_mark(in, index, true));
     return launches && in->ended[index] ? record(in->ended[index], w->stream) : UNROLL_OK;
 }
 
@@ -198,7 +205,7 @@ static unroll_status move_buffers(struct cuda_instance *in, enum part part, bool
 
 static unroll_status run_part(struct cuda_instance *in, enum part part)
 {
-    if (!in->layout.launches[part])
+    if (!in->launches[part])
         return UNROLL_OK;
     TRY(move_buffers(in, part, true));
     in->waiting = true;
@@ -229,7 +236,13 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
     }
     for (int part = first; part <= (int)last; part++)
         TRY(run_part(in, (enum part)part));
-    return whole ? launch_step(in, false) : settle(in);
+    if (whole)
+        TRY(launch_step(in, false));
+    if (!whole || in->profile)
+        TRY(settle(in));
+    for (int part = first; part <= (int)last; part++)
+        TRY(cuda_profile_collect(in, (enum part)part));
+    return UNROLL_OK;
 }
 
 unroll_status cuda_run(void *instance, enum part first, enum part last)

@@ -104,8 +104,11 @@ unroll_status bucket_new(const struct plan *host, const int mesh[M_N], int numbe
     return UNROLL_OK;
 }
 
-static void free_program(struct program *p)
+static void free_program(struct program *p, struct xla_plugin *plugin, int devices)
 {
+    for (int r = 0; p->given_rows && r < devices; r++)
+        for (int i = 0; i < p->owned; i++)
+            xla_buffer_free(plugin, p->given_rows[r][p->argument.count + i]);
     release(p->argument.buffer);
     release(p->result.buffer);
     release(p->lost.buffer);
@@ -121,7 +124,7 @@ void bucket_free(struct bucket *b, struct xla_plugin *plugin)
     if (!b)
         return;
     for (int i = 0; i < PART_N * PART_N; i++)
-        free_program(&b->program[i / PART_N][i % PART_N]);
+        free_program(&b->program[i / PART_N][i % PART_N], plugin, b->mesh.devices);
     for (int i = 0; b->extra && b->form && b->plan[0] && i < b->plan[0]->buffers; i++) {
         place_leave(&b->extra[i], plugin);
         release(b->form[i].share);
@@ -169,8 +172,17 @@ static unroll_status make_lists(struct bucket *b, struct program *p, struct tran
         if (b->plan[0]->buffer[i].segment == SEG_STEP && is_written_in(b->plan[0], t->first, t->last, i) &&
             !is_in(&p->result, i))
             p->lost.buffer[p->lost.count++] = i;
-    TRY(make_rows(&p->given, &p->given_rows, b->mesh.devices, p->argument.count));
+    p->owned = t->owned;
+    TRY(make_rows(&p->given, &p->given_rows, b->mesh.devices, p->argument.count + p->owned));
     return make_rows(&p->given_back, &p->given_back_rows, b->mesh.devices, p->result.count);
+}
+
+static unroll_status give_own(struct program *p, struct xla_plugin *plugin, int devices, const struct translation *t)
+{
+    for (int r = 0; r < devices; r++)
+        for (int i = 0; i < t->owned; i++)
+            TRY(xla_upload(plugin, r, PJRT_S32, NULL, 0, &t->own[i].of[r], &p->given_rows[r][p->argument.count + i]));
+    return UNROLL_OK;
 }
 
 static const char *name_of(enum part first, enum part last)
@@ -195,10 +207,12 @@ unroll_status bucket_program(struct bucket *b, struct xla_plugin *plugin, enum p
         status = xla_compile(plugin, t.h.text, t.h.size, b->mesh.devices, &p->executable);
         if (status == UNROLL_OK)
             status = make_lists(b, p, &t);
+        if (status == UNROLL_OK)
+            status = give_own(p, plugin, b->mesh.devices, &t);
     }
     translation_free(&t);
     if (status != UNROLL_OK)
-        free_program(p);
+        free_program(p, plugin, b->mesh.devices);
     else
         p->made = true;
     return status;

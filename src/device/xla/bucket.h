@@ -9,7 +9,8 @@ struct program {
     bool made;
     pjrt_executable *executable;
     struct program_buffers argument, result, lost;  /* lost: activations that it makes and does not give */
-    pjrt_buffer **given, ***given_rows;             /* [devices][arguments], and the rows */
+    int owned;                                      /* arguments after those, each device's own, given once */
+    pjrt_buffer **given, ***given_rows;             /* [devices][arguments + owned], and the rows */
     pjrt_buffer **given_back, ***given_back_rows;   /* [devices][results] */
 };
 

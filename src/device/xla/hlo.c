@@ -157,28 +157,44 @@ int64_t shape_count(struct shape s)
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-void hlo_begin(struct hlo *h, const char *name, int devices, struct value *argument, const int *alias, int arguments,
-               const struct value *result_type, int results)
+void hlo_begin(struct hlo *h)
+{
+    h->depth = 2;
+}
+
+struct value hlo_argument(struct hlo *h, struct value type)
+{
+    return fresh(h, type.type, type.shape);
+}
+
+static void print_head(struct hlo *h, const char *name, int devices, const struct argument *argument, int arguments,
+                       const struct value *result, int results)
 {
     hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
               name, devices);
     hlo_print(h, "  func.func public @main(");
     for (int i = 0; i < arguments; i++) {
-        argument[i].id = h->values++;
-        argument[i].part = -1;
-        hlo_print(h, "%s%%v%d: ", i ? ", " : "", argument[i].id);
-        print_type(h, argument[i]);
-        if (alias[i] >= 0)
-            hlo_print(h, " {tf.aliasing_output = %d : i32}", alias[i]);
+        hlo_print(h, "%s%%v%d: ", i ? ", " : "", argument[i].value.id);
+        print_type(h, argument[i].value);
+        if (argument[i].alias >= 0)
+            hlo_print(h, " {tf.aliasing_output = %d : i32}", argument[i].alias);
     }
     hlo_print(h, ") -> ");
-    print_types(h, result_type, results);
+    print_types(h, result, results);
     hlo_print(h, " {\n");
-    h->depth = 2;
 }
 
-void hlo_end(struct hlo *h, const struct value *result, int results)
+void hlo_end(struct hlo *h, const char *name, int devices, const struct argument *argument, int arguments,
+             const struct value *result, int results)
 {
+    struct hlo body = *h;
+    h->text = NULL;
+    h->size = h->room = 0;
+    print_head(h, name, devices, argument, arguments, result, results);
+    if (make_room(h, body.size))
+        memcpy(h->text + h->size, body.text, body.size);
+    h->size += h->failed ? 0 : body.size;
+    release(body.text);
     print_return(h, "func.return", result, results);
     hlo_print(h, "  }\n}\n");
 }
@@ -423,27 +439,6 @@ struct value hlo_put_step(struct hlo *h, struct value whole, struct value step, 
 }
 
 /* ---- between devices ------------------------------------------------------------------- */
-
-struct value hlo_of_device(struct hlo *h, const int64_t *number, int devices)
-{
-    struct value here, table = fresh(h, HLO_I32, SHAPE(devices));
-    bool alike = true;
-    for (int i = 1; i < devices; i++)
-        alike = alike && number[i] == number[0];
-    if (alike)
-        return hlo_constant(h, HLO_I32, SCALAR, (double)number[0]);
-    hlo_print(h, "%*s%%v%d = \"stablehlo.constant\"() {value = dense<", 2 * h->depth, "", table.id);
-    for (int i = 0; i < devices; i++)
-        hlo_print(h, "%s%" PRId64, i ? ", " : "[", number[i]);
-    hlo_print(h, "]> : ");
-    print_type(h, table);
-    hlo_print(h, "}");
-    finish(h, table, NULL, 0);
-    here = plain(h, "replica_id", HLO_U32, SCALAR, NULL, 0);
-    here = hlo_convert(h, here, HLO_I32);
-    here = hlo_part(h, table, 0, here, 1);
-    return hlo_reshape(h, here, SCALAR);
-}
 
 static void print_groups(struct hlo *h, const struct devices *d)
 {

@@ -40,11 +40,13 @@ int64_t shape_count(struct shape);
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-/* A module of one function for so many devices: arguments first, then operations, then results. alias[i]: which
- * result takes the memory of argument i, or -1. */
-void hlo_begin(struct hlo *, const char *name, int devices, struct value *argument, const int *alias, int arguments,
-               const struct value *result_type, int results);
-void hlo_end(struct hlo *, const struct value *result, int results);
+/* A module of one function for so many devices. An argument may be made whenever it is wanted: the end writes the head,
+ * in which all must be listed. alias: which result takes its memory, or -1. */
+struct argument { struct value value; int alias; };
+void hlo_begin(struct hlo *);
+struct value hlo_argument(struct hlo *, struct value type);
+void hlo_end(struct hlo *, const char *name, int devices, const struct argument *argument, int arguments,
+             const struct value *result, int results);
 
 /* ---- operations ------------------------------------------------------------------------ */
 
@@ -80,8 +82,6 @@ struct value hlo_put_step(struct hlo *, struct value whole, struct value step, s
 
 /* ---- between devices ------------------------------------------------------------------- */
 
-/* [0, 1, .. devices): of each device its own number, an i32. */
-struct value hlo_of_device(struct hlo *, const int64_t *number, int devices);
 /* Equal groups of devices: count groups of size each, one after the other. */
 struct devices { int groups, size; const int *member; };
 struct value hlo_sum_over(struct hlo *, struct value, const struct devices *);

@@ -218,12 +218,45 @@ unroll_status check_alike(struct mesh_plans mesh)
     return UNROLL_OK;
 }
 
+static struct value new_own(struct translation *t, const int32_t *number)
+{
+    size_t n = (size_t)t->owned, size = sizeof *t->own;
+    struct own_number *more = allocate_zeroed(n + 1, size);
+    struct value value = hlo_argument(&t->h, (struct value){ .type = HLO_I32 });
+    if (!more) {
+        t->h.failed = true;
+        return value;
+    }
+    if (n)
+        memcpy(more, t->own, n * size);
+    release(t->own);
+    t->own = more;
+    more[n].value = value;
+    memcpy(more[n].of, number, (size_t)t->mesh.devices * sizeof *number);
+    t->owned++;
+    return value;
+}
+
+struct value of_device(struct translation *t, const int32_t *number)
+{
+    size_t bytes = (size_t)t->mesh.devices * sizeof *number;
+    bool alike = true;
+    for (int r = 1; r < t->mesh.devices; r++)
+        alike = alike && number[r] == number[0];
+    if (alike)
+        return hlo_constant(&t->h, HLO_I32, SCALAR, number[0]);
+    for (int i = 0; i < t->owned; i++)
+        if (!memcmp(t->own[i].of, number, bytes))
+            return t->own[i].value;
+    return new_own(t, number);
+}
+
 struct value origin_of(struct translation *t, int buffer, int axis)
 {
-    int64_t origin[RANKS_MAX] = { 0 };
+    int32_t origin[RANKS_MAX] = { 0 };
     for (int r = 0; r < t->mesh.devices; r++)
-        origin[r] = t->mesh.plan[r]->buffer[buffer].origin[axis];
-    return hlo_of_device(&t->h, origin, t->mesh.devices);
+        origin[r] = (int32_t)t->mesh.plan[r]->buffer[buffer].origin[axis];
+    return of_device(t, origin);
 }
 
 /* The first device's group, moved: the axes that a group goes along are the same everywhere. */
@@ -401,39 +434,43 @@ static translator *const translators[OP_KIND_MAX] = {
     [OP_SUM_BEGIN] = translate_sum_begin,   [OP_SUM_END] = translate_sum_end,
 };
 
-static unroll_status begin(struct translation *t, const char *name)
+static void begin(struct translation *t)
 {
-    int count = t->argument.count;
-    struct value *type = allocate_zeroed((size_t)(count + t->result.count), sizeof *type),
-                 *result = type + count;
-    int *alias = allocate_zeroed((size_t)count, sizeof *alias);
-    if (type && alias) {
-        for (int i = 0; i < count; i++) {
-            type[i] = buffer_type(&t->plan->buffer[t->argument.buffer[i]]);
-            alias[i] = place_in(&t->result, t->argument.buffer[i]);
-        }
-        for (int i = 0; i < t->result.count; i++)
-            result[i] = buffer_type(&t->plan->buffer[t->result.buffer[i]]);
-        hlo_begin(&t->h, name, t->mesh.devices, type, alias, count, result, t->result.count);
-        for (int i = 0; i < count; i++)
-            t->value[t->argument.buffer[i]] = type[i];
+    hlo_begin(&t->h);
+    for (int i = 0; i < t->argument.count; i++) {
+        struct value *v = &t->value[t->argument.buffer[i]];
+        *v = hlo_argument(&t->h, *v);
     }
-    bool made = type && alias;
-    release(type);
-    release(alias);
-    return made ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to translate a plan");
 }
 
-static unroll_status end(struct translation *t)
+/* The arguments as they came in: by now their buffers hold other values, of the same types. */
+static void list_arguments(const struct translation *t, struct argument *argument)
 {
+    int count = t->argument.count;
+    for (int i = 0; i < count; i++) {
+        argument[i].value = buffer_type(&t->plan->buffer[t->argument.buffer[i]]);
+        argument[i].value.id = i;
+        argument[i].alias = place_in(&t->result, t->argument.buffer[i]);
+    }
+    for (int i = 0; i < t->owned; i++)
+        argument[count + i] = (struct argument){ t->own[i].value, -1 };
+}
+
+static unroll_status end(struct translation *t, const char *name)
+{
+    int arguments = t->argument.count + t->owned;
     struct value *result = allocate_zeroed((size_t)t->result.count, sizeof *result);
-    if (!result)
-        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
-    for (int i = 0; i < t->result.count; i++)
-        result[i] = *content(t, t->result.buffer[i]);
-    hlo_end(&t->h, result, t->result.count);
+    struct argument *argument = allocate_zeroed((size_t)arguments, sizeof *argument);
+    bool made = result && argument;
+    if (made) {
+        for (int i = 0; i < t->result.count; i++)
+            result[i] = *content(t, t->result.buffer[i]);
+        list_arguments(t, argument);
+        hlo_end(&t->h, name, t->mesh.devices, argument, arguments, result, t->result.count);
+    }
     release(result);
-    return t->h.failed ? fail(UNROLL_RESOURCE, "no memory for the text of a program") : UNROLL_OK;
+    release(argument);
+    return made && !t->h.failed ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the text of a program");
 }
 
 static unroll_status write_program(struct translation *t, const char *name)
@@ -445,7 +482,7 @@ static unroll_status write_program(struct translation *t, const char *name)
         t->value[i] = buffer_type(&t->plan->buffer[i]);
     TRY(list_buffers(t, is_argument, &t->argument));
     TRY(list_buffers(t, is_result, &t->result));
-    TRY(begin(t, name));
+    begin(t);
     for (int i = 0; i < t->plan->ops; i++) {
         const struct op *op = &t->plan->op[i];
         if (!is_of(op, t->first, t->last))
@@ -456,7 +493,7 @@ static unroll_status write_program(struct translation *t, const char *name)
     }
     if (t->first == PART_FORWARD && t->last >= PART_UPDATE)
         mark_divergence(t);
-    return end(t);
+    return end(t, name);
 }
 
 /* RNN_XLA_UNROLL in the environment forces it, for tests and measurements. */
@@ -490,5 +527,6 @@ void translation_free(struct translation *t)
     release(t->value);
     release(t->argument.buffer);
     release(t->result.buffer);
+    release(t->own);
     *t = (struct translation){ 0 };
 }

@@ -3,7 +3,7 @@
  * plugin here: the text can be printed without one.
  *
  * Of a cut plan all devices run one program: the list of the first, whose shares all others must have; what
- * differs (the origin of a share, who counts a norm) is looked up by the device's number.
+ * differs (the origin of a share, who counts a norm) each device is given, in arguments after the others.
  *
  * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of
  * ui32; "rates" holds what rates_for_device makes of them. */
@@ -20,6 +20,9 @@ struct program_buffers { int *buffer, count; };
 /* The plans of all coordinates of a mesh, in the order of their ranks; one, where nothing is cut. */
 struct mesh_plans { const struct plan *const *plan; int devices, unroll; };     /* unroll: see steps_in_turn; 0: 1 */
 
+/* An i32 that each device has its own of. */
+struct own_number { struct value value; int32_t of[RANKS_MAX]; };
+
 struct translation {
     const struct plan *plan;                /* the first device's */
     struct mesh_plans mesh;
@@ -28,6 +31,8 @@ struct translation {
     struct hlo h;
     struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
     struct program_buffers argument, result;
+    struct own_number *own;                 /* [owned]: the arguments after the others */
+    int owned;
 };
 
 /* Writes the program of the parts first to last (device.h: run), `name` its module; plans that this translation
@@ -82,7 +87,8 @@ static inline bool has(const struct op *op, int slot)
     return slot < op->views && op->view[slot].buffer >= 0 && op->view[slot].access != NONE;
 }
 
-/* Where the share of each device begins along an axis of a buffer: an i32. */
+/* Of number [devices] each device's own, an i32; and where its share begins along an axis of a buffer. */
+struct value of_device(struct translation *, const int32_t *number);
 struct value origin_of(struct translation *, int buffer, int axis);
 /* The groups that an operation's group stands for: of all devices. members: [devices]. */
 struct devices devices_of(const struct translation *, int group, int *members);

@@ -331,13 +331,13 @@ unroll_status translate_sum_end(struct translation *t, const struct op *op)
 /* 1 where the device's list has the norm, 0 where another counts this weight. */
 static struct value counts_norm(struct translation *t, const struct op *op)
 {
-    int64_t counts[RANKS_MAX] = { 0 };
+    int32_t counts[RANKS_MAX] = { 0 };
     for (int r = 0; r < t->mesh.devices; r++) {
         const struct plan *p = t->mesh.plan[r];
         for (int i = 0; i < p->ops; i++)
             counts[r] |= p->op[i].kind == OP_NORM && p->op[i].view[NORM_GRAD].buffer == op->view[NORM_GRAD].buffer;
     }
-    struct value here = hlo_of_device(&t->h, counts, t->mesh.devices);
+    struct value here = of_device(t, counts);
     return hlo_convert(&t->h, here, HLO_F32);
 }
 

@@ -277,7 +277,7 @@ static unroll_status xla_run(void *instance, enum part first, enum part last)
     TRY(await_run(x, x->oldest));
     TRY(give_arguments(x, p));
     TRY(xla_execute(x->plugin, p->executable, x->devices, (pjrt_buffer *const *const *)p->given_rows,
-                    (size_t)p->argument.count, p->given_back_rows, x->done[x->oldest]));
+                    (size_t)(p->argument.count + p->owned), p->given_back_rows, x->done[x->oldest]));
     x->oldest = (x->oldest + 1) % IN_FLIGHT;
     for (int i = 0; i < p->result.count; i++)
         TRY(take_result(x, p, i, first, last));

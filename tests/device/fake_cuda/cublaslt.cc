@@ -182,6 +182,10 @@ int cublasLtMatmulAlgoGetHeuristic(lt_handle, lt_desc d, lt_layout a, lt_layout 
     const char *wrong = check_shapes(d, layouts);
     if (wrong || wanted < 1)
         WRONG("%s", wrong ? wrong : "no algorithm is asked for");
+    if (d->epilogue == LT_EPILOGUE_BIAS && !d->bias)
+        WRONG("a bias is to be added, and the algorithm is chosen without one");
+    if (fake_any_capture())
+        WRONG("a stream is being captured: cuBLASLt of CUDA 13.3 finds no algorithm then");
     memset(found_one, 0, sizeof *found_one);
     found_one->workspace = p->workspace < MOST_WORKSPACE ? p->workspace : (uint64_t)MOST_WORKSPACE;
     found f = { 0x6c7461676f, sum_of(d, layouts), found_one->workspace, {} };
@@ -308,6 +312,8 @@ static int check_algorithm(const struct lt_algorithm *algorithm, lt_desc d, cons
     for (int i = 0; i < 4; i++)
         if ((uint64_t)at[i] % f->align[i])
             WRONG("matrix %c at %p is not aligned to %u bytes, as was preferred", "ABCD"[i], at[i], f->align[i]);
+    if (d->epilogue == LT_EPILOGUE_BIAS && d->bias % f->align[3])
+        WRONG("the bias is not aligned to %u bytes, as D was preferred to be", f->align[3]);
     if (workspace < f->workspace)
         WRONG("%zu bytes of workspace; the algorithm needs %zu", (size_t)workspace, (size_t)f->workspace);
     return LT_OK;

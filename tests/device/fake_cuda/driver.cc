@@ -250,19 +250,41 @@ cu_result cuCtxPopCurrent_v2(cu_context *context)
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
-/* A fatbin, a cubin, PTX, or a text that begins with "fake kernels"; they all mean the kernels of this library. */
+/* A cubin, PTX, or a text that begins with "fake kernels"; they all mean the kernels of this library. */
 static bool is_image(const void *image)
 {
-    static const uint32_t fatbin = 0xba55ed50;
-    return memcmp(image, &fatbin, 4) == 0 || memcmp(image, "\177ELF", 4) == 0 || memcmp(image, "//", 2) == 0 ||
-           memcmp(image, ".ver", 4) == 0 || strncmp((const char *)image, "fake kernels", 12) == 0;
+    return memcmp(image, "\177ELF", 4) == 0 || memcmp(image, "//", 2) == 0 || memcmp(image, ".ver", 4) == 0 ||
+           strncmp((const char *)image, "fake kernels", 12) == 0;
+}
+
+/* So does a fatbin, if it has code for this GPU: as nvcc 13 lays it out, a head and pieces, each with its own head. */
+struct fatbin { uint32_t mark; uint16_t version, head; uint64_t bytes; };
+struct fatbin_piece { uint16_t kind, version; uint32_t head; uint64_t bytes; uint32_t unknown[3], capability; };
+enum { FATBIN_MARK = 0xba55ed50, FATBIN_PTX = 1, FATBIN_CUBIN = 2 };
+
+static bool serves(const struct fatbin_piece *p)
+{
+    const uint32_t ours = (uint32_t)fake_setting("CAPABILITY", 90);
+    return p->capability <= ours && (p->kind == FATBIN_PTX || (p->kind == FATBIN_CUBIN && p->capability / 10 == ours / 10));
+}
+
+static cu_result check_image(const void *image)
+{
+    const struct fatbin *f = (const struct fatbin *)image;
+    if (memcmp(image, "fake", 4) == 0 || f->mark != FATBIN_MARK)
+        return is_image(image) ? 0 : CU_INVALID_IMAGE;
+    const char *at = (const char *)image + f->head, *end = at + f->bytes;
+    while (at < end && !serves((const struct fatbin_piece *)at))
+        at += ((const struct fatbin_piece *)at)->head + ((const struct fatbin_piece *)at)->bytes;
+    return at < end ? 0 : CU_NO_BINARY_FOR_GPU;
 }
 
 cu_result cuModuleLoadData(cu_module *module, const void *image)
 {
     CALL();
-    if (!is_image(image))
-        return CU_INVALID_IMAGE;
+    cu_result result = check_image(image);
+    if (result)
+        return result;
     *module = new cu_module_st{ true };
     return 0;
 }
@@ -355,6 +377,12 @@ static cu_result read_attributes(const struct cu_launch *l, struct wishes *w)
     return 0;
 }
 
+/* sm_120 has no larger ones than all GPUs. */
+static unsigned largest_cluster(const cu_function_st *f)
+{
+    return f->large_clusters && fake_setting("CAPABILITY", 90) < 110 ? 16 : 8;
+}
+
 /* Clusters lie in one GPC; 132 processors are two GPCs of 18 and six of 16. */
 static int clusters_at_once(const cu_function_st *f, const struct cu_launch *l, unsigned size)
 {
@@ -377,8 +405,9 @@ cu_result cuOccupancyMaxActiveClusters(int *clusters, cu_function f, const struc
         return CU_INVALID_VALUE;
     unsigned size = w.cluster.x * w.cluster.y * w.cluster.z;
     *clusters = 0;
-    if (!has_clusters() || !size || size > (f->large_clusters ? 16u : 8u) ||
-        (int)l->shared_bytes > (f->dynamic_shared ? f->dynamic_shared : 48 << 10))
+    if (size > largest_cluster(f))
+        return CU_INVALID_CLUSTER_SIZE;
+    if (!has_clusters() || !size || (int)l->shared_bytes > (f->dynamic_shared ? f->dynamic_shared : 48 << 10))
         return CU_INVALID_VALUE;
     *clusters = clusters_at_once(f, l, size);
     return 0;
@@ -407,7 +436,7 @@ static cu_result check_together(const struct cu_launch *l, const cu_function_st 
     unsigned size = w->cluster.x * w->cluster.y * w->cluster.z;
     if (!size || l->grid_x % w->cluster.x || l->grid_y % w->cluster.y || l->grid_z % w->cluster.z)
         return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "%s: the grid is not made of whole clusters", name);
-    if (size > 1 && (!has_clusters() || size > (f->large_clusters ? 16u : 8u) || clusters_at_once(f, l, size) == 0))
+    if (size > 1 && (!has_clusters() || size > largest_cluster(f) || clusters_at_once(f, l, size) == 0))
         return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "%s: clusters of %u blocks (sm_%lld, large ones %s)",
                            name, size, fake_setting("CAPABILITY", 90), f->large_clusters ? "allowed" : "not allowed");
     int threads = (int)(l->block_x * l->block_y * l->block_z);

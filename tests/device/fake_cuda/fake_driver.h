@@ -47,6 +47,7 @@ void fake_memory_report(void);
 typedef std::function<const char *(void)> fake_work;
 SHARED_WITH_CUBLASLT cu_result fake_submit(cu_stream, const char *function, fake_work);
 bool fake_capturing(cu_stream);
+SHARED_WITH_CUBLASLT bool fake_any_capture(void);
 cu_result fake_finish_all(void);                /* all work given so far */
 void fake_streams_report(void);
 

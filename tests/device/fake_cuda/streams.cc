@@ -22,7 +22,8 @@ typedef std::shared_ptr<node> node_ref;
 struct cu_graph_st { std::vector<node_ref> nodes; cu_stream origin; };
 struct cu_exec_st { std::vector<node_ref> nodes; };
 struct cu_stream_st { bool blocking; node_ref last; cu_graph_st *capture; };
-struct cu_event_st { bool timed; node_ref node; cu_graph_st *capture; };
+/* by_graph: a node of a graph recorded it last, at that time; 0: none did. */
+struct cu_event_st { bool timed; node_ref node; cu_graph_st *capture; double by_graph; };
 
 static std::vector<node_ref> pending;
 static struct cu_stream_st default_stream = { true, NULL, NULL };
@@ -97,6 +98,11 @@ static cu_stream stream_of(cu_stream s) { return s ? s : &default_stream; }
 
 bool fake_capturing(cu_stream s) { return stream_of(s)->capture != NULL; }
 
+bool fake_any_capture(void)
+{
+    return std::any_of(streams.begin(), streams.end(), [](cu_stream s) { return s->capture != NULL; });
+}
+
 static node_ref add(cu_stream s, const char *name, fake_work work)
 {
     node_ref n = std::make_shared<node>(node{ name, std::move(work), {}, false, 0 });
@@ -157,7 +163,7 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
     CALL();
     if (flags & ~(unsigned)CU_EVENT_NO_TIMING)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
-    *event = new cu_event_st{ !(flags & CU_EVENT_NO_TIMING), NULL, NULL };
+    *event = new cu_event_st{ !(flags & CU_EVENT_NO_TIMING), NULL, NULL, 0 };
     return 0;
 }
 
@@ -175,6 +181,18 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     event->capture = s->capture;
     event->node = add(s, "an event", NULL);
     return 0;
+}
+
+/* External: not an order inside the capture, but a node that records the event each time. */
+cu_result cuEventRecordWithFlags(cu_event event, cu_stream stream, unsigned flags)
+{
+    CALL();
+    cu_stream s = stream_of(stream);
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL || (flags && !s->capture))
+        return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x%s", flags, s->capture ? "" : " outside of a capture");
+    if (!flags)
+        return cuEventRecord(event, stream);
+    return fake_submit(stream, __func__, [event] { event->by_graph = milliseconds(); return (const char *)NULL; });
 }
 
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
@@ -198,6 +216,10 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
 cu_result cuEventElapsedTime(float *time, cu_event first, cu_event last)
 {
     CALL();
+    if (first->timed && last->timed && first->by_graph != 0 && last->by_graph != 0) {
+        *time = (float)(last->by_graph - first->by_graph);
+        return 0;
+    }
     if (!first->timed || !last->timed || !first->node || !last->node || first->capture || last->capture)
         return fake_misuse(CU_INVALID_HANDLE, __func__, "events that were not recorded, or take no time");
     if (!first->node->done || !last->node->done)

@@ -1,0 +1,123 @@
+/* Trains on sequences of unequal length, on one process or on several ranks:
+ *     ragged [MODEL]    mpirun -n 3 ragged [MODEL]        MODEL: where it is saved, default ragged.safetensors
+ * It shows unroll_divide, which says what sequence is which row of which batch, and what a program does to be one of
+ * many ranks. The model file has the same bytes whatever the number of ranks, because the session is exact. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unroll.h>
+
+/* 500 sequences of 3 to 40 symbols. A batch has 12 of them, which are summed as 4 shards: for up to 4 ranks. */
+enum { SEQUENCES = 500, LONGEST = 40, ROWS = 12, SHARDS = 4, SYMBOLS = 5, EPOCHS = 4 };
+static int32_t symbol[SEQUENCES][LONGEST], length[SEQUENCES];
+
+static unroll_comm *comm;
+
+/* Who alone fails tells the others by its end; rank 0 speaks. */
+static void check(unroll_status status)
+{
+    if (status == UNROLL_OK)
+        return;
+    fprintf(stderr, "ragged: %s\n", unroll_last_error());
+    unroll_comm_abort(comm, status);
+    exit(status);
+}
+
+/* Few are long. All ranks make the same numbers. */
+static void make_sequences(void)
+{
+    unsigned state = 1;
+    for (int i = 0; i < SEQUENCES; i++) {
+        state = state * 1664525u + 1013904223u;
+        double part = (state >> 8) / (double)(1 << 24);
+        length[i] = 3 + (int32_t)((LONGEST - 2) * part * part);
+        for (int t = 0; t < length[i]; t++) {
+            state = state * 1664525u + 1013904223u;
+            symbol[i][t] = (int32_t)(state >> 8) % SYMBOLS;
+        }
+    }
+}
+
+/* To be learnt: the symbol of two steps before; -1: a step that does not count. Batches are time-major. */
+static void fill(const int64_t *sequence, int32_t tokens[LONGEST][ROWS], int32_t classes[LONGEST][ROWS],
+                 int32_t lengths[ROWS])
+{
+    for (int row = 0; row < ROWS; row++) {
+        lengths[row] = sequence[row] < 0 ? 0 : length[sequence[row]];     /* -1: no sequence was left for this row */
+        for (int t = 0; t < lengths[row]; t++) {
+            tokens[t][row] = symbol[sequence[row]][t];
+            classes[t][row] = t < 2 ? -1 : symbol[sequence[row]][t - 2];
+        }
+    }
+}
+
+int main(int count, char *words[])
+{
+    const char *path = count > 1 ? words[1] : "ragged.safetensors";
+    static int32_t tokens[LONGEST][ROWS], classes[LONGEST][ROWS], lengths[ROWS];
+
+    /* This process is one of those that mpirun or srun started, or alone. No wait lasts longer than 30 seconds. */
+    check(unroll_comm_open(NULL, 30, &comm));
+    make_sequences();
+
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = "gru";
+    spec.hidden = 24;
+    spec.tokens = 1;
+    spec.input = spec.output = SYMBOLS;
+    spec.loss = UNROLL_LOSS_XENT;
+    unroll_model *model;
+    check(unroll_model_new(&spec, 1, &model));
+
+    unroll_session_config config = unroll_session_default();
+    config.mode = UNROLL_TRAIN;
+    config.steps = LONGEST;
+    config.rows = ROWS;
+    config.lengths = 1;
+    config.comm = comm;
+    config.mesh.batch = unroll_comm_ranks(comm);
+    config.shards = SHARDS;
+    config.exact = 1;
+    unroll_session *session;
+    check(unroll_session_new(model, &config, &session));
+
+    /* Each sequence once an epoch; about as long ones in a batch, and as many steps in each shard of it. */
+    unroll_division division = unroll_division_default();
+    division.how = "length";
+    division.count = SEQUENCES;
+    division.lengths = length;
+    division.rows = ROWS;
+    division.parts = SHARDS;
+    division.seed = 1;
+    int64_t batches = unroll_division_batches(&division);
+    int64_t *order = calloc((size_t)batches * ROWS, sizeof *order);
+    if (!order)
+        return UNROLL_RESOURCE;
+
+    unroll_rates rates = unroll_rates_default(config.optimizer);
+    rates.learning_rate = 0.02;
+    unroll_batch batch = {.tokens = tokens[0], .classes = classes[0], .lengths = lengths};
+    for (division.epoch = 0; division.epoch < EPOCHS; division.epoch++) {
+        double nats = 0, counted = 0;
+        check(unroll_divide(&division, order));
+        for (int64_t i = 0; i < batches; i++) {
+            /* Every rank gives the whole batch and computes its rows; the result is that of all rows. */
+            unroll_result result;
+            fill(order + i * ROWS, tokens, classes, lengths);
+            check(unroll_step(session, &batch, &rates, &result));
+            nats += result.loss * result.weight;
+            counted += result.weight;
+        }
+        if (unroll_comm_rank(comm) == 0)
+            printf("epoch %d   %d batches   loss %.3f\n", (int)division.epoch, (int)batches, nats / counted);
+    }
+
+    /* All ranks bring the weights together; one writes them. */
+    check(unroll_session_pull(session));
+    if (unroll_comm_rank(comm) == 0)
+        check(unroll_model_save(model, path));
+    free(order);
+    unroll_session_free(session);
+    unroll_model_free(model);
+    unroll_comm_close(comm);
+    return 0;
+}

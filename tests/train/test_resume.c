@@ -1,0 +1,180 @@
+/* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
+ * go on on others to the weights of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
+#include "check.h"
+#include "comm/comm.h"
+#include "unroll.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS_MOST = 8, HALF = 3, EXACT = 4, MOST_WEIGHTS = 8192 };
+
+static unroll_text *text;
+static char folder[] = "/tmp/test_resume.XXXXXX";
+
+/* Trains on a mesh up to an update; NULL: from the beginning, or without keeping anything. */
+struct leg {
+    bool bidirectional;
+    unroll_mesh mesh;
+    int until;
+    const char *from, *to;
+};
+
+struct rank {
+    const struct leg *leg;
+    unroll_comm *comm;
+    unroll_status status;
+    char error[512];
+    size_t count;
+    float weights[MOST_WEIGHTS];
+};
+
+static unroll_status new_model(const struct leg *leg, unroll_model **m)
+{
+    unroll_spec s = unroll_spec_default();
+    s.layers = 2;
+    s.hidden = 8;
+    s.bidirectional = leg->bidirectional;
+    s.dropout = 0.2f;
+    s.tokens = 1;
+    s.loss = UNROLL_LOSS_XENT;
+    unroll_text_symbols(text, &s.input);
+    s.output = s.input;
+    return unroll_model_new(&s, 3, m);
+}
+
+/* Chunks are of rows where a layer cut has two directions: a rank has two rows or more. */
+static unroll_train_config config_of(const struct rank *r)
+{
+    unroll_train_config c = unroll_train_default();
+    c.batch = 8;
+    c.bptt = 6;
+    c.rates.learning_rate = 1e-2;
+    c.total_steps = 2 * HALF;
+    c.threads = 1;
+    c.chunks = 2;
+    c.exact = EXACT;
+    c.comm = r->comm;
+    c.mesh = r->leg->mesh;
+    return c;
+}
+
+static unroll_status save(unroll_model *m, unroll_trainer *t, struct rank *r)
+{
+    unroll_status status = unroll_trainer_save(t, r->leg->to);          /* which brings the weights together */
+    unroll_parameter p;
+    for (int i = 0; status == UNROLL_OK && i < unroll_model_parameters(m); i++) {
+        unroll_model_parameter(m, i, &p);
+        size_t n = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
+        memcpy(r->weights + r->count, p.data, n * sizeof *p.data);
+        r->count += n;
+    }
+    return status;
+}
+
+static unroll_status train(unroll_model *m, struct rank *r)
+{
+    unroll_train_config config = config_of(r);
+    unroll_trainer *t;
+    unroll_progress progress = { 0 };
+    unroll_status status = unroll_trainer_new(m, text, &config, &t);
+    if (status != UNROLL_OK)
+        return status;
+    if (r->leg->from)
+        status = unroll_trainer_load(t, r->leg->from);
+    while (status == UNROLL_OK && progress.step < r->leg->until)
+        status = unroll_trainer_step(t, &progress);
+    if (status == UNROLL_OK)
+        status = save(m, t, r);
+    unroll_trainer_free(t);
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    struct rank *r = arg;
+    unroll_model *m;
+    r->status = new_model(r->leg, &m);
+    if (r->status == UNROLL_OK) {
+        r->status = train(m, r);
+        unroll_model_free(m);
+    }
+    if (r->status != UNROLL_OK)
+        snprintf(r->error, sizeof r->error, "%s", unroll_last_error());
+    return NULL;
+}
+
+static struct rank rank[RANKS_MOST];
+
+/* rank[0] has the weights then, the others the same. */
+static bool run_leg(const struct leg *leg)
+{
+    pthread_t thread[RANKS_MOST];
+    unroll_comm *comm[RANKS_MOST];
+    int ranks = leg->mesh.batch * leg->mesh.layer * leg->mesh.hidden;
+    bool fine = true;
+    if (!CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
+        return false;
+    for (int i = 0; i < ranks; i++) {
+        rank[i] = (struct rank){ .leg = leg, .comm = comm[i] };
+        if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
+            abort();
+    }
+    for (int i = 0; i < ranks; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < ranks; i++)
+        fine &= CHECK(rank[i].status == UNROLL_OK, "rank %d of %d: %s", i, ranks, rank[i].error);
+    comm_threads_free(comm, ranks);
+    return fine;
+}
+
+static void check_network(bool bidirectional)
+{
+    static const unroll_mesh others[] = {
+        { 1, 1, 1 }, { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 1, 3, 1 }, { 2, 2, 1 }, { 2, 2, 2 },
+    };
+    static struct rank whole;
+    char half[64], end[64];
+    snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);
+    snprintf(end, sizeof end, "%s/end%d", folder, bidirectional);
+    if (!run_leg(&(struct leg){ bidirectional, { 1, 1, 1 }, 2 * HALF, NULL, end }))
+        return;
+    whole = rank[0];
+    if (!run_leg(&(struct leg){ bidirectional, { 4, 1, 1 }, HALF, NULL, half }))
+        return;
+    CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learnt in a half");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const unroll_mesh *m = &others[i];
+        if (run_leg(&(struct leg){ bidirectional, *m, 2 * HALF, half, end }))
+            CHECK(rank[0].count == whole.count &&
+                      !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
+                  "%d directions, 4 ranks and then %dx%dx%d: other bits than without a stop", 1 + bidirectional,
+                  m->batch, m->layer, m->hidden);
+    }
+}
+
+static void write_text(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    for (int i = 0; file && i < 120; i++)
+        fprintf(file, "%d: a stitch in time saves nine\n", i * 7919 % 1000);
+    CHECK(file && fclose(file) == 0, "%s could not be written", path);
+}
+
+int main(void)
+{
+    char path[64], clean[64];
+    if (!CHECK(mkdtemp(folder), "no temporary folder"))
+        return check_finish("test_resume");
+    snprintf(path, sizeof path, "%s/text", folder);
+    snprintf(clean, sizeof clean, "rm -rf %s", folder);
+    write_text(path);
+    if (CHECK(unroll_text_open(path, NULL, 0, &text) == UNROLL_OK, "%s", unroll_last_error())) {
+        check_network(false);
+        check_network(true);
+        unroll_text_free(text);
+    }
+    CHECK(system(clean) == 0, "%s", clean);
+    return check_finish("test_resume");
+}
