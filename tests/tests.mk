@@ -34,7 +34,7 @@ OF_cases/test_ahead     = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda)
 $B/tests/%.o: FLAGS += -Itests -I.
 
@@ -42,7 +42,7 @@ define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
@@ -166,11 +166,11 @@ tpu-check: all $T/cases/test_ahead
 
 # On a machine with a GPU, nvcc and cuBLASLt; needs no network.
 gpu-check:
-	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all $T/cases/test_device $T/cases/test_curve
 	@tests/device/gpu_check.sh $B
 
 # The same check in small on the fake driver: that it works is known before there is a GPU.
-gpu-check-tiny: all $T/cases/test_device $(FAKE_CUDA)
+gpu-check-tiny: all $T/cases/test_device $T/cases/test_curve $(FAKE_CUDA)
 	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
 
 # The product of meshes and pairs of options, over threads and over processes.

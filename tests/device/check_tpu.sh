@@ -19,5 +19,11 @@ case $said in
 *) echo "check_tpu: FAILED: NVIDIA's plugin: $said"; exit 1 ;;
 esac
 tpu=$build/tpu/libtpu/libtpu.so
-"$build/unroll" plan --device "xla:$tpu" --topology v5e:2x2 --hidden 128 --layers 1 2>/dev/null | head -n 1
+# The step of a training that is cut both ways: the same program on four chips, its sums and gathers between them.
+cut=$("$build/unroll" plan --device "xla:$tpu" --topology v5e:2x2 --split batch=2,hidden=2 --layers 2 --dropout 0.1 \
+    --bptt 16 --batch 8 2>&1)
+case $cut in
+*" on 4 of 4 devices;"*"donated:  30 of 30 arguments"*) echo "$cut" | grep -A 1 '^TPU ' ;;
+*) echo "check_tpu: FAILED: a cut step: $cut"; exit 1 ;;
+esac
 "$build/tests/cases/test_ahead" "xla:$tpu" "$cases" v4:2x2x1 v5e:2x2 v5p:2x2x1 v6e:2x2 || exit 1

@@ -47,6 +47,20 @@ for way in '' portable cluster grid; do
 done
 unset RNN_CUDA_WAY
 
+# The short list through XLA's plugin for CUDA, where there is one: $PJRT_PLUGIN, what `make tpu-check` left in BUILD, or
+# PyPI's jax-cuda13-pjrt in Python's folders. It brings no CUDA libraries: what it says without them is the reason.
+plugin=$build/cuda13/jax_plugins/xla_cuda13/xla_cuda_plugin.so
+test -f "$plugin" || plugin=cuda
+xla=$(PJRT_PLUGIN=${PJRT_PLUGIN:-$plugin} "$build/unroll" devices 2>/dev/null | grep '^xla ')
+case $xla in
+"xla    cuda, plugin "*)
+    echo "$xla"
+    plugin=${xla#xla    cuda, plugin }
+    count "$build/tests/cases/test_device" "xla:${plugin% (interface*}" tests/cases/short.txt
+    count "$build/tests/cases/test_curve" "xla:${plugin% (interface*}" ;;
+*) skip "no GPU through XLA: ${xla#xla    }" ;;
+esac
+
 # Trainings from the command: NAME, cell and more options.
 cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
 train() {

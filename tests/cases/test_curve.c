@@ -1,0 +1,89 @@
+/* A hundred steps of training on another device beside the CPU: each loss in fp32, and that bf16 products follow. One
+ * program a step and a round trip for each loss. Usage: test_curve DEVICE */
+#include "check.h"
+#include "unroll.h"
+#include <math.h>
+#include <stdint.h>
+
+enum { STEPS = 100, T = 16, B = 8, SYMBOLS = 12 };
+
+/* Each symbol follows from the two before, but for one in eight: there is something to learn, and something left. */
+static void draw(int32_t *tokens, int32_t *classes, uint32_t *state)
+{
+    int32_t before = 0, last = 1, next;
+    for (int row = 0; row < B; row++)
+        for (int t = 0; t <= T; t++) {
+            *state = *state * 1664525u + 1013904223u;
+            next = *state >> 29 ? (before + 3 * last) % SYMBOLS : (int32_t)(*state >> 8) % SYMBOLS;
+            if (t < T)
+                tokens[t * B + row] = next;
+            if (t > 0)
+                classes[(t - 1) * B + row] = next;
+            before = last, last = next;
+        }
+}
+
+static bool train(const char *cell, const char *device, const char *precision, double *loss)
+{
+    static int32_t tokens[T * B], classes[T * B];
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_model *model;
+    unroll_session *session = NULL;
+    uint32_t state = 7;
+    spec.cell = cell, spec.layers = 1, spec.hidden = 24;
+    spec.tokens = 1, spec.input = spec.output = SYMBOLS, spec.loss = UNROLL_LOSS_XENT;
+    config.mode = UNROLL_TRAIN, config.steps = T, config.rows = B, config.carry = 1;
+    config.device = device, config.precision = precision;
+    rates.learning_rate = 0.005, rates.clip = 1;
+    if (unroll_model_new(&spec, 1, &model) != UNROLL_OK)
+        return false;
+    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
+    for (int i = 0; good && i < STEPS; i++) {
+        unroll_result result = { 0 };
+        draw(tokens, classes, &state);
+        good = unroll_step(session, &(unroll_batch){ .tokens = tokens, .classes = classes }, &rates, &result) == UNROLL_OK;
+        loss[i] = result.loss;
+    }
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+/* The largest distance of two losses of one step, relative. */
+static double farthest(const double *a, const double *b)
+{
+    double most = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double d = fabs(a[i] - b[i]) / b[i];
+        most = d <= most ? most : d;                    /* a NaN stays */
+    }
+    return most;
+}
+
+static void check_curve(const char *cell, const char *device)
+{
+    double here[STEPS], there[STEPS], narrow[STEPS];
+    if (!CHECK(train(cell, NULL, NULL, here), "%s on the CPU: %s", cell, unroll_last_error()) ||
+        !CHECK(train(cell, device, NULL, there), "%s on %s: %s", cell, device, unroll_last_error()) ||
+        !CHECK(train(cell, device, "bf16", narrow), "%s in bf16 on %s: %s", cell, device, unroll_last_error()))
+        return;
+    CHECK(here[STEPS - 1] < 0.95 * here[0], "%s learns: %g, then %g", cell, here[0], here[STEPS - 1]);
+    CHECK(farthest(there, here) <= 1e-5, "%s: a loss of %d differs by %.1e", cell, STEPS, farthest(there, here));
+    CHECK(farthest(narrow, here) <= 0.01, "%s: in bf16 a loss differs by %.1e", cell, farthest(narrow, here));
+    CHECK(farthest(narrow, here) > 1e-6, "%s: bf16 is not fp32", cell);
+    printf("%s: %g to %g, farthest %.1e, in bf16 %.1e\n", cell, here[0], here[STEPS - 1], farthest(there, here),
+           farthest(narrow, here));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: test_curve DEVICE\n");
+        return 2;
+    }
+    check_curve("lstm", argv[1]);
+    check_curve("gru", argv[1]);
+    return check_finish("test_curve");
+}
