@@ -44,6 +44,7 @@ struct rnn_case {
     struct unroll_model model;
     struct layer layer;
     struct plan plan;
+    struct buffer gates;                    /* all that ranks read of the plan's: how many units there are */
     struct group group;
     struct unroll_comm *comm;                      /* NULL: one rank */
     enum division division;                 /* of steps over a team */
@@ -248,6 +249,9 @@ static void case_new(struct rnn_case *c, const struct cpu_isa *isa, struct shape
     c->model.layers = 1;
     c->plan.model = &c->model;
     c->plan.group = &c->group;
+    c->gates.whole[3] = shape.U;
+    c->plan.buffer = &c->gates;
+    c->plan.buffers = 1;
     add_slots(c);
     fill_all(c);
     for (int i = 0; i <= CHUNKS_TESTED; i++)
@@ -311,6 +315,7 @@ static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool ke
     op->direction = c->shape.direction;
     op->group = c->comm ? 0 : -1;
     op->tag = 7;
+    op->view[RNN_G].buffer = 0;
     *call = (struct call){ .op = op, .plan = &c->plan, .isa = c->isa, .cell = c->cell, .comm = c->comm };
     for (int i = 0; i < RNN_BACK_VIEWS; i++) {
         const struct slot *s = &c->slot[i];
