@@ -11,23 +11,28 @@
 
 /* ---- the cut ---- */
 
+enum { AXES = 3 };
+
 /* One AXIS=RANKS of --split. */
-static unroll_status read_cut(const char *cut, unroll_mesh *mesh)
+static unroll_status read_cut(const char *cut, unroll_mesh *mesh, bool seen[AXES])
 {
-    const struct { const char *axis; int *ranks; } axes[] = {
+    const struct { const char *axis; int *ranks; } axes[AXES] = {
         {"batch", &mesh->batch}, {"layer", &mesh->layer}, {"hidden", &mesh->hidden},
     };
     char axis[16] = "", rest;
     int ranks = 0;
 
-    if (sscanf(cut, "%15[a-z]=%d%c", axis, &ranks, &rest) != 2 || ranks < 1 || ranks > 1024)
+    if (sscanf(cut, "%15[a-z]=%d%c", axis, &ranks, &rest) != 2 || ranks < 1 || ranks > RANKS_MOST)
         return complain(UNROLL_USAGE, "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
-                        "--split batch=2,layer=2,hidden=2 (1 to 1024 ranks)", cut);
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(axes[i].axis, axis) == 0) {
-            *axes[i].ranks = ranks;
-            return UNROLL_OK;
-        }
+                        "--split batch=2,layer=2,hidden=2 (1 to %d ranks)", cut, RANKS_MOST);
+    for (int i = 0; i < AXES; i++) {
+        if (strcmp(axes[i].axis, axis) != 0)
+            continue;
+        if (seen[i])
+            return complain(UNROLL_USAGE, "--split: %s is cut twice; fix: name each axis once", axis);
+        *axes[i].ranks = ranks;
+        seen[i] = true;
+        return UNROLL_OK;
     }
     return complain(UNROLL_USAGE, "--split: there is no axis '%s' to cut; fix: choose batch, layer or hidden",
                     axis);
@@ -36,6 +41,7 @@ static unroll_status read_cut(const char *cut, unroll_mesh *mesh)
 unroll_status read_split(const char *split, unroll_mesh *mesh)
 {
     char cuts[256], *rest = cuts;
+    bool seen[AXES] = {false};
     unroll_status status = UNROLL_OK;
 
     *mesh = (unroll_mesh){1, 1, 1};
@@ -45,7 +51,7 @@ unroll_status read_split(const char *split, unroll_mesh *mesh)
         return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split "
                         "batch=2", split);
     for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
-        status = read_cut(cut, mesh);
+        status = read_cut(cut, mesh, seen);
     return status;
 }
 

@@ -294,8 +294,7 @@ typedef struct unroll_session_config {
     int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
     int         resets;             /* 1: batches say where rows start anew */
     int         carry;              /* 1: a run starts from the states the last one left */
-    int         input_gradient;     /* 1: the gradient of float inputs is wanted; not of layers or units cut
-                                       over ranks, which is refused */
+    int         input_gradient;     /* 1: the gradient of float inputs is wanted */
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */

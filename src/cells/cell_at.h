@@ -24,8 +24,12 @@ CELL_CODE void v_store_tiles(v_element *p, size_t tile, V a, size_t n)
 
 CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t row, size_t unit)
 {
-    return (v_element *)f->at + index * f->field + row * f->row
-                              + unit / CELL_TILE * f->tile + unit % CELL_TILE;
+#if V_WIDTH % 16 == 0       /* CELL_TILE: a unit is the first of its tile, and its place is one that a loop adds up */
+    size_t place = unit * (f->tile / CELL_TILE);
+#else
+    size_t place = unit / CELL_TILE * f->tile + unit % CELL_TILE;
+#endif
+    return (v_element *)f->at + index * f->field + row * f->row + place;
 }
 
 /* State `index`, of which the first may lie apart from the others. */

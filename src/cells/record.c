@@ -7,7 +7,7 @@ static _Thread_local struct record *recording;
 static const int operand_count[NODE_KINDS] = {
     [NODE_ADD] = 2, [NODE_SUB] = 2, [NODE_MUL] = 2, [NODE_DIV] = 2, [NODE_MIN] = 2, [NODE_MAX] = 2,
     [NODE_LESS] = 2, [NODE_FMA] = 3, [NODE_ABS] = 1, [NODE_SQRT] = 1, [NODE_EXP] = 1, [NODE_LOG] = 1,
-    [NODE_SIGMOID] = 1, [NODE_TANH] = 1, [NODE_FNMA] = 3, [NODE_SELECT_LESS] = 4, [NODE_BITS_FROM] = 2,
+    [NODE_SIGMOID] = 1, [NODE_TANH] = 1, [NODE_SELECT_LESS] = 4,
     [NODE_EXPONENT_OF_LOW_BITS] = 1, [NODE_LOW_BITS_OF_EXPONENT] = 1, [NODE_MANTISSA] = 1,
 };
 

@@ -16,10 +16,8 @@ enum node_kind {
     NODE_FMA,               /* operand 0 * operand 1 + operand 2 */
     NODE_ABS, NODE_SQRT, NODE_EXP, NODE_LOG, NODE_SIGMOID, NODE_TANH,
     NODE_CELL_KINDS,        /* cells are made of those; exp, log, sigmoid and tanh of floats also of: */
-    NODE_FNMA = NODE_CELL_KINDS,    /* operand 2 - operand 0 * operand 1 */
-    NODE_SELECT_LESS,       /* operand 0 < operand 1 ? operand 2 : operand 3 */
+    NODE_SELECT_LESS = NODE_CELL_KINDS,     /* operand 0 < operand 1 ? operand 2 : operand 3 */
     NODE_EXPONENT_OF_LOW_BITS, NODE_LOW_BITS_OF_EXPONENT, NODE_MANTISSA,    /* v_math.h says what of bits is */
-    NODE_BITS_FROM,         /* the number whose bits are those of the constant operand 0 minus operand 1's */
     NODE_KINDS
 };
 

@@ -83,9 +83,13 @@ static unroll_status cut_buffer(struct plan *p, struct buffer *b, enum axis axis
         return UNROLL_OK;
     uint32_t first, count;
     own_share(p, axis, m, b->size[dim], &first, &count);
+    if (!count && axis == AX_B && p->config.shards > 1)
+        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: a batch of %u rows is summed as %u shards, which "
+                    "are not divided; fix: fewer ranks along this axis, or more shards (--exact)", mesh_names[m],
+                    p->config.mesh[m], p->config.B, p->config.shards);
     if (!count)
-        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: '%s' has only %u to divide; use fewer "
-                    "ranks along this axis", mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
+        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks "
+                    "along this axis", mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
     b->origin[dim] += first;
     b->size[dim] = count;
     b->state[m] = SPLIT;
@@ -133,8 +137,8 @@ unroll_status pass_balance(struct plan *p)
     double cost[DEPTHS] = { 0 }, best[DEPTHS][RANKS_MAX + 1];
     int cut[DEPTHS][RANKS_MAX + 1];
     if (stages > last)
-        return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers and head of the model",
-                    stages, last);
+        return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers of the model, the head among them; "
+                    "fix: at most layer=%d", stages, last, last);
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
         double (*flops)(const struct plan *, const struct op *) = kind_info(op->kind)->flops;

@@ -339,14 +339,15 @@ static unroll_status check_config(const struct plan_config *c)
     if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
         return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast)", c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
-        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows", c->shards, c->B);
+        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows; fix: 1 to as many as there are rows",
+                    c->shards, c->B);
     long ranks = 1;
     for (int m = 0; m < M_N; m++) {
         if (c->mesh[m] < 1 || c->at[m] < 0 || c->at[m] >= c->mesh[m])
             return fail(UNROLL_USAGE, "coordinate %d of a mesh axis of size %d", c->at[m], c->mesh[m]);
         ranks *= c->mesh[m];
         if (ranks > RANKS_MAX)
-            return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks", RANKS_MAX);
+            return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks; fix: cut into fewer", RANKS_MAX);
     }
     return UNROLL_OK;
 }

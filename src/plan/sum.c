@@ -146,6 +146,42 @@ static unroll_status settle(struct plan *p, const struct op *list, int count)
     return UNROLL_OK;
 }
 
+/* One stage makes the gradient of the inputs, or parts of it would lie where nobody adds them up. */
+static unroll_status check_readers_of_input(const struct plan *p)
+{
+    int stage = -1;
+    for (int i = 0; i < p->model->layers; i++)
+        for (int k = 0; k < p->model->layer[i].sources; k++) {
+            int here = p->stage_of[i + 1];
+            if (p->model->layer[i].source[k] != SOURCE_INPUT)
+                continue;
+            if (stage >= 0 && stage != here)
+                return fail(UNROLL_UNSUPPORTED, "gradients of the inputs (input_gradient) with layer=%d: layers of several "
+                            "stages read the inputs; fix: cut the batch or hidden alone", p->config.mesh[M_LAYER]);
+            stage = here;
+        }
+    return UNROLL_OK;
+}
+
+/* The gradient of the inputs has no reader here: the host is, on all ranks, of which some stages do not make it. */
+static unroll_status settle_input(struct plan *p)
+{
+    int x = plan_find_buffer(p, "x");
+    if (!p->config.input_gradient || x < 0)
+        return UNROLL_OK;
+    TRY(check_readers_of_input(p));
+    int gradient = plan_gradient(p, x);
+    if (gradient < 0)
+        return UNROLL_RESOURCE;
+    if (!is_written(p, gradient))
+        return UNROLL_OK;
+    struct view all = view_of(p, gradient, UPDATE);
+    unsigned axes = partial_axes(&p->buffer[gradient]);
+    if (p->buffer[gradient].in_shares)
+        return push_all_gather(p, PART_BACKWARD, all, p->buffer[gradient].rank - 1, NULL);
+    return axes ? push_all_reduce(p, PART_BACKWARD, plan_group(p, axes), all, NULL) : UNROLL_OK;
+}
+
 static unroll_status settle_activations(struct plan *p)
 {
     TRY(mark(p, M_BATCH, AX_B, 1));
@@ -154,7 +190,7 @@ static unroll_status settle_activations(struct plan *p)
     struct op *list = plan_take_list(p, &count);
     unroll_status status = settle(p, list, count);
     release(list);
-    return status;
+    return status == UNROLL_OK ? settle_input(p) : status;
 }
 
 /* ---- gradients of weights -------------------------------------------------------------- */

@@ -89,10 +89,6 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     for (int m = M_N; m-- > 0; rank /= sizes[m])
         p->at[m] = rank % sizes[m];
-    if (c->input_gradient && unroll_comm_ranks(c->comm) > 1 && (sizes[M_LAYER] > 1 || sizes[M_HIDDEN] > 1))
-        return fail(UNROLL_UNSUPPORTED, "gradients of the inputs (input_gradient) with layer=%d,hidden=%d: the ranks of "
-                    "such a cut hold parts of them that nobody adds up; fix: cut the batch alone (batch=%ld)",
-                    sizes[M_LAYER], sizes[M_HIDDEN], product);
     TRY(mesh_choose_sum(c->sum, c->exact, &p->sum));
     p->exact = c->exact;
     return UNROLL_OK;

@@ -167,6 +167,9 @@ refuses "shell that we don't know" 2 completion zsh
 refuses "help of an unknown command" 2 help sampel
 refuses "split of nothing" 2 plan --split two
 refuses "split of an unknown axis" 2 plan --split width=2
+refuses "split of an axis twice" 2 plan --split batch=2,layer=2,batch=3
+refuses "a batch of fewer shards than ranks" 4 plan --split batch=8 --exact 4
+refuses "more shards than rows" 2 plan --batch 32 --exact 40
 refuses "checkpoints nowhere" 2 plan --checkpoint-time often
 refuses "checkpoints too near" 4 plan --bptt 128 --checkpoint-time 1
 refuses "projection of a gru" 4 plan --cell gru --projection 8

@@ -44,7 +44,7 @@ struct rnn_case {
     struct unroll_model model;
     struct layer layer;
     struct plan plan;
-    struct buffer gates;                    /* all that ranks read of the plan's: how many units there are */
+    struct buffer whole_g;                  /* RNN_G as the plan describes it: all units of the ranks */
     struct group group;
     struct unroll_comm *comm;                      /* NULL: one rank */
     enum division division;                 /* of steps over a team */
@@ -249,9 +249,8 @@ static void case_new(struct rnn_case *c, const struct cpu_isa *isa, struct shape
     c->model.layers = 1;
     c->plan.model = &c->model;
     c->plan.group = &c->group;
-    c->gates.whole[3] = shape.U;
-    c->plan.buffer = &c->gates;
-    c->plan.buffers = 1;
+    c->whole_g.whole[3] = c->shape.U;
+    c->plan.buffer = &c->whole_g;
     add_slots(c);
     fill_all(c);
     for (int i = 0; i <= CHUNKS_TESTED; i++)

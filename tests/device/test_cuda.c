@@ -142,14 +142,29 @@ static void test_kinds(void)
 
 /* ---- training ----------------------------------------------------------------------------- */
 
-/* Losses of some updates, with a learning rate that changes each time. */
-static bool train(const char *device, const char *precision, int updates, double *loss, struct cuda_counts *after_first)
+/* Two layers of both directions, rows of different lengths, in two segments that share memory; else one layer. */
+static unroll_model *variant_new(bool stack, unroll_session_config *config)
 {
+    unroll_spec spec = spec_of("lstm");
+    unroll_model *model = NULL;
+    spec.layers = stack ? 2 : 1;
+    spec.bidirectional = config->lengths = stack;
+    config->checkpoint_time = stack ? STEPS / 2 : 0;
+    CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+    return model;
+}
+
+/* Losses of some updates, with a learning rate that changes each time. */
+static bool train_variant(bool stack, const char *device, const char *precision, int updates, double *loss,
+                          struct cuda_counts *after_first)
+{
+    static const int32_t lengths[ROWS] = { STEPS, 2, 0, 5 };
     unroll_session_config config = config_of(UNROLL_TRAIN);
-    unroll_model *model = model_new();
+    unroll_model *model = variant_new(stack, &config);
     unroll_session *session;
     unroll_rates rates = unroll_rates_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
+    const unroll_batch batch = { .inputs = x, .values = y, .lengths = stack ? lengths : NULL };
     config.device = device, config.precision = precision;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     fill(x, sizeof x / sizeof *x, 1);
@@ -157,15 +172,15 @@ static bool train(const char *device, const char *precision, int updates, double
     for (int i = 0; good && i < updates; i++) {
         unroll_result result;
         rates.learning_rate = 0.02 / (1 + i);
-        good = CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
-                     unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
-                     "%s", unroll_last_error());
+        good = CHECK(unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+                     unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         loss[i] = result.loss;
         if (i == 0 && after_first)
             *after_first = cuda_counts();
     }
-    CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session), "%llu bytes, %llu foretold",
-          (unsigned long long)unroll_session_bytes(session), (unsigned long long)unroll_session_forecast(session));
+    CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session),
+          "%llu bytes, %llu foretold", (unsigned long long)unroll_session_bytes(session),
+          (unsigned long long)unroll_session_forecast(session));
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
@@ -176,7 +191,7 @@ static void test_graphs(void)
     enum { UPDATES = 5 };
     double loss[UPDATES];
     struct cuda_counts before = cuda_counts(), first, last;
-    if (!train("cuda", NULL, UPDATES, loss, &first))
+    if (!train_variant(false, "cuda", NULL, UPDATES, loss, &first))
         return;
     last = cuda_counts();
     CHECK(first.graphs - before.graphs == 4, "%d graphs for four parts", (int)(first.graphs - before.graphs));
@@ -186,19 +201,20 @@ static void test_graphs(void)
     CHECK(last.plain_runs == before.plain_runs, "%d parts without a graph", (int)(last.plain_runs - before.plain_runs));
 }
 
-static void test_precisions(void)
+static void test_precisions(bool stack)
 {
     enum { UPDATES = 8 };
     static const struct { const char *name; double tolerance; } precisions[] = {
         { "fp32", 1e-5 }, { "tf32", 2e-3 }, { "fp16", 2e-3 }, { "bf16", 1e-2 },
     };
     double exact[UPDATES], loss[UPDATES], again[UPDATES];
-    if (!train("cpu", NULL, UPDATES, exact, NULL))
+    if (!train_variant(stack, "cpu", NULL, UPDATES, exact, NULL))
         return;
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         const char *name = precisions[p].name;
         double most = 0;
-        if (!train("cuda", name, UPDATES, loss, NULL) || !train("cuda", name, UPDATES, again, NULL))
+        if (!train_variant(stack, "cuda", name, UPDATES, loss, NULL) ||
+            !train_variant(stack, "cuda", name, UPDATES, again, NULL))
             continue;
         for (int i = 0; i < UPDATES; i++)
             most = fmax(most, fabs(loss[i] - exact[i]) / exact[i]);
@@ -383,7 +399,8 @@ int main(void)
     test_refusals();
     test_kinds();
     test_graphs();
-    test_precisions();
+    test_precisions(false);
+    test_precisions(true);
     test_loss_scale();
     test_scale_is_kept();
     test_profile();

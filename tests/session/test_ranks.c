@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 5, UPDATES = 3 };
+enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 9, UPDATES = 3 };
 enum { RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
@@ -60,12 +60,6 @@ static unroll_spec spec_of(const struct way *w)
     return s;
 }
 
-/* Other cuts are refused. */
-static bool wants_input_gradient(const struct way *w)
-{
-    return has(w, REGRESSION) && w->mesh.layer == 1 && w->mesh.hidden == 1;
-}
-
 static unroll_session_config config_of(const struct way *w)
 {
     unroll_session_config c = unroll_session_default();
@@ -82,7 +76,7 @@ static unroll_session_config config_of(const struct way *w)
     c.threads = has(w, LANES) ? 2 : 1;
     c.chunks = w->chunks ? w->chunks : c.chunks;
     c.threads = w->threads ? w->threads : c.threads;
-    c.input_gradient = wants_input_gradient(w);
+    c.input_gradient = has(w, REGRESSION);
     c.seed = 5;
     c.optimizer = "adam";
     c.exact = w->exact > 0;
@@ -235,7 +229,7 @@ static unroll_status train(unroll_model *m, struct outcome *o)
         status = unroll_write(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, CARRY))
         status = unroll_read(s, "h0.l1", o->states, o->states_count);
-    if (status == UNROLL_OK && wants_input_gradient(o->way))
+    if (status == UNROLL_OK && has(o->way, REGRESSION))
         status = read_input_gradient(s, o);
     if (status == UNROLL_OK)
         status = unroll_session_pull(s);
@@ -424,10 +418,6 @@ int main(int count, char **words)
     check_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
     check_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
     check_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 1, 2 } }, 2, STEPS, UNROLL_UNSUPPORTED,
-                  "cut the batch alone");
-    check_refused(&(struct way){ .options = 1u << REGRESSION, .mesh = { 1, 2, 1 } }, 2, STEPS, UNROLL_UNSUPPORTED,
-                  "cut the batch alone");
     check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 2, STEPS + 1, UNROLL_USAGE,
                   "not the same as on rank 0");
     return check_finish("test_ranks");

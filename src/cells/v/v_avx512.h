@@ -24,7 +24,6 @@ CELL_CODE V    v_sub(V a, V b)            { return _mm512_sub_ps(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return _mm512_mul_ps(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return _mm512_div_ps(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return _mm512_fmadd_ps(a, b, c); }
-CELL_CODE V    v_fnma(V a, V b, V c)      { return _mm512_fnmadd_ps(a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return _mm512_sqrt_ps(a); }
 CELL_CODE V    v_abs(V a)                 { return _mm512_abs_ps(a); }
 CELL_CODE V    v_min(V a, V b)            { return _mm512_min_ps(a, b); }
@@ -46,10 +45,6 @@ CELL_CODE V    v_mantissa(V a)
 {
     __m512i fraction = _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x007fffff));
     return _mm512_castsi512_ps(_mm512_or_si512(fraction, _mm512_set1_epi32(0x3f800000)));
-}
-CELL_CODE V    v_bits_from(uint32_t bits, V a)
-{
-    return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32((int)bits), _mm512_castps_si512(a)));
 }
 
 #include "cells/v/v_math.h"

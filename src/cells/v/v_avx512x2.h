@@ -59,10 +59,6 @@ CELL_CODE __m512 v_half_mantissa(__m512 a)
     __m512i fraction = _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x007fffff));
     return _mm512_castsi512_ps(_mm512_or_si512(fraction, _mm512_set1_epi32(0x3f800000)));
 }
-CELL_CODE __m512 v_half_bits_from(uint32_t bits, __m512 a)
-{
-    return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32((int)bits), _mm512_castps_si512(a)));
-}
 
 CELL_CODE V    v_load(const float *p)     { return v_load_tiles(p, 16, V_WIDTH); }
 CELL_CODE void v_store(float *p, V x)     { v_store_tiles(p, 16, x, V_WIDTH); }
@@ -74,7 +70,6 @@ CELL_CODE V    v_sub(V x, V y)            { return BOTH2(_mm512_sub_ps, x, y); }
 CELL_CODE V    v_mul(V x, V y)            { return BOTH2(_mm512_mul_ps, x, y); }
 CELL_CODE V    v_div(V x, V y)            { return BOTH2(_mm512_div_ps, x, y); }
 CELL_CODE V    v_fma(V x, V y, V z)       { return BOTH3(_mm512_fmadd_ps, x, y, z); }
-CELL_CODE V    v_fnma(V x, V y, V z)      { return BOTH3(_mm512_fnmadd_ps, x, y, z); }
 CELL_CODE V    v_sqrt(V x)                { return BOTH(_mm512_sqrt_ps, x); }
 CELL_CODE V    v_abs(V x)                 { return BOTH(_mm512_abs_ps, x); }
 CELL_CODE V    v_min(V x, V y)            { return BOTH2(_mm512_min_ps, x, y); }
@@ -82,10 +77,6 @@ CELL_CODE V    v_max(V x, V y)            { return BOTH2(_mm512_max_ps, x, y); }
 CELL_CODE V    v_exponent_of_low_bits(V t)   { return BOTH(v_half_exponent_of_low_bits, t); }
 CELL_CODE V    v_low_bits_of_exponent(V x)   { return BOTH(v_half_low_bits_of_exponent, x); }
 CELL_CODE V    v_mantissa(V x)            { return BOTH(v_half_mantissa, x); }
-CELL_CODE V    v_bits_from(uint32_t bits, V x)
-{
-    return (V){ v_half_bits_from(bits, x.a), v_half_bits_from(bits, x.b) };
-}
 CELL_CODE V    v_select_less(V x, V y, V yes, V no)
 {
     return (V){ v_half_select_less(x.a, y.a, yes.a, no.a), v_half_select_less(x.b, y.b, yes.b, no.b) };

@@ -18,7 +18,6 @@ CELL_CODE V    v_sub(V a, V b)            { return __fsub_rn(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return __fmul_rn(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return __fdiv_rn(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return __fmaf_rn(a, b, c); }
-CELL_CODE V    v_fnma(V a, V b, V c)      { return __fmaf_rn(-a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return __fsqrt_rn(a); }
 CELL_CODE V    v_abs(V a)                 { return __int_as_float(__float_as_int(a) & 0x7fffffff); }
 CELL_CODE V    v_min(V a, V b)            { return a < b ? a : b; }
@@ -32,10 +31,6 @@ CELL_CODE V    v_low_bits_of_exponent(V a)
 CELL_CODE V    v_mantissa(V a)
 {
     return __uint_as_float((__float_as_uint(a) & 0x007fffff) | 0x3f800000);
-}
-CELL_CODE V    v_bits_from(unsigned bits, V a)
-{
-    return __uint_as_float(bits - __float_as_uint(a));
 }
 
 #include "cells/v/v_math.h"

@@ -22,7 +22,6 @@ CELL_CODE V    v_sub(V a, V b)            { return a - b; }
 CELL_CODE V    v_mul(V a, V b)            { return a * b; }
 CELL_CODE V    v_div(V a, V b)            { return a / b; }
 CELL_CODE V    v_fma(V a, V b, V c)       { return fmaf(a, b, c); }
-CELL_CODE V    v_fnma(V a, V b, V c)      { return fmaf(-a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return sqrtf(a); }
 CELL_CODE V    v_abs(V a)                 { return fabsf(a); }
 CELL_CODE V    v_min(V a, V b)            { return a < b ? a : b; }
@@ -31,6 +30,5 @@ CELL_CODE V    v_select_less(V a, V b, V yes, V no)      { return a < b ? yes : 
 CELL_CODE V    v_exponent_of_low_bits(V t)   { return v_of_bits(v_bits_of(t) << 23); }
 CELL_CODE V    v_low_bits_of_exponent(V a)   { return v_of_bits(v_bits_of(a) >> 23 | 0x4b000000); }
 CELL_CODE V    v_mantissa(V a)   { return v_of_bits((v_bits_of(a) & 0x007fffff) | 0x3f800000); }
-CELL_CODE V    v_bits_from(uint32_t bits, V a)   { return v_of_bits(bits - v_bits_of(a)); }
 
 #include "cells/v/v_math.h"

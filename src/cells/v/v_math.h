@@ -1,27 +1,26 @@
 /* sigmoid, tanh, exp and log for every V of 32-bit floats, written once on the basic operations, so
  * that all instruction sets give the same bits (compile with -ffp-contract=off). Besides the
- * operations of v_derived.h a V of floats gives six for this file:
- *     v_fnma(a, b, c)                 c - a b, rounded once
+ * operations of v_derived.h a V of floats gives four for this file:
  *     v_select_less(a, b, yes, no)    yes where a < b, otherwise no
  *     v_exponent_of_low_bits(t)       the bits of t shifted left by 23: 2^(low 8 bits - 127)
  *     v_low_bits_of_exponent(a)       for a >= 0: 2^23 + the 8 bits of a's exponent
  *     v_mantissa(a)                   the fraction bits of a with exponent 0: in [1, 2)
- *     v_bits_from(bits, a)            the number whose bits are `bits` minus those of a
  *
  * An argument x is taken apart as n ln 2 + r with s = 2^n and n = round(x / ln 2):
  *     exp      s (1 + q), q = e^r - 1 = r + r^2 P(r), P of degree 4, relative error of q 2.5e-8
- *     sigmoid  1 / (1 + s E(-r)), E(m) = e^-m of degree 6, relative error 1.0e-8
- *     tanh     of n ln 2 / 2 + r with t = tanh r = r + r^3 P(r^2), P of degree 1, relative error 5.5e-8:
- *              ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t), where nothing cancels near 0
+ *     sigmoid  s (1 + t) / ((1 - t) + s (1 + t)), t = tanh(r / 2)
+ *     tanh     of n ln 2 / 2 + r: ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t), t = tanh r, where nothing cancels
+ *              near 0; for both tanh r = r + r^3 P(r^2), P of degree 1, relative error 5.5e-8
  *     log      x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
  *              log(1 + f) = f - f^2 / 2 + f^3 P(f), P of degree 8, relative error 3.4e-9
- * The polynomials are fitted by tools/fit_expm1.py, fit_gates.py and fit_log1p.py. sigmoid and tanh do
- * not divide: a division of 16 numbers takes 10 to 16 cycles, the operations of v_quotient 3 to 7.
+ * The polynomials are fitted by tools/fit_expm1.py, fit_gates.py and fit_log1p.py. A division of 16 numbers takes 10
+ * cycles of a unit of its own beside the multiply-adds, which have less to do so than with Newton's steps
+ * (bench/gates.c measures a cell's).
  *
  * Largest errors against double precision, tested in tests/cells/check_math.c (2^-40 <= |x| <= 80
  * for the first two, all x for the others):
- *     sigmoid   9.2e-8, 3.0 ulp (5 below -20)      exp   1.1 ulp, also where the result is denormal
- *     tanh      1.5e-7, 2.5 ulp                    log   0.8 ulp, also of denormal numbers
+ *     sigmoid   8.6e-8, 3.1 ulp (5 below -20)      exp   1.1 ulp, also where the result is denormal
+ *     tanh      1.4e-7, 2.4 ulp                    log   0.8 ulp, also of denormal numbers
  * Below -87 the sigmoid stays at 1.6e-38.
  */
 #ifndef V_MATH_H
@@ -56,48 +55,20 @@ CELL_CODE struct v_exponential v_exponential(V x)
     return e;
 }
 
-/* About 1 / b for b from 2^-125 to 2^126. The bits of b are about log2 b in units of 2^-23, so a constant minus
- * them is about 1 / b, here within 5.05%. A step of Newton's makes that 0.13% (2.0013 and not 2: errors on both
- * sides). */
-CELL_CODE V v_about_inverse(V b)
-{
-    V r = v_bits_from(0x7ef311c2, b);
-    return v_mul(r, v_fnma(b, r, v_const(2.0013f)));
-}
-
-/* 1 / b = r / (1 - e) = r + r (e + e^2 + ..), within 0.55 ulp: e^3 is 2.2e-9. */
-CELL_CODE V v_reciprocal(V b)
-{
-    V r = v_about_inverse(b), e = v_fnma(b, r, v_const(1));
-    return v_fma(r, v_fma(e, e, e), r);
-}
-
-/* a / b, within 0.51 ulp where nothing is denormal. What the quotient by r leaves of a is exact but for one
- * rounding; its share by a closer inverse leaves 2.2e-9. */
-CELL_CODE V v_quotient(V a, V b)
-{
-    V r = v_about_inverse(b);
-    V closer = v_fma(r, v_fnma(b, r, v_const(1)), r), z = v_mul(a, r);
-    return v_fma(closer, v_fnma(b, z, a), z);
-}
-
-/* 1 / (1 + e^-x). ln 2 as one float is exact enough: n of it are wrong by 2e-9 n, at most 2.4e-7. */
+/* e^x = s (1 + t) / (1 - t) with t = tanh(r / 2). ln 2 as one float is exact enough: n of it are wrong by 2e-9 n, at
+ * most 2.4e-7. */
 CELL_CODE V v_sigmoid(V x)
 {
     const V shift = v_const(V_SHIFT);
     V x87 = v_between(-87, x, 87);
-    V t = v_fma(x87, v_const(-1.44269502f), shift);     /* n of -x */
-    V n = v_sub(t, shift);
-    V m = v_fma(n, v_const(0.693147182f), x87);         /* -r */
+    V n = v_fma(x87, v_const(1.44269502f), shift);
+    V r = v_fma(v_sub(n, shift), v_const(-0.693147182f), x87);
 
-    V p = v_fma(v_const(0.00139336498f), m, v_const(-0.00836915523f));
-    p = v_fma(p, m, v_const(0.0416664667f));
-    p = v_fma(p, m, v_const(-0.166665047f));
-    p = v_fma(p, m, v_const(0.5f));
-    p = v_fma(p, m, v_const(-1));
-    p = v_fma(p, m, v_const(1));
-    V one_plus = v_fma(v_exponent_of_low_bits(t), p, v_const(1));
-    return v_reciprocal(one_plus);
+    V square = v_mul(r, r);
+    V p = v_fma(v_const(0.131106287f / 32), square, v_const(-0.33331272f / 8));
+    V t = v_mul(r, v_fma(p, square, v_const(0.5f)));
+    V s = v_exponent_of_low_bits(n), above = v_fma(s, t, s);
+    return v_div(above, v_add(v_sub(v_const(1), t), above));
 }
 
 /* tanh 10 rounds to 1, so |n| <= 29 and ln 2 / 2 is exact enough as one float. */
@@ -105,15 +76,15 @@ CELL_CODE V v_tanh(V x)
 {
     const V shift = v_const(V_SHIFT);
     V x10 = v_between(-10, x, 10);
-    V t = v_fma(x10, v_const(2.88539004f), shift);      /* 2 / ln 2 */
-    V r = v_fma(v_sub(t, shift), v_const(-0.34657359f), x10);
+    V n = v_fma(x10, v_const(2.88539004f), shift);      /* 2 / ln 2 */
+    V r = v_fma(v_sub(n, shift), v_const(-0.34657359f), x10);
 
     V square = v_mul(r, r);
     V p = v_fma(v_const(0.131106287f), square, v_const(-0.33331272f));
-    V tanh_r = v_fma(v_mul(r, square), p, r);
-    V s = v_exponent_of_low_bits(t);
+    V t = v_fma(v_mul(r, square), p, r);
+    V s = v_exponent_of_low_bits(n);
     V less = v_sub(s, v_const(1)), more = v_add(s, v_const(1));
-    return v_quotient(v_fma(more, tanh_r, less), v_fma(less, tanh_r, more));
+    return v_div(v_fma(more, t, less), v_fma(less, t, more));
 }
 
 /* e^x from 0 to infinity. 2^n goes in two factors, because n runs from -150 to 128. */

@@ -37,7 +37,6 @@ CELL_CODE V    v_sub(V a, V b)            { return vsubq_f32(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return vmulq_f32(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return vdivq_f32(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return vfmaq_f32(c, a, b); }
-CELL_CODE V    v_fnma(V a, V b, V c)      { return vfmsq_f32(c, a, b); }
 CELL_CODE V    v_sqrt(V a)                { return vsqrtq_f32(a); }
 CELL_CODE V    v_abs(V a)                 { return vabsq_f32(a); }
 CELL_CODE V    v_select_less(V a, V b, V yes, V no)  { return vbslq_f32(vcltq_f32(a, b), yes, no); }
@@ -56,10 +55,6 @@ CELL_CODE V    v_mantissa(V a)
 {
     uint32x4_t fraction = vandq_u32(vreinterpretq_u32_f32(a), vdupq_n_u32(0x007fffff));
     return vreinterpretq_f32_u32(vorrq_u32(fraction, vdupq_n_u32(0x3f800000)));
-}
-CELL_CODE V    v_bits_from(uint32_t bits, V a)
-{
-    return vreinterpretq_f32_u32(vsubq_u32(vdupq_n_u32(bits), vreinterpretq_u32_f32(a)));
 }
 
 #include "cells/v/v_math.h"

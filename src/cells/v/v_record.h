@@ -29,15 +29,10 @@ CELL_CODE V v_tanh(V a)                   { return record_operation(NODE_TANH, a
 #include <math.h>
 #include <stdint.h>
 
-CELL_CODE V v_fnma(V a, V b, V c)         { return record_operation(NODE_FNMA, a, b, c); }
 CELL_CODE V v_select_less(V a, V b, V yes, V no) { return record_choice(a, b, yes, no); }
 CELL_CODE V v_exponent_of_low_bits(V t)   { return record_operation(NODE_EXPONENT_OF_LOW_BITS, t, NULL, NULL); }
 CELL_CODE V v_low_bits_of_exponent(V a)   { return record_operation(NODE_LOW_BITS_OF_EXPONENT, a, NULL, NULL); }
 CELL_CODE V v_mantissa(V a)               { return record_operation(NODE_MANTISSA, a, NULL, NULL); }
-CELL_CODE V v_bits_from(uint32_t bits, V a)
-{
-    return record_operation(NODE_BITS_FROM, record_constant(bits), a, NULL);
-}
 
 #include "cells/v/v_math.h"
 #endif

@@ -106,7 +106,7 @@ static void print_lines(const struct explanation *e, FILE *file)
         print_choice(&e->choice[i], file);
     fprintf(file, "on the GPU: %.1f MB in one piece, of them %d x %.1f MB for cuBLASLt and %d x %.1f MB scratch; "
             "%.1f MB pinned\n", (double)l->total / 1e6, e->plan->config.lanes, WORKSPACE_BYTES / 1e6,
-            e->plan->config.lanes, (double)l->scratch / 1e6, (double)l->host / 1e6);
+            e->plan->config.lanes, (double)(l->scratch + l->kept) / 1e6, (double)l->host / 1e6);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static unroll_status add_json(const struct explanation *e, json_t *json)
                             e->is_here, "capability", e->context->capability, "processors", e->context->processors,
                             "recurrences", all, "arena_bytes", (json_int_t)l->total, "workspace_bytes",
                             (json_int_t)WORKSPACE_BYTES * e->plan->config.lanes, "scratch_bytes",
-                            (json_int_t)l->scratch * e->plan->config.lanes, "pinned_bytes", (json_int_t)l->host);
+                            (json_int_t)(l->scratch + l->kept) * e->plan->config.lanes, "pinned_bytes", (json_int_t)l->host);
     return json_object_set_new(json, "cuda", gpu) == 0 ? UNROLL_OK
         : fail(UNROLL_RESOURCE, "no memory to explain the plan");
 }

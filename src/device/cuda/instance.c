@@ -31,10 +31,11 @@ static void measure(const struct plan *plan, struct cuda_layout *l)
     in.walker = (struct walker){ .plan = plan };
     for (int i = 0; i < SEG_N; i++)
         in.walker.base[i] = (char *)(uintptr_t)SCRATCH_ALIGNMENT;
-    in.walker.fixed = in.walker.scratch = in.walker.workspace = in.walker.base[0];
+    in.walker.fixed = in.walker.scratch = in.walker.kept_at = in.walker.workspace = in.walker.base[0];
     for (int part = 0; part < PART_N; part++)
         (void)cuda_walk(&in, (enum part)part, MEASURE);
     l->scratch = in.walker.scratch_most;
+    l->kept = (in.walker.kept_most + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
 }
 
 void cuda_lay_out(const struct plan *plan, struct cuda_layout *l)
@@ -49,7 +50,7 @@ void cuda_lay_out(const struct plan *plan, struct cuda_layout *l)
     }
     l->tables = place(&l->total, cuda_tables_bytes(plan));
     for (int i = 0; i < plan->config.lanes; i++)
-        l->lane[i] = place(&l->total, WORKSPACE_BYTES + l->scratch);
+        l->lane[i] = place(&l->total, WORKSPACE_BYTES + l->scratch + l->kept);
 }
 
 /* ---- stores ------------------------------------------------------------------------------- */

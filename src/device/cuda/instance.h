@@ -16,7 +16,7 @@ struct cuda_store {
 
 /* Where an instance's memory on the device begins with what. */
 struct cuda_layout {
-    uint64_t segment[SEG_N], tables, lane[LANES_MAX], scratch, total, host;   /* lane: a workspace, then scratch */
+    uint64_t segment[SEG_N], tables, lane[LANES_MAX], scratch, kept, total, host;     /* lane: a workspace, scratch, a kept gradient */
 };
 
 /* Which side has the newer contents of a buffer of IO; VALUES are one. */
@@ -28,6 +28,7 @@ struct cuda_instance {
     struct cuda_context *context;
     struct cuda_layout   layout;
     struct walker        walker;
+    struct kept          kept[LANES_MAX];
     cu_ptr    arena;
     char     *mirror;                   /* IO, then VALUES, in pinned memory of the host */
     unsigned char *newer;               /* enum newer of each buffer of IO; after the last one that of VALUES */

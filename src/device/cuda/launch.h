@@ -21,6 +21,13 @@ struct cuda_view {
     enum segment segment;
 };
 
+/* A matrix by rows: element (i, j) at at[i * row + j]; stored transposed where said. */
+struct matrix { char *at; size_t row; };
+
+/* The gradient that products of a lane read last, as narrow numbers: those of a layer's weights and inputs share it.
+ * buffer: -1: there is none. */
+struct kept { int buffer; uint32_t rows, width; struct matrix from, narrow; };
+
 struct walker {
     enum walk walk;
     const struct plan *plan;
@@ -29,6 +36,9 @@ struct walker {
     char     *base[SEG_N];              /* of segments; when measuring, addresses that nobody follows */
     char     *scratch;                  /* of the lane */
     uint64_t  scratch_used, scratch_most;
+    struct kept *kept;                  /* of the lane, in memory of its own */
+    char     *kept_at;
+    uint64_t  kept_most;
     char     *workspace;                /* of cuBLASLt, of the lane */
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
@@ -67,16 +77,13 @@ void *scratch_take(struct walker *, uint64_t bytes);
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-/* A matrix by rows: element (i, j) at at[i * row + j]; stored transposed where said. */
-struct matrix { char *at; size_t row; };
-
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias[n]). a_by_columns: a is stored as [k][m]; b_by_columns: b is
- * stored as [n][k], as weights are, and may be narrow already. Products of one shape are planned once: a and c move
+ * stored as [n][k], as weights are. Either may be narrow already. Products of one shape are planned once: a and c move
  * from one to the next by multiples of so many numbers. */
 struct cuda_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
-    bool a_by_columns, b_by_columns, b_is_narrow, adds;
+    bool a_by_columns, b_by_columns, a_is_narrow, b_is_narrow, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };
@@ -86,6 +93,10 @@ unroll_status product(struct walker *, const struct cuda_product *);
  * matrix itself. */
 bool products_are_narrow(const struct plan *);
 unroll_status narrow_matrix(struct walker *, struct matrix *, uint32_t rows, uint32_t width);
+/* The same of numbers of that buffer, which the lane keeps until an operation writes it (narrow_forget) or another
+ * matrix is kept. */
+unroll_status narrow_kept(struct walker *, int buffer, struct matrix *, uint32_t rows, uint32_t width);
+void narrow_forget(struct kept *, const struct op *written);
 
 enum { WORKSPACE_BYTES = 32 << 20 };    /* of cuBLASLt on each lane, what NVIDIA recommends for sm_90 */
 

@@ -49,24 +49,37 @@ unroll_status cuda_gemm_dx(struct walker *w, const struct cuda_call *call)
     const struct cuda_view *lengths = &call->view[GEMM_DX_LENGTHS];
     const struct gpu_rows dy = rows_of(&call->view[GEMM_DX_DY]), dx = rows_of(&call->view[GEMM_DX_DX]);
     const bool adds = call->op->view[GEMM_DX_DX].access == ADD;
+    struct matrix of = matrix_of(&dy);
     TRY(check_even(&dy));
     TRY(check_even(&dx));
     TRY(clean_gradient(w, &call->view[GEMM_DX_DY], lengths));
+    TRY(narrow_kept(w, call->op->view[GEMM_DX_DY].buffer, &of, row_count(&dy), dy.width));
     return product(w, &(struct cuda_product){
-        .m = row_count(&dy), .n = dx.width, .k = dy.width, .a = matrix_of(&dy), .c = matrix_of(&dx),
+        .m = row_count(&dy), .n = dx.width, .k = dy.width, .a = of, .a_is_narrow = true, .c = matrix_of(&dx),
         .b = { call->view[GEMM_DX_W].at, dx.width }, .adds = adds,
     });
 }
 
 /* ---- gemm_dw ------------------------------------------------------------------------------ */
 
+/* A gradient dy that products read, as they want it: `all` of it, which the others of its layer share. */
+struct operand { struct matrix at; bool is_narrow; };
+
+static unroll_status keep_gradient(struct walker *w, const struct cuda_call *call, const struct gpu_rows *dy,
+                                   struct operand *all)
+{
+    *all = (struct operand){ matrix_of(dy), true };
+    return narrow_kept(w, call->op->view[GEMM_DW_DY].buffer, &all->at, row_count(dy), dy->width);
+}
+
 /* dW += dy^T x, of so many rows. */
 static unroll_status add_product(struct walker *w, const struct cuda_call *call, size_t shard, uint32_t rows,
-                                 struct matrix dy, uint32_t units, struct matrix x, uint32_t width)
+                                 struct operand dy, uint32_t units, struct matrix x, uint32_t width)
 {
     const struct cuda_view *dw = &call->view[GEMM_DW_DW];
     return product(w, &(struct cuda_product){
-        .m = units, .n = width, .k = rows, .a = dy, .a_by_columns = true, .b = x, .adds = true,
+        .m = units, .n = width, .k = rows, .a = dy.at, .a_is_narrow = dy.is_narrow, .a_by_columns = true, .b = x,
+        .adds = true,
         .c = { dw->at + shard * dw->stride[0] * sizeof(float), width },
     });
 }
@@ -107,12 +120,12 @@ static unroll_status dw_gathered(struct walker *w, const struct cuda_call *call,
     const struct gpu_rows x_rows = rows_of(x), dy_rows = rows_of(dy);
     const struct share rows = shard_of(w, x, &call->view[GEMM_DW_DW], shard);
     const uint64_t scratch = w->scratch_used;
-    struct matrix from = matrix_of(&x_rows), of = matrix_of(&dy_rows);
+    struct matrix from = matrix_of(&x_rows);
+    struct operand of = { .is_narrow = false };
     bool all = rows.count == x_rows.batch;
     if (call->op->shift || !all)
         TRY(gather(w, call, x, call->op->shift, rows, &from));
-    if (!all)
-        TRY(gather(w, call, dy, false, rows, &of));
+    TRY(all ? keep_gradient(w, call, &dy_rows, &of) : gather(w, call, dy, false, rows, &of.at));
     TRY(add_product(w, call, shard, x_rows.steps * rows.count, of, dy_rows.width, from, x_rows.width));
     w->scratch_used = scratch;
     return UNROLL_OK;
@@ -125,15 +138,17 @@ static unroll_status dw_shifted(struct walker *w, const struct cuda_call *call)
     const struct gpu_rows x = rows_of(&call->view[GEMM_DW_X]), dy = rows_of(&call->view[GEMM_DW_DY]);
     const struct cuda_view *init = &call->view[GEMM_DW_INIT];
     const bool back = call->op->direction;
-    const size_t step = dy.t * sizeof(float), first = back ? dy.steps - 1 : 0;
-    struct matrix later = { (char *)dy.at + (back ? 0 : step), dy.row };
     struct matrix before = { (char *)x.at + (back ? x.t * sizeof(float) : 0), x.row };
+    struct operand of;
+    TRY(keep_gradient(w, call, &dy, &of));
+    const size_t step = dy.batch * of.at.row * (products_are_narrow(w->plan) ? sizeof(uint16_t) : sizeof(float));
+    struct operand later = { { of.at.at + (back ? 0 : step), of.at.row }, true };
+    struct operand first = { { of.at.at + (back ? (dy.steps - 1) * step : 0), of.at.row }, true };
     if (x.steps > 1)
         TRY(add_product(w, call, 0, (x.steps - 1) * x.batch, later, dy.width, before, x.width));
     if (!init->at)
         return UNROLL_OK;
-    return add_product(w, call, 0, x.batch, (struct matrix){ (char *)dy.at + first * step, dy.row }, dy.width,
-                       (struct matrix){ init->at, init->stride[0] }, x.width);
+    return add_product(w, call, 0, x.batch, first, dy.width, (struct matrix){ init->at, init->stride[0] }, x.width);
 }
 
 unroll_status cuda_gemm_dw(struct walker *w, const struct cuda_call *call)

@@ -20,7 +20,7 @@ CELL_CODE V narrow_sigmoid(V x)
 CELL_CODE V narrow_tanh(V x)
 {
     V inverse = inverse_approximate(v_add(v_const(1), exp2_approximate(v_mul(x, v_const(2.88539008f)))));
-    return v_fnma(v_const(2), inverse, v_const(1));
+    return v_fma(v_const(-2), inverse, v_const(1));
 }
 
 #define v_sigmoid narrow_sigmoid

@@ -45,7 +45,7 @@ static struct shape shape_of(const struct cuda_product *p, enum precision precis
     s.align_a = alignment(p->a.at, p->a.row, p->a_moves, bytes);
     s.align_b = alignment(p->b.at, p->b.row, 0, bytes);
     s.align_c = alignment(p->c.at, p->c.row, p->c_moves, 4);
-    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* the result's end reads it as the result is written */
+    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* it is read as the result is written */
         s.align_c = alignment(p->bias, 0, 0, 4);
     s.precision = precision;
     return s;
@@ -192,17 +192,64 @@ bool products_are_narrow(const struct plan *p)
     return p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16;
 }
 
-unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width)
+/* Numbers of a row of so many, to a multiple of 16 bytes. */
+static size_t narrow_row(uint32_t width)
 {
     enum { TOGETHER = 8 };
-    struct narrow_args args = { .from = (const float *)(void *)x->at, .from_row = x->row, .rows = rows, .width = width,
-                                .to_row = (width + TOGETHER - 1) / TOGETHER * TOGETHER,
-                                .is_fp16 = w->plan->config.precision == PRECISION_FP16 };
+    return (width + TOGETHER - 1) / TOGETHER * TOGETHER;
+}
+
+static unroll_status narrow_to(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width, void *to)
+{
+    const struct narrow_args args = { .from = (const float *)(void *)x->at, .from_row = x->row, .rows = rows,
+                                      .width = width, .to = to, .to_row = narrow_row(width),
+                                      .is_fp16 = w->plan->config.precision == PRECISION_FP16 };
+    *x = (struct matrix){ to, args.to_row };
+    return launch_each(w, "gpu_narrow", rows * args.to_row, &args);
+}
+
+unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width)
+{
     if (!products_are_narrow(w->plan))
         return UNROLL_OK;
-    args.to = scratch_take(w, rows * args.to_row * sizeof *args.to);
-    *x = (struct matrix){ (char *)args.to, args.to_row };
-    return launch_each(w, "gpu_narrow", rows * args.to_row, &args);
+    return narrow_to(w, x, rows, width, scratch_take(w, rows * narrow_row(width) * sizeof(uint16_t)));
+}
+
+unroll_status narrow_kept(struct walker *w, int buffer, struct matrix *x, uint32_t rows, uint32_t width)
+{
+    struct kept *k = w->kept;
+    const uint64_t bytes = rows * narrow_row(width) * sizeof(uint16_t);
+    const struct kept wanted = { buffer, rows, width, *x, { w->kept_at, narrow_row(width) } };
+    if (!products_are_narrow(w->plan))
+        return UNROLL_OK;
+    if (k->buffer == buffer && k->rows == rows && k->width == width && k->from.at == x->at && k->from.row == x->row) {
+        *x = k->narrow;
+        return UNROLL_OK;
+    }
+    *k = wanted;
+    w->kept_most = bytes > w->kept_most ? bytes : w->kept_most;
+    return narrow_to(w, x, rows, width, w->kept_at);
+}
+
+void narrow_forget(struct kept *k, const struct op *written)
+{
+    for (int i = 0; i < written->views; i++)
+        if (written->view[i].buffer == k->buffer && access_writes(written->view[i].access))
+            k->buffer = -1;
+}
+
+/* Kernels of cuBLASLt read a bias by 16 bytes: its preferences name the alignment of A to D and of no bias, so one that
+ * begins elsewhere (gates of an odd number of units) is copied. */
+static unroll_status align_bias(struct walker *w, struct cuda_product *p)
+{
+    enum { BIAS_ALIGNMENT = 16 };
+    if ((uintptr_t)p->bias % BIAS_ALIGNMENT == 0)
+        return UNROLL_OK;
+    const struct copy_args args = { .count = { 1, 1, 1, p->n }, .from_stride = { 0, 0, 0, 1 },
+                                    .to_stride = { 0, 0, 0, 1 }, .from = (const uint32_t *)(const void *)p->bias,
+                                    .to = scratch_take(w, p->n * sizeof(float)) };
+    p->bias = (const float *)(const void *)args.to;
+    return launch_each(w, "gpu_copy", p->n, &args);
 }
 
 unroll_status product(struct walker *w, const struct cuda_product *given)
@@ -212,9 +259,11 @@ unroll_status product(struct walker *w, const struct cuda_product *given)
     struct cuda_product p = *given;
     if (!p.m || !p.n || !p.k)
         return UNROLL_OK;
-    TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
+    if (!p.a_is_narrow)
+        TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
     if (!p.b_is_narrow)
         TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
+    TRY(align_bias(w, &p));
     if (products_are_narrow(w->plan))
         p.a_moves = 0;
     w->launches++;

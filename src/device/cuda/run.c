@@ -108,9 +108,11 @@ static unroll_status walk_op(struct cuda_instance *in, enum part part, int index
     const int lane = lane_of(in, part, op);
     struct walker *w = &in->walker;
     w->stream = in->stream[lane];
+    w->kept = &in->kept[lane];
     if (w->walk != MEASURE) {
         w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
         w->scratch = w->workspace + WORKSPACE_BYTES;
+        w->kept_at = w->scratch + in->layout.scratch;
     }
     for (int other = 0; launches && other < LANES_MAX; other++)
         if (op->wait[other] >= 0 && lane_of(in, part, &in->plan->op[op->wait[other]]) != lane)
@@ -119,6 +121,8 @@ static unroll_status walk_op(struct cuda_instance *in, enum part part, int index
     if (launches)
         TRY(cuda_profile_mark(in, index, false));
     TRY(run_op(w, index));
+    for (int i = 0; i < in->lanes; i++)
+        narrow_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
         TRY(cuda_profile_prepare(in, index, w->launches > before));
     if (launches)
@@ -131,6 +135,8 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
     const unsigned used = lanes_used(in, part);
     const bool launches = walk == LAUNCH;
     in->walker.walk = walk;
+    for (int i = 0; i < in->lanes; i++)
+        in->kept[i].buffer = -1;
     if (launches)
         TRY(fork_lanes(in, used));
     for (int i = in->plan->part[part].first; i < in->plan->part[part].end; i++)

@@ -312,8 +312,8 @@ static int check_algorithm(const struct lt_algorithm *algorithm, lt_desc d, cons
     for (int i = 0; i < 4; i++)
         if ((uint64_t)at[i] % f->align[i])
             WRONG("matrix %c at %p is not aligned to %u bytes, as was preferred", "ABCD"[i], at[i], f->align[i]);
-    if (d->epilogue == LT_EPILOGUE_BIAS && d->bias % f->align[3])
-        WRONG("the bias is not aligned to %u bytes, as D was preferred to be", f->align[3]);
+    if (d->epilogue == LT_EPILOGUE_BIAS && (d->bias % 16 || d->bias % f->align[3]))
+        WRONG("the bias at %p is not aligned to 16 bytes, or to %u as D was preferred to be", (void *)d->bias, f->align[3]);
     if (workspace < f->workspace)
         WRONG("%zu bytes of workspace; the algorithm needs %zu", (size_t)workspace, (size_t)f->workspace);
     return LT_OK;
