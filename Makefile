@@ -40,8 +40,10 @@ CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 # A session or a stream of a debug build that is given no ISA draws one of those that the machine has.
 # Its kernels are not optimized at all: under a sanitizer a file of tiles takes minutes at -O1, seconds at -O0.
 DEBUG = -O1 -g -DUNROLL_DEBUG
-KERNEL_FILES = src/cells/cells_ src/device/cpu/kernels_ tests/cells/toys_
+# The tests' own cells are for bits, never for speed.
+KERNEL_FILES = src/cells/cells_ src/device/cpu/kernels_
 $(KERNEL_FILES:%=$B/%%.o): FLAGS += $(if $(filter -DUNROLL_DEBUG,$(CFLAGS)),-O0)
+$B/tests/cells/toys_%.o: FLAGS += $(if $(filter -DUNROLL_DEBUG,$(CFLAGS)),-O0,-Og)
 
 all: $B/unroll
 

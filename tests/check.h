@@ -12,6 +12,7 @@ using std::atomic_int, std::atomic_load, std::atomic_fetch_add;
 #endif
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static atomic_int checks_passed, checks_failed, checks_skipped;    /* members of a team check, too */
 
@@ -42,6 +43,13 @@ static inline void check_skip(const char *reason)
 {
     atomic_fetch_add(&checks_skipped, 1);
     printf("skipped: %s\n", reason);
+}
+
+/* Is "quick" the program's argument? So the slow builds, those with sanitizers and those that are emulated, run it:
+ * the same code with fewer numbers, and without what they can't tell more of than the plain build. */
+static inline bool check_quick(int count, char **words)
+{
+    return count > 1 && !strcmp(words[1], "quick");
 }
 
 /* The exit status of the program. A program that checked nothing has failed. */

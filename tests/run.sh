@@ -45,6 +45,7 @@ show() {                # FOLDER COMMAND
     fi
     grep '^skipped: ' "$log"
     echo "$line ($took s)"
+    echo "$took s: $command" >>"$place/seconds"
 }
 
 run_all() {             # LIST WORKERS
@@ -67,6 +68,9 @@ grep -v '^alone ' "$place/all" >"$place/together"
 sed -n 's/^alone //p' "$place/all" >"$place/alone"
 run_all "$place/together" "$(nproc)"
 run_all "$place/alone" 1
+echo
+echo "the slowest:"
+sort -rn "$place/seconds" | head -n 5
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 test "$failed" = 0

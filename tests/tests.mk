@@ -69,8 +69,9 @@ RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
+$(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_narrow session/test_ranks \
+    train/test_trainer,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
 RUN_plan/test_polls = $(if $(filter %/thread,$B),untimed)
-RUN_session/test_ranks = $(if $(filter %/memory %/thread,$B),quick)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
@@ -94,18 +95,24 @@ test: deps
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev
 	@tests/venv.sh $B >/dev/null 2>&1 &
-	@$(MAKE) --no-print-directory -j2 $B/unroll test-programs >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
-	@$(MAKE) --no-print-directory -j2 test-programs B=$B/memory CFLAGS='$(DEBUG)' \
-	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
-	@$(MAKE) --no-print-directory -j2 thread-programs B=$B/thread CFLAGS='$(DEBUG)' SANITIZE='-fsanitize=thread' \
-	    >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
+	@$(MAKE) --no-print-directory -j$$(nproc) builds >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@rm -f $B.log
 	@{ $(MAKE) -s --no-print-directory lines; \
 	   $(MAKE) -s --no-print-directory memory-lines B=$B/memory; \
 	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
+memory-programs: $(MEMORY:%=$T/%) $T/cases/test_cases $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
+
+# The three builds share their jobs: while one waits for its last file, the others go on. The images are for all.
+builds: $B/unroll test-programs memory-build thread-build
+memory-build thread-build: | $(IMAGES)
+memory-build:
+	@$(MAKE) --no-print-directory memory-programs B=$B/memory CFLAGS='$(DEBUG)' \
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
+thread-build:
+	@$(MAKE) --no-print-directory thread-programs B=$B/thread CFLAGS='$(DEBUG)' SANITIZE='-fsanitize=thread'
 
 lines:
 	@$(call LINES,$(PLAIN))
@@ -193,4 +200,5 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs thread-programs lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs memory-programs thread-programs \
+    builds memory-build thread-build lines memory-lines thread-lines mutate fuzz vectors reference

@@ -209,14 +209,14 @@ def write_reference(model, path, steps, rows, seed=1):
     np.savez(path, **{name: x, "y": np.asarray(model.predict(x, verbose=0), np.float32)})
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(description="The weights of a Keras 3 model as safetensors, for unroll import")
     parser.add_argument("model", help="model.keras")
     parser.add_argument("-o", "--output", required=True, help="FILE.safetensors")
     parser.add_argument("--reference", help="FILE.npz: random inputs and Keras' outputs, for --verify")
     parser.add_argument("--steps", type=int, default=20, help="of the reference, where the model leaves them open")
     parser.add_argument("--rows", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     import keras
     model = keras.saving.load_model(arguments.model, compile=False)
     order = save(model, arguments.output)

@@ -1,6 +1,7 @@
 /* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
  * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
- * every array, nothing written beside the rows and units. Not a test of time or threads: device/test_rnn.c. */
+ * every array, nothing written beside the rows and units. "quick", for sanitizers and emulators: a quarter of the
+ * shapes. Not a test of time or threads: device/test_rnn.c. */
 #include "base/dtype.h"
 #include "device/cpu/kernel.h"
 #include "isa.h"
@@ -245,13 +246,13 @@ static struct ask random_ask(uint64_t *seed)
 }
 
 /* How many asks come out otherwise than plainly, on each instruction set. */
-static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place)
+static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place, int asks)
 {
     static struct numbers expected, got;
     const struct cell_declaration *c = scalar->declaration;
     uint64_t seed = 11;
     int differ[6] = { 0 }, count = 0;
-    for (int tries = 0; tries < 200; tries++) {
+    for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
         pack(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
         pack(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
@@ -275,14 +276,15 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
         check_worst(i ? isa[i - 1].name : "scalar", c->name, differ[i], 0);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     struct isa_table isa[5];
+    int asks = check_quick(count, words) ? 50 : 200;
     find_isas(isa);
     fill_all();
     for (int i = 0; cells_scalar[i]; i++)
-        check_cell(cells_scalar[i], isa, false, i);
+        check_cell(cells_scalar[i], isa, false, i, asks);
     for (int i = 0; toys_scalar[i]; i++)
-        check_cell(toys_scalar[i], isa, true, i);
+        check_cell(toys_scalar[i], isa, true, i, asks);
     return check_finish("check_fused");
 }

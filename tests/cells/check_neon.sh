@@ -31,7 +31,7 @@ run() {     # COMMAND...: its own line of counts is shown
 }
 run "$build/tests/cells/check_simd"
 bits=$("$here" | grep '^bits') && grep -qx "$bits" "$log" && passed=$((passed + 1)) || failed=$((failed + 1))
-run "$build/tests/cells/check_fused"
+run "$build/tests/cells/check_fused" quick
 run "$build/tests/cells/check_nan"
 run "$build/tests/cases/test_cases" test tests/cases/short.txt
 run "$build/tests/cases/test_weights" tests/cases/short.txt

@@ -460,7 +460,7 @@ int main(int count, char **words)
 {
     if (count > 2 && !strcmp(words[1], "mpi"))
         return run_processes(words[2]);
-    bool quick = count > 1 && !strcmp(words[1], "quick");
+    bool quick = check_quick(count, words);
     check_many_updates(quick);
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));

@@ -1,5 +1,6 @@
 /* Tests of training on text: that it learns, allocates nothing, evaluates rightly, and above all that a
- * saved and loaded training goes on with the same bits. Batches and sampling have their own programs. */
+ * saved and loaded training goes on with the same bits. Batches and sampling have their own programs. "quick", for
+ * sanitizers: short texts. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
 
 /* Short texts are read in one piece: the same but for rounding. Long ones in several, each after enough
  * others to forget where it began. */
-static void test_evaluation(void)
+static void test_evaluation(bool quick)
 {
     static const size_t sizes[] = {40, 64, 65, 1000, 4000, 20011};
     unroll_text *learnt = make_text(4000, 1);
@@ -283,7 +284,7 @@ static void test_evaluation(void)
     struct training training = start(learnt, &config);
 
     steps(&training, 60);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < (quick ? 4 : sizeof sizes / sizeof *sizes); i++) {
         unroll_text *text = make_text(sizes[i], 2);
         double nats = 0, expected = evaluate_slowly(training.model, text);
         int64_t foretold = 0;
@@ -515,7 +516,7 @@ static void remove_folder(void)
     CHECK(system(command) == 0, "cannot remove %s", folder);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     if (mkdtemp(folder) == NULL)
         return 1;
@@ -527,7 +528,7 @@ int main(void)
     test_validations_steer_the_plateau(text);
     test_divergence_is_reported(text);
     test_refused_configurations(text);
-    test_evaluation();
+    test_evaluation(check_quick(count, words));
     test_resume(text);
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
