@@ -298,6 +298,7 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
+    TRY(pass_fold(p));
     TRY(pass_sum(p));
     TRY(pass_order(p));
     TRY(pass_place(p));
