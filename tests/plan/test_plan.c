@@ -453,7 +453,8 @@ static void check_near(const unroll_model *m)
 }
 
 /* How many products a plan has, and how many recurrences that make them themselves. */
-static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, uint32_t near, int *products, int *folded)
+static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, uint32_t near, int *products,
+                         int *folded)
 {
     struct plan_config c = config_of(1, 1, 1, 3);
     struct plan *p;
