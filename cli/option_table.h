@@ -211,7 +211,7 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "keep states only every N steps and make the rest again in backward: less memory, a forward more; "
               "0: keep all; auto: about the square root of --bptt")
-OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni neon",
+OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni amx neon",
        .derived = "the best there is",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "instruction set of the kernels")

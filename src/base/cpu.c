@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
 #include <xmmintrin.h>
 #endif
 
@@ -38,6 +40,22 @@ bool isa_parse(const char *name, enum isa *isa)
     return false;
 }
 
+#if defined(__x86_64__)
+/* Tiles of bf16, and numbers turned into bf16. A process has to ask the system for the tiles, which are 8 KB of state
+ * for each thread; it may as often as it likes. */
+static bool has_tiles(void)
+{
+    enum { TILES_BF16 = 1 << 22, TILES = 1 << 24, NUMBERS_BF16 = 1 << 5, ASK_FOR_STATE = 0x1023, STATE_OF_TILES = 18 };
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES_BF16) || !(d & TILES))
+        return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & NUMBERS_BF16))
+        return false;
+    return syscall(SYS_arch_prctl, ASK_FOR_STATE, STATE_OF_TILES) == 0;
+}
+#endif
+
 bool isa_available(enum isa isa)
 {
     switch (isa) {
@@ -51,6 +69,8 @@ bool isa_available(enum isa isa)
             && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     case ISA_AVX512_VNNI:
         return isa_available(ISA_AVX512) && __builtin_cpu_supports("avx512vnni");
+    case ISA_AMX:
+        return isa_available(ISA_AVX512_VNNI) && has_tiles();
 #elif defined(__aarch64__)  /* NEON is part of every AArch64 */
     case ISA_NEON:
         return true;

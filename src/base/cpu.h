@@ -8,7 +8,7 @@
 
 /* Instruction sets that kernels are written for, each better than those before it. */
 #define ISA_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") \
-    X(AVX512_VNNI, "avx512_vnni") X(NEON, "neon")
+    X(AVX512_VNNI, "avx512_vnni") X(AMX, "amx") X(NEON, "neon")
 
 enum isa {
 #define ISA_ENUMERATOR(name, text) ISA_##name,

@@ -178,7 +178,9 @@ enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
     LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
     LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
-    LAYOUT_GATES        /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
+    LAYOUT_GATES,       /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
+    LAYOUT_THIRDS,      /* of [.., U, K] f32: for each first index, the right factor (cells/thirds.h) of U columns, K long */
+    LAYOUT_THIRDS_BACK  /* likewise, the right factor of K columns, all U long that a step of THIRDS_K ends each first index */
 };
 enum {
     PANEL = 32,
@@ -292,6 +294,7 @@ struct plan_config {
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
     bool           packed;          /* the device's products read packed copies of weights */
+    bool           thirds;          /* and those of many rows multiply thirds of floats (pass_thirds) */
     bool           meets;           /* all that a rank exchanges is done in list order, both ends at once (streams) */
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
@@ -316,6 +319,7 @@ struct plan {
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
     enum axis chunk_axis;   /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows;   /* of the batch: this rank's */
+    bool     thirds;        /* products multiply thirds, but narrow ones: the same on all ranks of all meshes */
 };
 
 /* A kind as data: what the passes and the printers know of it. */

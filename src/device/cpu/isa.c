@@ -14,7 +14,7 @@
 static const struct cpu_isa *const tables[] = {
     &cpu_scalar, &cpu_double,
 #if defined(__x86_64__)
-    &cpu_avx2, &cpu_avx512, &cpu_avx512_vnni,
+    &cpu_avx2, &cpu_avx512, &cpu_avx512_vnni, &cpu_amx,
 #elif defined(__aarch64__)
     &cpu_neon,
 #endif
@@ -72,7 +72,7 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
     bool in_double = real == DTYPE_F64;
     enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, neon",
+        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, amx, neon",
                     name);
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");

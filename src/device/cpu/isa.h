@@ -3,6 +3,6 @@
 #define DEVICE_CPU_ISA_H
 #include "device/cpu/kernel.h"
 
-extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_avx512_vnni, cpu_neon;
+extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_avx512_vnni, cpu_amx, cpu_neon;
 
 #endif

@@ -114,7 +114,34 @@ struct cpu_isa {
     void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
     void (*activate)(const struct activation *, const void *x, void *y, size_t n);      /* a row; x may be y */
     uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
+    /* Of an ISA whose products may multiply thirds; else NULL. */
+    void (*left_rows)(const struct left_rows *);
+    void (*product_thirds)(const struct product_thirds *);
+    const struct cell_kernels *const *thirds_cells;     /* of steps whose weights are thirds */
     kernel *kernel[OP_KIND_MAX];
+};
+
+/* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the step
+ * `first` on. Row i lies at at + i * row, or at + list[i] * row. */
+struct left_rows {
+    char *to;
+    size_t steps, first;
+    const void *at;
+    size_t row;
+    const uint32_t *list;                   /* NULL: all, one after the other */
+    size_t rows, k;
+};
+
+/* c[m][n] = start + bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
+ * factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
+ * ZERO_THEN_ADD is not among the starts. */
+struct product_thirds {
+    size_t m, n, steps;
+    const char *left;   size_t left_first, left_steps;
+    const char *right;  size_t right_first, right_steps;
+    float *c;           size_t c_row;
+    const float *bias;                      /* NULL: none */
+    enum start start;
 };
 
 /* By the type of the weights in panels. */

@@ -1,0 +1,28 @@
+/* The sizes of tiles in which a device multiplies parts of floats (v/v_tiles.h says how), as plans that make room for
+ * such copies of weights see them. No instruction is in here. */
+#ifndef CELLS_THIRDS_H
+#define CELLS_THIRDS_H
+#include <stddef.h>
+
+enum {
+    THIRDS_K = 32,              /* of a step: so many k are multiplied at a time */
+    THIRDS_ROWS = 16,           /* of a tile, and its columns */
+    THIRDS_COLUMNS = 16,
+    LEFT_ROWS = 32,             /* of a block, at most: two tiles */
+    LEFT_PART = 2 * THIRDS_K,                           /* bytes of a row in one part of a step; .. */
+    LEFT_ROW = 3 * LEFT_PART,                           /* .. in all three */
+    RIGHT_PART = 2 * THIRDS_K * THIRDS_COLUMNS,
+    RIGHT_BYTES = 3 * RIGHT_PART                        /* of a tile of columns and step of k */
+};
+
+static inline size_t thirds_steps(size_t k)
+{
+    return (k + THIRDS_K - 1) / THIRDS_K;
+}
+
+static inline size_t thirds_tiles(size_t columns)
+{
+    return (columns + THIRDS_COLUMNS - 1) / THIRDS_COLUMNS;
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* Products of floats on AMX, which multiplies tiles of bf16: a float is the sum of three bf16, and of the nine products
+ * of two such sums the six that count go to the same sum of floats. What is left out is below 2^-26 of a product, a
+ * quarter of what one rounding loses; an infinite factor gives NaN. Included after v_avx512.h.
+ *
+ * Six products of bf16 take less time than one of floats takes a multiply-add: 512 multiply-adds of bf16 a cycle
+ * against 32 (Intel's optimization manual, chapter on AMX).
+ *
+ * A factor lies in memory as thirds: for each step of THIRDS_K k its first bf16, its second ones, its third ones.
+ * Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][THIRDS_K] bf16. Right, of
+ * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16. Zeros where k ends. */
+#ifndef V_TILES_H
+#define V_TILES_H
+#ifndef __AMX_BF16__
+#error "v_tiles.h needs -mamx-tile -mamx-bf16 -mavx512bf16"
+#endif
+#include "cells/thirds.h"
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- thirds ---------------------------------------------------------------------------- */
+
+/* 32 numbers as bf16, those of `low` first. Subnormal numbers become zeros. */
+CELL_CODE __m512i thirds_round(V low, V high)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+CELL_CODE V thirds_rest(V a, __m256i rounded)
+{
+    return v_sub(a, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(rounded), 16)));
+}
+
+/* low[i], high[i] become part[0] + part[1] + part[2], exactly but for what is subnormal. */
+CELL_CODE void thirds_of(V low, V high, __m512i part[3])
+{
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++) {
+        part[i] = thirds_round(low, high);
+        low = thirds_rest(low, _mm512_castsi512_si256(part[i]));
+        high = thirds_rest(high, _mm512_extracti64x4_epi64(part[i], 1));
+    }
+}
+
+/* Numbers i of both side by side: 32 numbers as 16 pairs. */
+CELL_CODE __m512i thirds_pairs(__m512i numbers)
+{
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                                           23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return _mm512_permutexvar_epi16(order, numbers);
+}
+
+/* 16 rows of 16 pairs become 16 columns. */
+CELL_CODE void thirds_transpose(__m512i row[16])
+{
+    __m512i a[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        a[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        row[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
+        row[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
+        row[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
+        row[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        a[i] = _mm512_shuffle_i32x4(row[i], row[i + 4], 0x88);
+        a[i + 4] = _mm512_shuffle_i32x4(row[i], row[i + 4], 0xdd);
+        a[i + 8] = _mm512_shuffle_i32x4(row[i + 8], row[i + 12], 0x88);
+        a[i + 12] = _mm512_shuffle_i32x4(row[i + 8], row[i + 12], 0xdd);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        row[i] = _mm512_shuffle_i32x4(a[i], a[i + 8], 0x88);
+        row[i + 8] = _mm512_shuffle_i32x4(a[i], a[i + 8], 0xdd);
+    }
+}
+
+/* ---- tiles ----------------------------------------------------------------------------- */
+
+/* The registers of a block: sums of two tiles of rows by two of columns, the left factors, the right ones. Macros,
+ * because the compiler wants the digits. */
+#define SUM_00  0
+#define SUM_01  1
+#define SUM_10  2
+#define SUM_11  3
+#define LEFT_0  4
+#define LEFT_1  5
+#define RIGHT_0 6
+#define RIGHT_1 7
+
+/* The compiler does not know what memory tiles are loaded from and stored to. */
+#define TILES_FENCE() __asm__ volatile("" ::: "memory")
+
+/* Rows of the first tile of a block of `rows` <= LEFT_ROWS; of few rows there is no second. */
+CELL_CODE size_t tiles_first_rows(size_t rows)
+{
+    return rows <= THIRDS_ROWS ? rows : (rows + 1) / 2;
+}
+
+/* Before the products of blocks of so many rows: time is proportional to them. Clears all tiles. */
+CELL_CODE void tiles_begin(size_t rows)
+{
+    struct { uint8_t palette, start, unused[14]; uint16_t bytes[16]; uint8_t rows[16]; } config = { .palette = 1 };
+    const size_t first = tiles_first_rows(rows), second = rows > first ? rows - first : first;
+    for (int i = 0; i < 8; i++) {
+        bool is_second = i == SUM_10 || i == SUM_11 || i == LEFT_1;
+        config.bytes[i] = 64;
+        config.rows[i] = (uint8_t)(i >= RIGHT_0 ? THIRDS_K / 2 : is_second ? second : first);
+    }
+    _tile_loadconfig(&config);
+}
+
+CELL_CODE void tiles_end(void)
+{
+    _tile_release();
+}
+
+#define TILES_MULTIPLY_(second, wide)                                           \
+    do {                                                                        \
+        _tile_dpbf16ps(SUM_00, LEFT_0, RIGHT_0);                                \
+        if (wide)                                                               \
+            _tile_dpbf16ps(SUM_01, LEFT_0, RIGHT_1);                            \
+        if (second)                                                             \
+            _tile_dpbf16ps(SUM_10, LEFT_1, RIGHT_0);                            \
+        if (second && (wide))                                                   \
+            _tile_dpbf16ps(SUM_11, LEFT_1, RIGHT_1);                            \
+    } while (0)
+#define TILES_LEFT_(part, second)                                               \
+    do {                                                                        \
+        _tile_loadd(LEFT_0, left + (part) * plane, LEFT_PART);                  \
+        if (second)                                                             \
+            _tile_loadd(LEFT_1, left + (part) * plane + after, LEFT_PART);      \
+    } while (0)
+#define TILES_RIGHT_(part, wide)                                                \
+    do {                                                                        \
+        _tile_loadd(RIGHT_0, right + (part) * RIGHT_PART, THIRDS_COLUMNS * 4);  \
+        if (wide)                                                               \
+            _tile_loadd(RIGHT_1, right_1 + (part) * RIGHT_PART, THIRDS_COLUMNS * 4);    \
+    } while (0)
+
+/* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
+ * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
+ * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
+ * and then keeps the way open, and costs nothing. */
+CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
+                         const bool second, const bool wide)
+{
+    const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
+    _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
+    TILES_FENCE();
+    for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
+        TILES_LEFT_(0, second);
+        TILES_RIGHT_(2, wide);
+        TILES_MULTIPLY_(second, wide);
+        TILES_RIGHT_(1, wide);
+        TILES_MULTIPLY_(second, wide);
+        TILES_LEFT_(1, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_RIGHT_(0, wide);
+        TILES_MULTIPLY_(second, wide);
+        TILES_LEFT_(2, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_LEFT_(0, second);
+        TILES_MULTIPLY_(second, wide);
+        _tile_stored(LEFT_0, open, LEFT_PART);
+    }
+}
+
+CELL_CODE void tiles_clear(const bool second, const bool wide)
+{
+    _tile_zero(SUM_00);
+    if (wide)
+        _tile_zero(SUM_01);
+    if (second)
+        _tile_zero(SUM_10);
+    if (second && wide)
+        _tile_zero(SUM_11);
+}
+
+/* The sums of a block of rows to c[row * c_row + column], c_1 the second tile of columns; all columns of a tile. */
+CELL_CODE void tiles_store(float *c, float *c_1, size_t c_row, size_t rows, const bool second, const bool wide)
+{
+    const size_t bytes = c_row * sizeof *c, after = tiles_first_rows(rows) * c_row;
+    _tile_stored(SUM_00, c, bytes);
+    if (wide)
+        _tile_stored(SUM_01, c_1, bytes);
+    if (second)
+        _tile_stored(SUM_10, c + after, bytes);
+    if (second && wide)
+        _tile_stored(SUM_11, c_1 + after, bytes);
+    TILES_FENCE();
+}
+
+/* And from there. */
+CELL_CODE void tiles_load(const float *c, const float *c_1, size_t c_row, size_t rows, const bool second,
+                          const bool wide)
+{
+    const size_t bytes = c_row * sizeof *c, after = tiles_first_rows(rows) * c_row;
+    TILES_FENCE();
+    _tile_loadd(SUM_00, c, bytes);
+    if (wide)
+        _tile_loadd(SUM_01, c_1, bytes);
+    if (second)
+        _tile_loadd(SUM_10, c + after, bytes);
+    if (second && wide)
+        _tile_loadd(SUM_11, c_1 + after, bytes);
+}
+
+#endif

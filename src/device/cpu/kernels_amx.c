@@ -1,0 +1,21 @@
+/* All kernels for AVX-512 with AMX, which multiplies tiles: products of many rows gain (cells/v/v_tiles.h), all else is
+ * as with AVX-512 and VNNI. The build gives the flags. */
+#ifndef __AMX_BF16__
+#error "kernels_amx.c needs -mamx-tile -mamx-bf16"
+#endif
+#include "device/cpu/isa.h"
+#include "cells/v/v_avx512.h"
+
+typedef float real;
+#include "device/cpu/narrow.h"
+#include "device/cpu/product_simd.h"
+#include "device/cpu/product_narrow.h"
+#include "device/cpu/kernels_on_v.h"
+
+const struct cpu_isa cpu_amx = {
+    .name = "amx", .isa = ISA_AMX, .real = DTYPE_F32,
+    .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product,
+    .peak = peak, .activate = activate,
+    NARROW,
+    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
+};
