@@ -99,28 +99,6 @@ typedef void product_kernel(const struct product *);
 /* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
 enum { OPERAND_ROOM = 32768 };
 
-/* An instruction set: what its kernels and the drivers of the larger kernels are made of.
- * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
- * the same bits as cpu_scalar. */
-struct cpu_isa {
-    const char *name;
-    enum isa    isa;
-    enum dtype  real;
-    const struct cell_kernels *const *cells;
-    const struct cell_kernels *const *int8_cells;   /* for steps with int8 weights; NULL: the same */
-    product_kernel *product, *product_bf16, *product_int8;      /* the last two: of floats only */
-    void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
-    /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
-    void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
-    void (*activate)(const struct activation *, const void *x, void *y, size_t n);      /* a row; x may be y */
-    uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
-    /* Of an ISA whose products may multiply thirds; else NULL. */
-    void (*left_rows)(const struct left_rows *);
-    void (*product_thirds)(const struct product_thirds *);
-    const struct cell_kernels *const *thirds_cells;     /* of steps whose weights are thirds */
-    kernel *kernel[OP_KIND_MAX];
-};
-
 /* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the step
  * `first` on. Row i lies at at + i * row, or at + list[i] * row. */
 struct left_rows {
@@ -142,6 +120,28 @@ struct product_thirds {
     float *c;           size_t c_row;
     const float *bias;                      /* NULL: none */
     enum start start;
+};
+
+/* An instruction set: what its kernels and the drivers of the larger kernels are made of.
+ * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
+ * the same bits as cpu_scalar. */
+struct cpu_isa {
+    const char *name;
+    enum isa    isa;
+    enum dtype  real;
+    const struct cell_kernels *const *cells;
+    const struct cell_kernels *const *int8_cells;   /* for steps with int8 weights; NULL: the same */
+    product_kernel *product, *product_bf16, *product_int8;      /* the last two: of floats only */
+    void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
+    /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
+    void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
+    void (*activate)(const struct activation *, const void *x, void *y, size_t n);      /* a row; x may be y */
+    uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
+    /* Of an ISA whose products may multiply thirds; else NULL. */
+    void (*left_rows)(const struct left_rows *);
+    void (*product_thirds)(const struct product_thirds *);
+    const struct cell_kernels *const *thirds_cells;     /* of steps whose weights are thirds */
+    kernel *kernel[OP_KIND_MAX];
 };
 
 /* By the type of the weights in panels. */
