@@ -366,11 +366,21 @@ static unroll_status push_update(struct plan *p, int master)
     return plan_push(p, &fill);
 }
 
+static bool is_read(const struct plan *p, int buffer)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer && p->op[i].kind != OP_PACK)
+                return true;
+    return false;
+}
+
+/* Of the copies that this plan reads: those in the store that others read they make themselves. */
 static unroll_status push_packs(struct plan *p, enum part part)
 {
     for (int i = 0; i < p->buffers; i++) {
         int master = p->buffer[i].copy_of;
-        if (master < 0 || !lives_here(p, &p->buffer[master]))
+        if (master < 0 || !lives_here(p, &p->buffer[master]) || !is_read(p, i))
             continue;
         struct op op = op_new(OP_PACK, part, 0);
         op.view[PACK_FROM] = view_of(p, master, READ);
