@@ -5,6 +5,7 @@
 #endif
 #include "device/cpu/isa.h"
 #include "cells/v/v_avx512.h"
+#include "cells/v/v_tiles.h"
 
 typedef float real;
 #include "device/cpu/narrow.h"
