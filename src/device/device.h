@@ -28,6 +28,7 @@ struct device {
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
     uint32_t near, narrow;              /* as in plan_config; 0: not known, none */
+    bool (*thirds)(const char *isa);    /* do products of many rows multiply thirds with this ISA? NULL: with none */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     int workers;                        /* that lanes are made for; 0: the threads of the session */

@@ -86,7 +86,7 @@ static unroll_status backward_weight(struct plan *p, int weight, int *read)
     if (master < 0 || !p->config.packed)
         return UNROLL_OK;
     const int buffers = p->buffers;
-    TRY(plan_own_copy(p, master, LAYOUT_COLUMNS, read));
+    TRY(plan_own_copy(p, master, plan_backward_layout(p, master), read));
     const struct buffer *b = &p->buffer[master];
     bool is_new = p->buffers > buffers;
     return is_new && plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, &p->buffer[*read]) : UNROLL_OK;

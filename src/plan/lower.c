@@ -1,5 +1,6 @@
 /* The first pass: a model becomes the forward list, on whole tensors, as if one machine with one
  * memory and one thread would run it. No cut, no chunk, no backward, no address. */
+#include "cells/thirds.h"
 #include "plan/plan.h"
 #include <stdio.h>
 #include <string.h>
@@ -202,6 +203,14 @@ static int optional(struct plan *p, bool wanted, const char *name, enum segment 
     return made;
 }
 
+/* Planes of `width` numbers a row for the gradients of all sums of a step; as left factors where those are wanted. */
+static uint32_t gathered_planes(const struct plan *p, const struct cell_declaration *cell, uint32_t U, uint32_t width)
+{
+    const uint32_t inputs = (uint32_t)cell->inputs;
+    const size_t left = inputs * thirds_steps(U) * LEFT_ROW / (width * sizeof(float)) + 2;
+    return p->thirds && left > inputs + 1 ? (uint32_t)left : inputs + 1;
+}
+
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
 {
     const struct plan_config *c = &p->config;
@@ -210,7 +219,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
     uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
     bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
-    uint32_t gathered = keeps ? 2 * ((uint32_t)cell->inputs + 1) : 0;
+    uint32_t gathered = keeps ? 2 * gathered_planes(p, cell, U, K > U ? K : U) : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g  = optional(p, true, NAMED("g"), SEG_STEP,

@@ -2,6 +2,7 @@
  * memory when the waits prove that all users of one end before all users of the other begin; all
  * other segments are laid out one after the other, in the order of declaration; gradients in that of their sums. */
 #include "base/memory.h"
+#include "cells/thirds.h"
 #include "plan/plan.h"
 #include <string.h>
 
@@ -12,8 +13,21 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* The right factors of a weight [.., U, K], forward or backward. */
+static uint64_t thirds_bytes(const struct buffer *b)
+{
+    const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
+    const bool back = b->layout == LAYOUT_THIRDS_BACK;
+    uint64_t n = back ? thirds_tiles(columns) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(columns);
+    for (int i = 0; i < b->rank - 2; i++)
+        n *= b->size[i];
+    return n * RIGHT_BYTES;
+}
+
 static uint64_t buffer_bytes(const struct buffer *b)
 {
+    if (b->layout == LAYOUT_THIRDS || b->layout == LAYOUT_THIRDS_BACK)
+        return thirds_bytes(b);
     bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
     uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {

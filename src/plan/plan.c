@@ -51,8 +51,10 @@ unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int 
             return UNROLL_OK;
         }
     const struct buffer *b = &p->buffer[master];
-    char name[sizeof b->name + 8];
-    snprintf(name, sizeof name, "%s.%s", b->name, layout == LAYOUT_COLUMNS ? "columns" : "gates");
+    static const char *const suffix[] = { [LAYOUT_COLUMNS] = "columns", [LAYOUT_GATES] = "gates",
+                                          [LAYOUT_THIRDS] = "thirds", [LAYOUT_THIRDS_BACK] = "thirds_back" };
+    char name[sizeof b->name + 16];
+    snprintf(name, sizeof name, "%s.%s", b->name, suffix[layout]);
     *copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
     if (*copy < 0)
         return UNROLL_RESOURCE;
@@ -421,6 +423,7 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
     TRY(pass_fold(p));
+    TRY(pass_thirds(p));
     TRY(pass_join(p));
     TRY(pass_sum(p));
     TRY(pass_recompute(p));
@@ -440,6 +443,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
      * in every allowed way without changing the order of any sum. */
     p->rows = config->B;
+    p->thirds = thirds_wanted(config);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {

@@ -363,6 +363,7 @@ unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
 unroll_status pass_fold(struct plan *);                     /* products with x into the recurrences */
+unroll_status pass_thirds(struct plan *);                   /* weights of products of thirds */
 unroll_status pass_join(struct plan *);                     /* sums over rows, of all chunks at once */
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
 unroll_status sum_begin_all(struct plan *);                 /* of it: buckets of gradients over the ranks (bucket.c) */
@@ -378,6 +379,8 @@ unroll_status check_mesh(struct plan *const *plans, int ranks);
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
+bool thirds_wanted(const struct plan_config *);
+enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */
 
 /* ---- building blocks of passes --------------------------------------------------------- */

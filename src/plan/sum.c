@@ -366,11 +366,27 @@ static unroll_status push_update(struct plan *p, int master)
     return plan_push(p, &fill);
 }
 
+static bool is_read(const struct plan *p, int buffer)
+{
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer && p->op[i].kind != OP_PACK)
+                return true;
+    return false;
+}
+
+/* After an update only those that this plan reads: other sessions make theirs before they run. Those in the store have
+ * their place there in all plans. */
+static bool is_packed_in(const struct plan *p, int copy, enum part part)
+{
+    return is_read(p, copy) || (part == PART_PACK && p->buffer[copy].segment == SEG_COPY);
+}
+
 static unroll_status push_packs(struct plan *p, enum part part)
 {
     for (int i = 0; i < p->buffers; i++) {
         int master = p->buffer[i].copy_of;
-        if (master < 0 || !lives_here(p, &p->buffer[master]))
+        if (master < 0 || !lives_here(p, &p->buffer[master]) || !is_packed_in(p, i, part))
             continue;
         struct op op = op_new(OP_PACK, part, 0);
         op.view[PACK_FROM] = view_of(p, master, READ);

@@ -141,7 +141,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, c->exact, c->packed, c->meets, c->precision, (uint64_t)(c->sum + 1),
+                                 c->shards, c->exact, c->packed, c->thirds, c->meets, c->precision, (uint64_t)(c->sum + 1),
                                  c->lengths, c->resets, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
                                  (uint64_t)model->parameters };
     uint64_t hash = 0xcbf29ce484222325u;

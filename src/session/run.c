@@ -63,6 +63,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     TRY(take_checked(s, batch));
     if (s->last_weight > 0)
         TRY(set_aside(s));
+    TRY(session_keep_up(s));
     TRY(session_run(s, PART_FORWARD));
     s->forwarded = true;
     bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);

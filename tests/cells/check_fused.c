@@ -31,7 +31,7 @@ struct numbers { float array[8][NUMBERS]; };
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
 static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][TILED];
-static char left[3][ROWS * (DEEPEST + THIRDS_K) * 6];
+static _Alignas(64) char left[3][ROWS * (DEEPEST + THIRDS_K) / 32 * LEFT_ROW];
 static uint32_t list[ROWS];
 
 static void fill(float *to, size_t n, uint64_t *seed, double scale)

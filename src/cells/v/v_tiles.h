@@ -93,7 +93,8 @@ CELL_CODE void thirds_transpose(__m512i row[16])
 #define RIGHT_1 7
 
 /* The compiler does not know what memory tiles are loaded from and stored to. */
-#define TILES_FENCE() __asm__ volatile("" ::: "memory")
+#define TILES_FENCE()       __asm__ volatile("" ::: "memory")
+#define TILES_READ(pointer) __asm__ volatile("" :: "r"(pointer) : "memory")
 
 /* Rows of the first tile of a block of `rows` <= LEFT_ROWS; of few rows there is no second. */
 CELL_CODE size_t tiles_first_rows(size_t rows)
@@ -111,6 +112,7 @@ CELL_CODE void tiles_begin(size_t rows)
         config.bytes[i] = 64;
         config.rows[i] = (uint8_t)(i >= RIGHT_0 ? THIRDS_K / 2 : is_second ? second : first);
     }
+    TILES_READ(&config);
     _tile_loadconfig(&config);
 }
 

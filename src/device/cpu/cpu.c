@@ -1,6 +1,7 @@
 /* The CPU as a device: instances of instance.h behind the functions of device.h. All its memory is the
  * host's, so reading a buffer is a copy. */
 #include "device/cpu/instance.h"
+#include "device/cpu/isa.h"
 #include "device/cpu/pace.h"
 #include "device/device.h"
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,     .near = CPU_NEAR,   .narrow = CPU_NARROW,
-    .precisions = 1 << PRECISION_FP32,
+    .precisions = 1 << PRECISION_FP32,      .thirds = cpu_isa_has_thirds,
     .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,

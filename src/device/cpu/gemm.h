@@ -17,6 +17,7 @@ struct gemm {
     struct steps x, y;
     const char *w;
     enum dtype type;                                        /* of w */
+    bool thirds;                                            /* w is a right factor */
     const real *bias;
     size_t k, gates, units, y_gate, bias_gate, panels;      /* panels of one gate */
 };
@@ -31,9 +32,17 @@ static struct gemm gemm_of(const struct call *call)
         g = (struct gates){ 1, g.count * g.units, g.count * g.units };
     return (struct gemm){
         .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .type = call->view[GEMM_W].dtype,
+        .thirds = call->view[GEMM_W].layout == LAYOUT_THIRDS,
         .bias = bias->at, .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride,
         .bias_gate = bias_gate, .panels = panels(g.units),
     };
+}
+
+/* Of thirds, from one unit of a gate on. */
+static const char *right_of_gate(const struct gemm *g, size_t gate, size_t unit)
+{
+    const size_t tile = gate * thirds_tiles(g->units) + unit / THIRDS_COLUMNS;
+    return g->w + tile * thirds_steps(g->k) * RIGHT_BYTES;
 }
 
 /* The last panel of a gate may have fewer columns. */
@@ -62,11 +71,17 @@ static void gemm_run(const struct call *call, const struct gemm *g, const struct
     });
 }
 
+/* Where the gate of a panel ends, or all that is wanted. */
+static size_t gate_end(const struct gemm *g, size_t panel, size_t end)
+{
+    const size_t next = (panel / g->panels + 1) * g->panels;
+    return next < end ? next : end;
+}
+
 static void gemm_panels(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
     for (size_t p = panel.first, next; p < panel.end; p = next) {
-        next = (p / g->panels + 1) * g->panels;
-        next = next < panel.end ? next : panel.end;
+        next = gate_end(g, p, panel.end);
         gemm_run(call, g, x, (struct range){ p, next });
     }
 }
@@ -86,16 +101,40 @@ static void gemm_int8(const struct call *call, const struct gemm *g, const struc
     }
 }
 
+/* With thirds: some of k at a time, whose left factors stay near. */
+static void gemm_thirds(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+{
+    _Alignas(64) char left[LEFT_ROOM];
+    const size_t steps = thirds_steps(g->k);
+    for (size_t first = 0, some; first < steps; first += some) {
+        some = take_left(call, &(struct left_rows){ .at = x->at, .row = x->distance, .rows = x->count, .k = g->k }, first, left);
+        for (size_t p = panel.first, next; p < panel.end; p = next) {
+            next = gate_end(g, p, panel.end);
+            const size_t gate = p / g->panels, unit = p % g->panels * PANEL;
+            call->isa->product_thirds(&(struct product_thirds){
+                .m = x->count, .n = columns_in(g, (struct range){ p, next }), .steps = some,
+                .left = left, .left_steps = some,
+                .right = right_of_gate(g, gate, unit), .right_first = first, .right_steps = steps,
+                .c = (float *)(void *)(steps_at(&g->y, x->first) + gate * g->y_gate + unit), .c_row = g->y.b,
+                .bias = g->bias && first == 0 ? (const float *)(const void *)(g->bias + gate * g->bias_gate + unit) : NULL,
+                .start = first == 0 ? ZERO : AS_IS,
+            });
+        }
+    }
+}
+
 /* So few rows at a time that they are still in the cache when the bias is in. */
 static void gemm_part(const struct call *call, const struct gemm *g, struct range row, struct range panel)
 {
     enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
-    const size_t most = g->k <= FEW_INPUTS ? 1 : ROWS;
+    const size_t most = g->thirds ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < most ? rows : most;
         struct gemm_rows x = { steps_at(&g->x, r), g->x.b, r, rows };
-        if (g->type == DTYPE_I8)
+        if (g->thirds)
+            gemm_thirds(call, g, &x, panel);
+        else if (g->type == DTYPE_I8)
             gemm_int8(call, g, &x, panel);
         else
             gemm_panels(call, g, &x, panel);
@@ -112,13 +151,22 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
     for (size_t m; (m = lasting_take(rows, &g->x, &g->y, x, y)) > 0;)
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             size_t gate = p / g->panels, unit = p % g->panels * PANEL;
-            next = (gate + 1) * g->panels < panel.end ? (gate + 1) * g->panels : panel.end;
+            next = gate_end(g, p, panel.end);
             for (size_t i = 0; i < m; i++)
                 to[i] = y[i] + gate * g->y_gate + unit;
+            const size_t columns = columns_in(g, (struct range){ p, next });
+            const real *bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL;
+            if (g->thirds) {
+                product_gathered_thirds(call, &(struct gathered_thirds){
+                    .m = m, .n = columns, .k = g->k, .right = right_of_gate(g, gate, unit),
+                    .right_steps = thirds_steps(g->k), .bias = bias, .start = ZERO,
+                }, x, to);
+                continue;
+            }
             product_gathered(call, &(struct product){
-                .m = m, .n = columns_in(g, (struct range){ p, next }), .k = g->k,
+                .m = m, .n = columns, .k = g->k,
                 .b = g->w + p * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type), .start = ZERO,
-                .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
+                .bias = bias,
             }, g->type, x, to);
         }
 }
@@ -161,17 +209,18 @@ struct gemm_dx {
     struct gates g;
     const real *w;
     size_t sums;
-    bool adds;
+    bool adds, thirds;                      /* thirds: w is a right factor */
 };
 
 static struct gemm_dx gemm_dx_of(const struct call *call)
 {
     struct gates g = gates_of(&call->view[GEMM_DX_DY], 2);
     const size_t sums = g.count * g.units;
-    if (g.stride == g.units)
+    const bool thirds = call->view[GEMM_DX_W].layout == LAYOUT_THIRDS_BACK;
+    if (g.stride == g.units && (!thirds || g.units % THIRDS_K == 0))
         g = (struct gates){ 1, sums, sums };
     return (struct gemm_dx){
-        .dy = steps_of(&call->view[GEMM_DX_DY]), .dx = steps_of(&call->view[GEMM_DX_DX]), .g = g,
+        .dy = steps_of(&call->view[GEMM_DX_DY]), .dx = steps_of(&call->view[GEMM_DX_DX]), .g = g, .thirds = thirds,
         .w = call->view[GEMM_DX_W].at, .sums = sums, .adds = call->op->view[GEMM_DX_DX].access == ADD,
     };
 }
@@ -187,6 +236,32 @@ static struct product gemm_dx_gate(const struct gemm_dx *d, size_t gate, struct 
     };
 }
 
+/* The right factor of one gate begins at this step; they are so long in all. */
+static size_t right_steps(const struct gemm_dx *d, size_t gates)
+{
+    return gates * thirds_steps(d->g.units);
+}
+
+static const char *right_of_column(const struct gemm_dx *d, size_t column)
+{
+    return (const char *)d->w + column / THIRDS_COLUMNS * right_steps(d, d->g.count) * RIGHT_BYTES;
+}
+
+/* Some rows of one gate at even distances. */
+static void gemm_dx_thirds(const struct call *call, const struct gemm_dx *d, size_t gate, size_t column, struct product p)
+{
+    _Alignas(64) char left[LEFT_ROOM];
+    const size_t steps = thirds_steps(p.k);
+    for (size_t first = 0, some; first < steps; first += some, p.start = AS_IS) {
+        some = take_left(call, &(struct left_rows){ .at = p.a, .row = p.a_row, .rows = p.m, .k = p.k }, first, left);
+        call->isa->product_thirds(&(struct product_thirds){
+            .m = p.m, .n = p.n, .steps = some, .left = left, .left_steps = some,
+            .right = right_of_column(d, column), .right_first = right_steps(d, gate) + first,
+            .right_steps = right_steps(d, d->g.count), .c = p.c, .c_row = p.c_row, .start = p.start,
+        });
+    }
+}
+
 static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row,
                          struct range column)
 {
@@ -195,12 +270,16 @@ static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struc
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&d->dy, &d->dx, r, row.end);
         rows = narrow && rows > ROWS ? ROWS : rows;
+        rows = d->thirds && rows > LEFT_TAKEN ? LEFT_TAKEN : rows;
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = rows;
             p.a = steps_at(&d->dy, r) + gate * d->g.stride;
             p.c = steps_at(&d->dx, r) + column.first;
-            call->isa->product(&p);
+            if (d->thirds)
+                gemm_dx_thirds(call, d, gate, column.first, p);
+            else
+                call->isa->product(&p);
         }
     }
 }
@@ -219,7 +298,13 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
                 dy[i] += gate ? d->g.stride : 0;
                 dx[i] += gate ? 0 : column.first;
             }
-            product_gathered(call, &p, call->isa->real, dy, dx);
+            if (d->thirds)
+                product_gathered_thirds(call, &(struct gathered_thirds){
+                    .m = m, .n = p.n, .k = p.k, .right = right_of_column(d, column.first),
+                    .right_first = right_steps(d, gate), .right_steps = right_steps(d, d->g.count), .start = p.start,
+                }, dy, dx);
+            else
+                product_gathered(call, &p, call->isa->real, dy, dx);
         }
 }
 

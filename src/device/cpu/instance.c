@@ -146,8 +146,7 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
     set_strides(b, x->stride);
     for (int i = 0; i < b->rank; i++) {
         bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
-        bool is_packed = b->layout == LAYOUT_COLUMNS || b->layout == LAYOUT_GATES ||
-                         (b->layout == LAYOUT_PANELS && i >= b->rank - 2);
+        bool is_packed = b->layout != LAYOUT_DENSE && (b->layout != LAYOUT_PANELS || i >= b->rank - 2);
         if (is_packed && !whole)
             return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
         x->count[i] = v->count[i];

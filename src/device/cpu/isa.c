@@ -69,6 +69,17 @@ static enum isa isa_unless_given(void)
 }
 #endif
 
+bool cpu_isa_has_thirds(const char *name)
+{
+#ifdef UNROLL_DEBUG
+    if (!name)
+        return false;
+#endif
+    enum isa isa = isa_best();
+    const struct cpu_isa *found = name && !isa_parse(name, &isa) ? NULL : cpu_isa_find(isa, DTYPE_F32);
+    return found && found->product_thirds;
+}
+
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen)
 {
     bool in_double = real == DTYPE_F64;

@@ -111,7 +111,9 @@ struct left_rows {
     const void *at;
     size_t row;
     const uint32_t *list;                   /* NULL: all, one after the other */
+    const void *const *each;                /* or where each begins; NULL: as said */
     size_t rows, k;
+    size_t from;                            /* numbers of each row that are passed over */
 };
 
 /* c[m][n] = start + bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
@@ -159,6 +161,9 @@ const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 
 /* The cell of that name for steps with weights of this type, or with thirds; NULL: there is none. */
 const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights, bool thirds);
+
+/* Will the ISA that is chosen by this name have products of thirds? One that is drawn by lot: no. */
+bool cpu_isa_has_thirds(const char *name);
 
 /* By its name, which users give; NULL: the best there is. */
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);

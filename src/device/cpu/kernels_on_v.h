@@ -18,6 +18,9 @@
 #include "device/cpu/update.h"
 #include "device/cpu/peak.h"
 
+/* An ISA's file may have others for these. */
+#define KERNEL_PACK    kernel_pack
+
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
@@ -26,7 +29,7 @@
     [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \
     [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
-    [OP_UPDATE] = kernel_update,        [OP_PACK] = kernel_pack,        \
+    [OP_UPDATE] = kernel_update,        [OP_PACK] = KERNEL_PACK,        \
     [OP_SEND] = kernel_send,            [OP_RECV] = kernel_recv,        \
     [OP_ALL_REDUCE] = kernel_all_reduce, [OP_SUM_BEGIN] = kernel_sum_begin, \
     [OP_SUM_END] = kernel_sum_end,      [OP_ALL_GATHER] = kernel_all_gather

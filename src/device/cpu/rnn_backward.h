@@ -4,9 +4,9 @@
  *
  * Planes: values of the states entering and leaving a step, where views do not have them in one place;
  * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
- * projected output or a sum over ranks; a spare one; then inputs + 1 planes where products find the gradients of
- * the sums, and as many for the next step. There those rows lie side by side that take part, at distances that
- * do not share their places in a cache, as rows of 4 KB would. */
+ * projected output or a sum over ranks; a spare one; then planes where products find the gradients of the sums, and as
+ * many for the next step. There those rows lie side by side that take part, at distances that do not share their places
+ * in a cache, as rows of 4 KB would; for products of thirds as left factors. */
 
 /* The rows that take part in a step; the plane where their gradients are gathered. */
 struct rows { size_t t, first, end, count, gathered; };
@@ -19,6 +19,8 @@ struct back {
     struct rows rows, before;               /* of this step, and of the step done before; count 0: none */
     size_t state, next, d_state, d_link;    /* the first of their planes */
     size_t d_whole, spare;
+    size_t gathers_in;                      /* planes of the gathered rows of one step */
+    bool   thirds;                          /* products multiply thirds */
 };
 
 /* The plane of the gradient of state s that is carried: with a projection the cell's own h is not. */
@@ -39,9 +41,9 @@ static struct fields from_unit(struct fields f, size_t unit)
 static void find_rows(struct back *k, size_t t)
 {
     const struct rnn *r = &k->r;
-    size_t gathered = k->spare + 1, inputs = (size_t)r->cell->inputs;
+    size_t gathered = k->spare + 1;
     struct rows rows = { .t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered };
-    rows.gathered += k->before.gathered == gathered ? inputs + 1 : 0;
+    rows.gathered += k->before.gathered == gathered ? k->gathers_in : 0;
     for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
         rows.first = rows.count ? rows.first : b;
         rows.end = b + n;
@@ -74,6 +76,42 @@ static real *at_gathered(const struct rnn *r, const struct rows *rows, size_t pl
 static real *at_own_gathered(const struct rnn *r, const struct rows *rows, size_t place)
 {
     return at_gathered(r, rows, place) + (r->gathers ? r->first_unit : 0);
+}
+
+/* Steps of k of the sums of one input, and of all. */
+static size_t steps_of_sums(const struct rnn *r, size_t inputs)
+{
+    return inputs * thirds_steps(r->sums);
+}
+
+/* The left factor of the gathered rows, in whole cache lines. */
+static char *at_left(const struct rnn *r, const struct rows *rows)
+{
+    enum { LINE = 64 };
+    uintptr_t at = (uintptr_t)at_plane(r, rows->gathered, 0);
+    return (char *)((at + LINE - 1) / LINE * LINE) + r->row * steps_of_sums(r, (size_t)r->cell->inputs) * LEFT_ROW;
+}
+
+/* What the cell made of some units is gathered while it is near. */
+static void gather_left(const struct back *k, size_t unit, size_t units, int phase)
+{
+    const struct rnn *r = &k->r;
+    const size_t inputs = (size_t)r->cell->inputs;
+    size_t b = k->rows.first;
+    for (size_t place = 0, n; place < k->rows.count; place += n) {
+        uint32_t list[LEFT_ROWS];
+        for (n = 0; n < LEFT_ROWS && b < k->rows.end; b++)
+            if (takes_part(r, k->rows.t, b))
+                list[n++] = (uint32_t)b;
+        for (size_t i = 0; i < inputs; i++)
+            if (r->cell->input[i].phase == phase)
+                r->call->isa->left_rows(&(struct left_rows){
+                    .to = at_left(r, &k->rows) + place * steps_of_sums(r, inputs) * LEFT_ROW,
+                    .steps = steps_of_sums(r, inputs), .first = steps_of_sums(r, i) + unit / THIRDS_K,
+                    .at = at_step(r, RNN_G, k->rows.t, 0) + i * r->view[RNN_G].stride[2] + unit,
+                    .row = r->view[RNN_G].stride[1], .list = list, .rows = n, .k = units,
+                });
+    }
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
@@ -190,11 +228,14 @@ static void run_cell_back(const struct back *k, size_t unit, size_t units, int p
     size_t place = 0;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n, place += n) {
         struct cell_step step = cell_step_of(k, k->rows.t, b, n, unit, units);
-        step.copy = (struct fields){ at_own_gathered(r, &k->rows, place) + unit, r->sums, gathered_row(r), CELL_TILE };
+        if (!k->thirds)
+            step.copy = (struct fields){ at_own_gathered(r, &k->rows, place) + unit, r->sums, gathered_row(r), CELL_TILE };
         step.sets_state = phase == r->cell->phases - 1;
         step.ahead = ahead;
         r->call->cell->backward[phase](&step);
     }
+    if (k->thirds)
+        gather_left(k, unit, units, phase);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
@@ -235,6 +276,22 @@ static struct wanted wanted_after(const struct back *k, size_t column)
     return (struct wanted){ next + (column - r->unit) / k->block * share, share * sizeof(real) };
 }
 
+static void multiply_thirds(const struct back *k, const struct rows *rows, struct block of, struct product p,
+                            size_t column)
+{
+    const struct rnn *r = &k->r;
+    const struct tensor *w = &r->view[RNN_W];
+    const size_t steps = steps_of_sums(r, w->count[0]);
+    r->call->isa->product_thirds(&(struct product_thirds){
+        .m = p.m, .n = p.n, .steps = steps_of_sums(r, of.count),
+        .left = at_left(r, rows), .left_first = steps_of_sums(r, of.input),
+        .left_steps = steps_of_sums(r, (size_t)r->cell->inputs),
+        .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * RIGHT_BYTES,
+        .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
+        .c = p.c, .c_row = p.c_row, .start = p.start,
+    });
+}
+
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
 static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
                                  size_t column, size_t columns, enum start start)
@@ -257,7 +314,10 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
             .start = start,
             .wanted = wanted.at, .wanted_bytes = wanted.bytes,
         };
-        r->call->isa->product(&p);
+        if (k->thirds)
+            multiply_thirds(k, rows, of, p, column);
+        else
+            r->call->isa->product(&p);
     }
     if (moves)
         move_columns(k, rows, plane, column, columns, true);
@@ -335,7 +395,7 @@ static unroll_status gather_phase(const struct back *k, int phase)
         return UNROLL_OK;
     for (int i = 0; i < r->cell->inputs; i++)
         inputs += r->cell->input[i].phase == phase;
-    other += rows->gathered == other ? (size_t)r->cell->inputs + 1 : 0;
+    other += rows->gathered == other ? k->gathers_in : 0;
     const struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
     real *sent = at_plane(r, other, 0), *received = sent + rows->count * inputs * own.count;
     const int me = comm_rank(r->call->comm);
@@ -524,6 +584,8 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     k.d_link = 3 * states;
     k.d_whole = k.d_link + k.r.links;
     k.spare = k.d_whole + 1;
+    k.thirds = call->view[RNN_W].layout == LAYOUT_THIRDS_BACK;
+    k.gathers_in = (call->view[RNN_SCRATCH].count[0] - k.spare - 1) / 2;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
     divide_back(&k, me, team);

@@ -157,3 +157,58 @@ static void product_gathered(const struct call *call, const struct product *p, e
             copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, q.n);
     }
 }
+
+/* ---- operands of products of thirds ----------------------------------------------------- */
+
+/* So many rows and steps of k at a time: their left factors stay in the L2 cache, and many rows share what is read of
+ * the right ones. */
+enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
+
+/* The left factors of at most LEFT_TAKEN rows from a step on; returns of how many steps. */
+static size_t take_left(const struct call *call, const struct left_rows *rows, size_t step, char *to)
+{
+    struct left_rows l = *rows;
+    const size_t left = rows->k - step * THIRDS_K;
+    l.from = step * THIRDS_K;
+    l.k = left < LEFT_STEPS * THIRDS_K ? left : LEFT_STEPS * THIRDS_K;
+    l.to = to;
+    l.steps = thirds_steps(l.k);
+    call->isa->left_rows(&l);
+    return l.steps;
+}
+
+struct gathered_thirds {
+    size_t m, n, k;
+    const char *right;
+    size_t right_first, right_steps;
+    const real *bias;
+    enum start start;
+};
+
+/* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. */
+static void product_gathered_thirds(const struct call *call, const struct gathered_thirds *p, const real *const *from,
+                                    real *const *to)
+{
+    _Alignas(64) char left[LEFT_ROOM];
+    _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
+    const struct left_rows rows = { .each = (const void *const *)from, .rows = p->m, .k = p->k };
+    const size_t steps = thirds_steps(p->k);
+    for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
+        const size_t columns = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
+        for (size_t m = 0; m < p->m && p->start == AS_IS; m++)
+            copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, columns);
+        for (size_t first = 0, some; first < steps; first += some) {
+            some = take_left(call, &rows, first, left);
+            call->isa->product_thirds(&(struct product_thirds){
+                .m = p->m, .n = columns, .steps = some, .left = left, .left_steps = some,
+                .right = p->right + n / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
+                .right_first = p->right_first + first, .right_steps = p->right_steps,
+                .c = (float *)(void *)c, .c_row = GATHERED_COLUMNS,
+                .bias = p->bias && first == 0 ? (const float *)(const void *)(p->bias + n) : NULL,
+                .start = first == 0 ? p->start : AS_IS,
+            });
+        }
+        for (size_t m = 0; m < p->m; m++)
+            copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, columns);
+    }
+}

@@ -1,0 +1,188 @@
+/* Products of thirds on AMX (cells/v/v_tiles.h): rows that become left factors, weights that become right ones, and the
+ * product of both in blocks of two by two tiles. Walks over steps, gates and batches are others' business. Included
+ * after v_tiles.h. */
+
+/* ---- left factors ---------------------------------------------------------------------- */
+
+/* Numbers [k, k + 32) of a row, zeros where it ends. */
+CELL_CODE void load_step(const float *row, size_t k, size_t end, V *low, V *high)
+{
+    const size_t left = end - k;
+    if (left >= THIRDS_K) {
+        *low = v_load(row + k);
+        *high = v_load(row + k + V_WIDTH);
+        return;
+    }
+    *low = v_load_some(row + k, left < V_WIDTH ? left : V_WIDTH);
+    *high = v_load_some(row + k + V_WIDTH, left < V_WIDTH ? 0 : left - V_WIDTH);
+}
+
+/* One row of a block of `rows`, from its place in the first step on. */
+static void left_row(char *to, size_t rows, const float *row, size_t k)
+{
+    for (size_t at = 0; at < k; at += THIRDS_K, to += rows * LEFT_ROW) {
+        __m512i part[3];
+        V low, high;
+        load_step(row, at, k, &low, &high);
+        thirds_of(low, high, part);
+#pragma GCC unroll 3
+        for (size_t i = 0; i < 3; i++)
+            _mm512_store_si512(to + i * rows * LEFT_PART, part[i]);
+    }
+}
+
+static void left_rows(const struct left_rows *l)
+{
+    for (size_t r = 0; r < l->rows; r++) {
+        const size_t block = r / LEFT_ROWS * LEFT_ROWS;
+        const size_t rows = l->rows - block < LEFT_ROWS ? l->rows - block : LEFT_ROWS;
+        char *to = l->to + block * l->steps * LEFT_ROW + l->first * rows * LEFT_ROW + (r - block) * LEFT_PART;
+        const float *row = l->each ? l->each[r] : (const float *)l->at + (l->list ? l->list[r] : r) * l->row;
+        left_row(to, rows, row + l->from, l->k);
+    }
+}
+
+/* ---- right factors --------------------------------------------------------------------- */
+
+/* A step of one tile: 16 vectors of pairs in each part. */
+CELL_CODE void store_right(char *to, __m512i part[3][THIRDS_COLUMNS])
+{
+#pragma GCC unroll 3
+    for (size_t i = 0; i < 3; i++)
+#pragma GCC unroll 16
+        for (size_t j = 0; j < THIRDS_K / 2; j++)
+            _mm512_store_si512(to + i * RIGHT_PART + j * THIRDS_COLUMNS * 4, part[i][j]);
+}
+
+/* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
+static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k)
+{
+    for (size_t at = 0; at < k; at += THIRDS_K, to += RIGHT_BYTES) {
+        __m512i part[3][THIRDS_COLUMNS];
+        for (size_t i = 0; i < THIRDS_COLUMNS; i++) {
+            __m512i of_row[3];
+            V low = v_const(0), high = v_const(0);
+            if (i < columns)
+                load_step(w + i * row, at, k, &low, &high);
+            thirds_of(low, high, of_row);
+            for (size_t j = 0; j < 3; j++)
+                part[j][i] = of_row[j];
+        }
+        for (size_t j = 0; j < 3; j++)
+            thirds_transpose(part[j]);
+        store_right(to, part);
+    }
+}
+
+/* Of W [k, n] dense: column i of a tile is column i. */
+static void right_of_columns(char *to, const float *w, size_t row, size_t columns, size_t k)
+{
+    for (size_t at = 0; at < k; at += THIRDS_K, to += RIGHT_BYTES) {
+        __m512i part[3][THIRDS_COLUMNS];
+        for (size_t i = 0; i < THIRDS_K / 2; i++) {
+            __m512i pair[3];
+            const size_t first = at + 2 * i;
+            thirds_of(v_load_some(w + first * row, first < k ? columns : 0),
+                      v_load_some(w + (first + 1) * row, first + 1 < k ? columns : 0), pair);
+            for (size_t j = 0; j < 3; j++)
+                part[j][i] = thirds_pairs(pair[j]);
+        }
+        store_right(to, part);
+    }
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+/* A block of rows by one tile of columns, or two. */
+struct tiles_block {
+    const char *left, *right, *right_1;
+    size_t rows, columns, steps;
+    float *c;
+    size_t c_row;
+    const float *bias;
+    enum start start;
+};
+
+/* Tiles of c where columns are missing or a bias is added wait here. */
+enum { WAITING_ROW = 2 * THIRDS_COLUMNS };
+
+static void begin_block(const struct tiles_block *b, float *c)
+{
+    for (size_t r = 0; r < b->rows; r++)
+        for (size_t j = 0; j < b->columns; j += V_WIDTH) {
+            const size_t n = b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH;
+            V sum = b->start == AS_IS ? v_load_some(b->c + r * b->c_row + j, n) : v_const(0);
+            if (b->bias)
+                sum = v_add(sum, v_load_some(b->bias + j, n));
+            v_store(c + r * WAITING_ROW + j, sum);
+        }
+}
+
+static void end_block(const struct tiles_block *b, const float *c)
+{
+    for (size_t r = 0; r < b->rows; r++)
+        for (size_t j = 0; j < b->columns; j += V_WIDTH)
+            v_store_some(b->c + r * b->c_row + j, v_load(c + r * WAITING_ROW + j),
+                         b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH);
+}
+
+CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide)
+{
+    _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
+    const bool whole = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
+    const bool waits = !whole || b->bias;
+    float *c = waits ? waiting : b->c;
+    const size_t c_row = waits ? WAITING_ROW : b->c_row;
+    if (waits && (b->bias || b->start == AS_IS))
+        begin_block(b, c);
+    if (b->bias || b->start == AS_IS)
+        tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
+    else
+        tiles_clear(second, wide);
+    tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, second, wide);
+    c = whole ? b->c : waiting;
+    tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
+    if (!whole)
+        end_block(b, waiting);
+}
+
+static void multiply_one_narrow(const struct tiles_block *b)    { multiply_block(b, false, false); }
+static void multiply_one_wide(const struct tiles_block *b)      { multiply_block(b, false, true); }
+static void multiply_two_narrow(const struct tiles_block *b)    { multiply_block(b, true, false); }
+static void multiply_two_wide(const struct tiles_block *b)      { multiply_block(b, true, true); }
+
+/* All columns of the blocks of rows [row, row_end), which are of one height: those of a tile of columns after each
+ * other, so that its right factor, which comes from farther away, is read once. */
+static void product_of_height(const struct product_thirds *p, size_t row, size_t row_end, size_t height)
+{
+    tiles_begin(height);
+    for (size_t n = 0; n < p->n; n += 2 * THIRDS_COLUMNS) {
+        const size_t columns = p->n - n < 2 * THIRDS_COLUMNS ? p->n - n : 2 * THIRDS_COLUMNS;
+        const bool wide = columns > THIRDS_COLUMNS;
+        struct tiles_block b = {
+            .rows = height, .columns = columns, .steps = p->steps, .c_row = p->c_row, .start = p->start,
+            .right = p->right + (n / THIRDS_COLUMNS * p->right_steps + p->right_first) * RIGHT_BYTES,
+            .bias = p->bias ? p->bias + n : NULL,
+        };
+        b.right_1 = b.right + p->right_steps * RIGHT_BYTES;
+        for (size_t m = row; m < row_end; m += height) {
+            b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
+            b.c = p->c + m * p->c_row + n;
+            if (height > THIRDS_ROWS)
+                (wide ? multiply_two_wide : multiply_two_narrow)(&b);
+            else
+                (wide ? multiply_one_wide : multiply_one_narrow)(&b);
+        }
+        comm_poll();
+    }
+}
+
+static void product_thirds(const struct product_thirds *p)
+{
+    const size_t whole = p->m / LEFT_ROWS * LEFT_ROWS;
+    if (whole)
+        product_of_height(p, 0, whole, LEFT_ROWS);
+    if (whole < p->m)
+        product_of_height(p, whole, p->m, p->m - whole);
+    tiles_end();
+}

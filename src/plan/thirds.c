@@ -1,0 +1,52 @@
+/* Weights for products of thirds (cells/thirds.h): where such products are wanted, forward ones read a copy that has the
+ * right factors. Backward ones get theirs as they are made (plan_backward_layout). */
+#include "base/memory.h"
+#include "cells/thirds.h"
+#include "plan/plan.h"
+#include <stdlib.h>
+
+/* Fewer rows leave tiles empty; of one row there is nothing that is read twice. The batch of all ranks counts, and cuts
+ * that keep or move sums over units have none: so neither ranks nor chunks show in the bits. */
+bool thirds_wanted(const struct plan_config *c)
+{
+    return c->thirds && c->packed && c->B >= THIRDS_ROWS && c->mesh[M_HIDDEN] == 1 && !c->exact &&
+           c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
+}
+
+/* Are the columns and rows of a weight many enough to fill a tile? */
+static bool fills_tiles(const struct buffer *master)
+{
+    return master->whole[master->rank - 1] >= THIRDS_COLUMNS && master->whole[master->rank - 2] >= THIRDS_COLUMNS;
+}
+
+enum layout plan_backward_layout(const struct plan *p, int master)
+{
+    return p->thirds && fills_tiles(&p->buffer[master]) ? LAYOUT_THIRDS_BACK : LAYOUT_COLUMNS;
+}
+
+static unroll_status replace(struct plan *p, struct op *op, int slot)
+{
+    int weight = op->view[slot].buffer;
+    if (weight < 0)
+        return UNROLL_OK;
+    TRY(plan_own_copy(p, p->buffer[weight].copy_of, LAYOUT_THIRDS, &op->view[slot].buffer));
+    op->touches |= 1ull << op->view[slot].buffer % 64;
+    return UNROLL_OK;
+}
+
+/* A step of a recurrence reads all its weights so, or none. */
+unroll_status pass_thirds(struct plan *p)
+{
+    for (int i = 0; p->thirds && i < p->ops; i++) {
+        struct op *op = &p->op[i];
+        if (op->kind == OP_RNN && !getenv("THIRDS_RNN")) continue;
+        const int slot = op->kind == OP_GEMM ? (int)GEMM_W : op->kind == OP_RNN ? (int)RNN_W : -1;
+        const int weight = slot < 0 ? -1 : op->view[slot].buffer, master = weight < 0 ? -1 : p->buffer[weight].copy_of;
+        if (master < 0 || !fills_tiles(&p->buffer[master]))
+            continue;
+        TRY(replace(p, op, slot));
+        if (op->kind == OP_RNN)
+            TRY(replace(p, op, RNN_W_X));
+    }
+    return UNROLL_OK;
+}
