@@ -76,7 +76,7 @@ struct cell_step {
 typedef void cell_kernel(const struct cell_step *step);
 
 /* What multiplies weights: k numbers of row b at at + b * row; of int8 weights the row's cells, of which `row`
- * counts 4 bytes. */
+ * counts 4 bytes. Of thirds the left factor (cells/thirds.h), whose rows are in the order of places: place 0, 1, 2, .. */
 struct fused_operand {
     const void *at;
     size_t      row;
@@ -84,17 +84,19 @@ struct fused_operand {
 
 /* A cell of weights: a number of the kernel's type; or 4 bytes that hold two bf16, or four int8, of consecutive k.
  * plan.h and device/cpu/kernel.h say more: what ends the cells of int8 and of their operand, what they sum up to. */
-enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8 };
+enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_THIRDS };
 
 /* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
  *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
- * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. */
+ * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. Thirds are no cells in tiles but, for each
+ * gate, the right factor of its `units` columns (cells/thirds.h). */
 struct fused_weights {
     const void *at;
     size_t      k, gates;
     const void *bias;
     size_t      bias_gate;
     enum fused_cell cell;
+    size_t      units;                      /* U: of thirds alone */
 };
 
 /* How many cells of a unit there are. */
@@ -105,7 +107,8 @@ static inline size_t fused_cells(const struct fused_weights *w)
 
 /* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
  *     (((b_x + W x) + b_h) + U h)
- * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; only FROM_X
+ * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; with thirds
+ * both are one chain of steps of k (tiles_add in v/v_tiles.h), added to the rest at the end. Only FROM_X
  * inputs have the first two terms, which value.in holds already if of_x is absent, only FROM_H and FROM_LINK inputs the
  * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. It is dense
  * (tile = CELL_TILE). Row b means the same in all arrays and operands.
@@ -138,6 +141,7 @@ extern const struct cell_kernels *const cells_f64[];
 extern const struct cell_kernels *const cells_avx2[];
 extern const struct cell_kernels *const cells_avx512[];
 extern const struct cell_kernels *const cells_avx512_vnni[];
+extern const struct cell_kernels *const cells_amx[];
 extern const struct cell_kernels *const cells_neon[];
 extern const struct cell_kernels *const cells_fixed[];
 

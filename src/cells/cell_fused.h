@@ -23,6 +23,9 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 #ifndef FUSED_INT8_ALONE
 #define FUSED_INT8_ALONE 0      /* 1: a table for steps whose weights are all int8 */
 #endif
+#ifndef FUSED_THIRDS_ALONE
+#define FUSED_THIRDS_ALONE 0    /* 1: or all thirds, which tiles multiply; other tables don't know them */
+#endif
 enum {
     FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
                                    what fits L1 is so few k that sums would go to memory and back too often */
@@ -147,6 +150,10 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
     }
     return walk;
 }
+
+#if FUSED_THIRDS_ALONE
+#include "cells/cell_fused_thirds.h"
+#endif
 
 #define INPUT_SOURCES(name, from)   from,
 #define INPUT_OR(name, from)        | (from)

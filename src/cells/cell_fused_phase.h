@@ -17,6 +17,25 @@ CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *
     return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at && !s->of_x.at);
 }
 
+/* The cell on n units of a row, from their sums. States are stored first, as in cell_at.h. */
+CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t unit, size_t n, const V *sum)
+{
+    struct CELL_(unit) v;
+    OPTIONS(SET_OPTION)
+    v.choice = &s->options;
+    PHASE_INPUTS(TAKE_SUM)
+    STATES(LOAD_STATE)
+    PHASE_VECTORS(LOAD_VECTOR)
+    PHASE_FORWARD(&v);
+    PHASE_STORE
+    if (s->value.saved.at) {
+        PHASE_SAVED(STORE_SAVED)
+    }
+}
+
+#if FUSED_THIRDS_ALONE
+#include "cells/cell_fused_thirds_phase.h"
+#else
 /* Sums that `in` has, where units of the last vector are missing, as whole vectors; or the other way. */
 static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,
                               size_t vectors, bool fetches)
@@ -205,22 +224,6 @@ CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fuse
     }
 }
 
-/* The cell on n units of a row, from their sums. States are stored first, as in cell_at.h. */
-CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t unit, size_t n, const V *sum)
-{
-    struct CELL_(unit) v;
-    OPTIONS(SET_OPTION)
-    v.choice = &s->options;
-    PHASE_INPUTS(TAKE_SUM)
-    STATES(LOAD_STATE)
-    PHASE_VECTORS(LOAD_VECTOR)
-    PHASE_FORWARD(&v);
-    PHASE_STORE
-    if (s->value.saved.at) {
-        PHASE_SAVED(STORE_SAVED)
-    }
-}
-
 /* The sums of a tile as numbers in memory: to the cell, row by row. */
 static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_tile *t, const v_element *made,
                                 size_t rows, size_t vectors)
@@ -401,6 +404,8 @@ static void PHASE_(fused)(const struct fused_step *s)
 #undef PHASE_ROWS
 #undef PHASE_SOME
 #undef PHASE_HEIGHT
+#endif
+
 #undef PHASE_
 #undef PHASE_FIRST
 #undef PHASE_END

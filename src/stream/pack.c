@@ -231,7 +231,7 @@ static unroll_status describe_layer(const struct packer *p, const struct layer *
     memcpy(w->source, l->source, sizeof w->source);
     if (l->kind == LAYER_DENSE)
         return UNROLL_OK;
-    w->cell = cpu_isa_cell(p->isa, l->cell->name, p->dtype);
+    w->cell = cpu_isa_cell(p->isa, l->cell->name, p->dtype, false);
     w->hidden = l->hidden;
     w->gates_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
     w->gates_h = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);

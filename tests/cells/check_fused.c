@@ -1,15 +1,20 @@
 /* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
  * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
- * every array, nothing written beside the rows and units. "quick", for sanitizers and emulators: a quarter of the
+ * every array, nothing written beside the rows and units. Steps with thirds, of more rows: nearly the same numbers, and the
+ * same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the
  * shapes. Not a test of time or threads: device/test_rnn.c. */
 #include "base/dtype.h"
+#include "cells/thirds.h"
 #include "device/cpu/kernel.h"
 #include "isa.h"
 #include "worst.h"
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, WIDEST = 136, DEEPEST = 400, FIELDS = 12, NUMBERS = ROWS * FIELDS * WIDEST };
+enum {
+    ROWS = 80, FEW_ROWS = 16, WIDEST = 136, DEEPEST = 400, FIELDS = 12, NUMBERS = ROWS * FIELDS * WIDEST,
+    TILED = FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + THIRDS_K) * 3 / 2        /* thirds are the largest */
+};
 
 /* One way to ask for a step. */
 struct ask {
@@ -17,6 +22,7 @@ struct ask {
     size_t unit, unit_end;
     enum fused_cell cell;
     bool   listed, reverse, bias, saves, fed;       /* fed: `in` is there */
+    size_t of;                              /* rows in all arrays */
 };
 
 /* Arrays in the order of struct cell_arrays but gradients, then the copies. */
@@ -24,9 +30,9 @@ struct numbers { float array[8][NUMBERS]; };
 
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
-static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + 3)];
-
-static const uint32_t list[ROWS] = { 13, 2, 3, 15, 8, 4, 1, 0, 9, 11, 5, 14 };
+static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][TILED];
+static _Alignas(64) char left[3][ROWS * (DEEPEST + THIRDS_K) / 32 * LEFT_ROW];
+static uint32_t list[ROWS];
 
 static void fill(float *to, size_t n, uint64_t *seed, double scale)
 {
@@ -37,6 +43,8 @@ static void fill(float *to, size_t n, uint64_t *seed, double scale)
 static void fill_all(void)
 {
     uint64_t seed = 3;
+    for (uint32_t i = 0; i < ROWS; i++)
+        list[i] = i < FEW_ROWS ? (13 + 5 * i) % FEW_ROWS : i ^ 5;
     fill(random_numbers.array[0], 8 * NUMBERS, &seed, 2);
     for (int i = 0; i < 3; i++)
         fill(operand[i], ROWS * DEEPEST, &seed, 1);
@@ -67,12 +75,36 @@ static void pack(float *to, const float *from, enum fused_cell cell, size_t gate
         }
 }
 
-/* What the products read: for int8 made here. */
+/* [gates, width, k] dense to right factors. */
+static void pack_thirds(float *to, const float *from, size_t gates, size_t width, size_t k)
+{
+    const size_t tile = thirds_steps(k) * RIGHT_BYTES / sizeof(uint16_t);
+    memset(to, 0, gates * thirds_tiles(width) * tile * sizeof(uint16_t));
+    for (size_t i = 0; i < gates * width * k; i++) {
+        size_t g = i / k / width, u = i / k % width, at = i % k;
+        uint16_t *part = (uint16_t *)to + (g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile +
+                         at / THIRDS_K * (RIGHT_BYTES / sizeof(uint16_t)) +
+                         (at % THIRDS_K / 2 * THIRDS_COLUMNS + u % THIRDS_COLUMNS) * 2 + at % 2;
+        float rest = from[i];
+        for (int third = 0; third < 3; third++, part += RIGHT_PART / sizeof(uint16_t)) {
+            *part = f32_to_bf16(rest);
+            rest -= bf16_to_f32(*part);
+        }
+    }
+}
+
+/* What the products read: for int8 and thirds made here. */
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
+    if (a->cell == FUSED_THIRDS) {
+        cpu_isa_find(ISA_AMX, DTYPE_F32)->left_rows(&(struct left_rows){
+            .to = left[which], .steps = thirds_steps(k), .at = operand[which], .row = k,
+            .list = a->listed ? list : NULL, .rows = a->rows, .k = k });
+        return (struct fused_operand){ left[which], 0 };
+    }
     if (a->cell != FUSED_INT8)
         return (struct fused_operand){ operand[which], k };
-    for (size_t row = 0; row < ROWS && k; row++)
+    for (size_t row = 0; row < FEW_ROWS && k; row++)
         library()->quantize(operand[which] + row * k, k, bytes[which] + row * operand_cells(k));
     return (struct fused_operand){ bytes[which], operand_cells(k) };
 }
@@ -195,6 +227,12 @@ static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, 
 
 /* ---- fused ----------------------------------------------------------------------------- */
 
+static struct fused_weights weights_of(const struct ask *a, int which, size_t k, size_t gates, bool has_bias)
+{
+    return (struct fused_weights){ .at = tiled[which], .k = k, .gates = gates, .bias = has_bias ? bias[which] : NULL,
+                                   .bias_gate = a->width, .cell = a->cell, .units = a->width };
+}
+
 static void run_fused(const struct cell_kernels *cell, const struct ask *a, int phase, struct numbers *n)
 {
     const struct cell_declaration *c = cell->declaration;
@@ -207,18 +245,27 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
         .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width, CELL_TILE },
     };
     if (a->x)
-        step.of_x = (struct fused_weights){ tiled[0], a->x, x_gates, bias[0], a->width, a->cell };
+        step.of_x = weights_of(a, 0, a->x, x_gates, true);
     if (gates)
-        step.of_h = (struct fused_weights){ tiled[1], a->k, gates, a->bias ? bias[1] : NULL, a->width, a->cell };
+        step.of_h = weights_of(a, 1, a->k, gates, a->bias);
     if (!a->fed)
         step.value.in.at = NULL;
     cell->fused[phase](&step);
 }
 
-/* Sums may be left in `in`, which is nobody's result. */
-static bool same(const struct numbers *a, const struct numbers *b)
+static void begin_anew(struct numbers *n, const struct ask *a)
 {
-    return !memcmp(a->array[1], b->array[1], 7 * sizeof a->array[1]);
+    for (int i = 0; i < 8; i++)
+        memcpy(n->array[i], random_numbers.array[i], a->of * FIELDS * WIDEST * sizeof(float));
+}
+
+/* Sums may be left in `in`, which is nobody's result. */
+static bool same(const struct numbers *a, const struct numbers *b, const struct ask *ask)
+{
+    bool is_same = true;
+    for (int i = 1; i < 8; i++)
+        is_same &= !memcmp(a->array[i], b->array[i], ask->of * FIELDS * WIDEST * sizeof(float));
+    return is_same;
 }
 
 static size_t random_bits(uint64_t *seed)
@@ -229,7 +276,7 @@ static size_t random_bits(uint64_t *seed)
 static struct ask random_ask(uint64_t *seed)
 {
     struct ask a = {
-        .rows = 1 + random_bits(seed) % 12, .width = 1 + random_bits(seed) % WIDEST,
+        .of = FEW_ROWS, .rows = 1 + random_bits(seed) % 12, .width = 1 + random_bits(seed) % WIDEST,
         .listed = random_bits(seed) % 2, .reverse = random_bits(seed) % 2, .bias = random_bits(seed) % 4 > 0,
         .saves = random_bits(seed) % 2, .fed = random_bits(seed) % 4 > 0,
     };
@@ -257,23 +304,99 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
         pack(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
         pack(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {
-            expected = random_numbers;
+            begin_anew(&expected, &a);
             run_plainly(scalar, &a, phase, &expected);
             for (count = 0; count == 0 || isa[count - 1].name; count++) {
                 const struct cell_kernels *const *table =
                     count == 0 ? NULL : is_toy ? isa[count - 1].toys : isa[count - 1].cells;
                 const struct cell_kernels *cell = table ? table[place] : scalar;
-                got = random_numbers;
+                begin_anew(&got, &a);
                 bool int8_alone = count > 0 && !is_toy && isa[count - 1].int8_alone;
                 if (!cell->fused[phase] || (int8_alone && a.cell != FUSED_INT8))
                     continue;               /* a table that is pointwise only, or of other weights */
                 run_fused(cell, &a, phase, &got);
-                differ[count] += !same(&got, &expected);
+                differ[count] += !same(&got, &expected, &a);
             }
         }
     }
     for (int i = 0; i < count; i++)
         check_worst(i ? isa[i - 1].name : "scalar", c->name, differ[i], 0);
+}
+
+/* ---- thirds ---------------------------------------------------------------------------- */
+
+/* Of sums of up to DEEPEST + 30 products, below 1 and 0.2, whose magnitudes add up to some 20. */
+static double largest_difference(const struct numbers *a, const struct numbers *b, const struct ask *ask)
+{
+    double worst = 0;
+    for (int i = 1; i < 8; i++)
+        for (size_t j = 0; j < ask->of * FIELDS * WIDEST; j++) {
+            double x = a->array[i][j], y = b->array[i][j];
+            worst = worse(worst, fabs(x - y) / (20 + fabs(y)));
+        }
+    return worst;
+}
+
+/* The same in calls of a few rows each. */
+static void run_in_pieces(const struct cell_kernels *cell, const struct ask *a, int phase, struct numbers *n,
+                          uint64_t *seed)
+{
+    uint32_t all[ROWS];
+    memcpy(all, list, sizeof all);
+    for (size_t first = 0, rows; first < a->rows; first += rows) {
+        rows = 1 + random_bits(seed) % 40;
+        struct ask piece = *a;
+        piece.rows = rows < a->rows - first ? rows : a->rows - first;
+        piece.listed = true;
+        for (uint32_t i = 0; i < piece.rows; i++)
+            list[i] = a->listed ? all[first + i] : (uint32_t)first + i;
+        run_fused(cell, &piece, phase, n);
+    }
+    memcpy(list, all, sizeof all);
+}
+
+static void check_thirds(const struct cell_kernels *scalar, const struct cell_kernels *cell, int asks)
+{
+    static struct numbers expected, got, again;
+    const struct cell_declaration *c = scalar->declaration;
+    uint64_t seed = 12;
+    double worst = 0;
+    int differ = 0;
+    for (int tries = 0; tries < asks; tries++) {
+        struct ask a = random_ask(&seed);
+        a.cell = FUSED_THIRDS;
+        a.of = ROWS;
+        a.rows = 1 + random_bits(&seed) % ROWS;
+        pack_thirds(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
+        pack_thirds(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        for (int phase = 0; phase < c->phases; phase++) {
+            begin_anew(&expected, &a);
+            begin_anew(&got, &a);
+            begin_anew(&again, &a);
+            run_plainly(scalar, &a, phase, &expected);
+            run_fused(cell, &a, phase, &got);
+            run_in_pieces(cell, &a, phase, &again, &seed);
+            worst = worse(worst, largest_difference(&got, &expected, &a));
+            differ += !same(&got, &again, &a);
+        }
+    }
+    check_worst("amx", c->name, worst, 5e-7);
+    check_worst("amx, in pieces", c->name, differ, 0);
+}
+
+static void check_all_thirds(int asks)
+{
+#ifdef __x86_64__
+    const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32);
+    for (int i = 0; amx && cells_scalar[i]; i++)
+        check_thirds(cells_scalar[i], amx->thirds_cells[i], asks);
+    for (int i = 0; amx && toys_scalar[i]; i++)
+        check_thirds(toys_scalar[i], toys_amx[i], asks);
+    if (!amx)
+        check_skip("this machine has no amx: steps with thirds are not run");
+#else
+    (void)asks;
+#endif
 }
 
 int main(int count, char **words)
@@ -286,5 +409,6 @@ int main(int count, char **words)
         check_cell(cells_scalar[i], isa, false, i, asks);
     for (int i = 0; toys_scalar[i]; i++)
         check_cell(toys_scalar[i], isa, true, i, asks);
+    check_all_thirds(asks / 10);
     return check_finish("check_fused");
 }

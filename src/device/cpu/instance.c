@@ -159,13 +159,19 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
 
 /* ---- operations ------------------------------------------------------------------------ */
 
+static bool has_thirds(const struct instance *in, const struct view *v)
+{
+    return v->buffer >= 0 && in->plan->buffer[v->buffer].layout == LAYOUT_THIRDS;
+}
+
 static unroll_status bind_cell(const struct instance *in, const struct op *op,
                                const struct cell_kernels **cell)
 {
     if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
         return UNROLL_OK;
     const char *name = in->plan->model->layer[op->depth - 1].cell->name;
-    *cell = cpu_isa_cell(in->isa, name, in->plan->config.weights);
+    bool thirds = op->kind == OP_RNN && (has_thirds(in, &op->view[RNN_W]) || has_thirds(in, &op->view[RNN_W_X]));
+    *cell = cpu_isa_cell(in->isa, name, in->plan->config.weights, thirds);
     if (!*cell || !(*cell)->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;

@@ -100,8 +100,11 @@ typedef void product_kernel(const struct product *);
 /* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
 enum { OPERAND_ROOM = 32768 };
 
+/* Bytes of thirds of rows of operands that a step keeps at a time. */
+enum { SPLIT_ROOM = 384 << 10 };
+
 /* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the step
- * `first` on. Row i lies at at + i * row, or at + list[i] * row. */
+ * `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
 struct left_rows {
     char *to;
     size_t steps, first;
@@ -156,8 +159,8 @@ static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 
-/* The cell of that name for steps with weights of this type; NULL: there is none. */
-const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights);
+/* The cell of that name for steps with weights of this type, or with thirds; NULL: there is none. */
+const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights, bool thirds);
 
 /* Will the ISA that is chosen by this name have products of thirds? One that is drawn by lot: no. */
 bool cpu_isa_has_thirds(const char *name);

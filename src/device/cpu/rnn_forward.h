@@ -73,9 +73,12 @@ static struct fused_weights weights_of(const struct tensor *w, const struct tens
 {
     if (!w->at)
         return (struct fused_weights){ 0 };
-    return (struct fused_weights){ w->at, w->count[2], w->count[0], bias->at, bias->stride[0],
-                                   w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16
-                                                                                              : FUSED_REAL };
+    return (struct fused_weights){
+        .at = w->at, .k = w->count[2], .gates = w->count[0], .bias = bias->at, .bias_gate = bias->stride[0],
+        .cell = w->layout == LAYOUT_THIRDS ? FUSED_THIRDS : w->dtype == DTYPE_I8 ? FUSED_INT8
+                : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL,
+        .units = w->count[1],
+    };
 }
 
 /* Saved values are wanted by a backward alone: without one they would be written in vain. */
@@ -130,17 +133,80 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 }
 
 /* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
-static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
+static void run_int8(const struct rnn *r, struct fused_step *step, int phase)
 {
     uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h: with int8 only a narrow one comes here */
-    const bool is_int8 = r->call->plan->config.weights == DTYPE_I8;
-    if (is_int8 && step->of_x.at && phase_reads(r, phase, FROM_X))
+    if (step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
-    if (is_int8 && phase_reads(r, phase, FROM_H))
+    if (phase_reads(r, phase, FROM_H))
         quantize_rows(r, step, &step->h, r->width, cells[1]);
-    if (is_int8 && phase_reads(r, phase, FROM_LINK))
+    if (phase_reads(r, phase, FROM_LINK))
         quantize_rows(r, step, &step->link, r->width, cells[2]);
     r->call->cell->fused[phase](step);
+}
+
+/* Rows of k numbers of one operand as the left factor of thirds, in the order of their places. Gives where it ends. */
+static char *split_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, size_t k, char *to)
+{
+    const size_t steps = thirds_steps(k);
+    r->call->isa->left_rows(&(struct left_rows){ .to = to, .steps = steps, .at = a->at, .row = a->row,
+                                                 .list = step->row, .rows = step->rows, .k = k });
+    *a = (struct fused_operand){ to, 0 };
+    return to + step->rows * steps * LEFT_ROW;
+}
+
+/* Operands of one phase that its products read. */
+struct operands { bool x, h, link; };
+
+static struct operands operands_of(const struct rnn *r, int phase)
+{
+    const bool recurs = present(r, RNN_W);
+    return (struct operands){ present(r, RNN_W_X) && phase_reads(r, phase, FROM_X),
+                              recurs && phase_reads(r, phase, FROM_H), recurs && phase_reads(r, phase, FROM_LINK) };
+}
+
+/* As with int8. */
+static void run_thirds(const struct rnn *r, struct fused_step *step, int phase)
+{
+    _Alignas(64) char room[SPLIT_ROOM];
+    const struct operands reads = operands_of(r, phase);
+    char *to = room;
+    if (reads.x)
+        to = split_rows(r, step, &step->x, step->of_x.k, to);
+    if (reads.h)
+        to = split_rows(r, step, &step->h, r->width, to);
+    if (reads.link)
+        split_rows(r, step, &step->link, r->width, to);
+    r->call->cell->fused[phase](step);
+}
+
+/* Rows whose operands have room as thirds in any phase: whole blocks where it is one or more. */
+static size_t rows_with_room(const struct rnn *r)
+{
+    size_t most = 1;
+    for (int phase = 0; phase < r->cell->phases; phase++) {
+        const struct operands reads = operands_of(r, phase);
+        size_t steps = (reads.x ? thirds_steps(r->view[RNN_W_X].count[2]) : 0) +
+                       (size_t)(reads.h + reads.link) * thirds_steps(r->width);
+        most = steps > most ? steps : most;
+    }
+    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW);
+    return rows >= LEFT_ROWS ? rows / LEFT_ROWS * LEFT_ROWS : rows;
+}
+
+static bool has_thirds(const struct rnn *r)
+{
+    return r->view[RNN_W].layout == LAYOUT_THIRDS || r->view[RNN_W_X].layout == LAYOUT_THIRDS;
+}
+
+static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
+{
+    if (has_thirds(r))
+        run_thirds(r, step, phase);
+    else if (r->call->plan->config.weights == DTYPE_I8)
+        run_int8(r, step, phase);
+    else
+        r->call->cell->fused[phase](step);
 }
 
 /* Rows that one call of the kernel can have. */
@@ -152,6 +218,10 @@ static size_t rows_together(const struct rnn *r)
         const double flops = 2.0 * (double)(r->width + inputs) * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
         size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
+    }
+    if (has_thirds(r)) {
+        size_t room = rows_with_room(r);
+        return rows > room ? room : rows;
     }
     if (r->call->plan->config.weights != DTYPE_I8 || rows == 1)
         return rows;

@@ -1,0 +1,98 @@
+/* A part of cell_fused.h for weights as thirds (v/v_tiles.h): a block of at most LEFT_ROWS rows and a tile of
+ * CELL_TILE units at a time, by pairs of inputs. Sums take a long time in the tiles and the cell's arithmetic takes a
+ * long time beside them, so each step of k is followed by some rows of the block before: a processor does at once what
+ * lies close together in the program. */
+#ifndef CELLS_CELL_FUSED_THIRDS_H
+#define CELLS_CELL_FUSED_THIRDS_H
+#include "cells/thirds.h"
+
+/* Sums of input i, row r of a block: made[(r * inputs + i) * CELL_TILE]. */
+struct fused_block {
+    size_t row, rows, unit;     /* the first row, as a place in the list of rows */
+    float *made;
+};
+
+struct fused_pass {
+    const struct fused_step *step;
+    struct fused_block now, before;
+    size_t finished;            /* rows of the block before that the cell is done with */
+    size_t asked;               /* rows of this block whose memory is asked for */
+    size_t share;               /* rows of both for one step of k */
+    int    ahead;               /* tiles of weights from this one to the next: 1, -1; 0: there is none */
+    size_t ask, ask_end;        /* this block's share of a step of them, in bytes */
+    void (*beside)(struct fused_pass *);
+};
+
+/* Steps of k of the sum of an input. */
+CELL_CODE size_t fused_steps(const struct fused_step *s, unsigned from)
+{
+    size_t steps = (from & FROM_X) && s->of_x.at ? thirds_steps(s->of_x.k) : 0;
+    return s->of_h.at && (from & RECURRENT) ? steps + thirds_steps(s->of_h.k) : steps;
+}
+
+CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, size_t unit)
+{
+    return (const char *)w->at +
+           (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * thirds_steps(w->k) * RIGHT_BYTES;
+}
+
+/* The next tile's weights of the same step of k: a block of several asks for its share of them. */
+CELL_CODE void fused_ask_thirds(const struct fused_pass *p, const struct fused_weights *w, const char *right)
+{
+    enum { LINE = 64 };
+    const char *next = right + p->ahead * (ptrdiff_t)(thirds_steps(w->k) * RIGHT_BYTES);
+    for (size_t i = p->ask; i < p->ask_end; i += LINE)
+        __builtin_prefetch(next + i, 0, 2);
+}
+
+/* Adds one product to the sums of one or two inputs. */
+CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand *a, const struct fused_weights *w,
+                                size_t gate, size_t gate_1, const bool second, const bool wide)
+{
+    const size_t steps = thirds_steps(w->k), rows = p->now.rows;
+    const char *left = (const char *)a->at + p->now.row * steps * LEFT_ROW;
+    const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
+    for (size_t i = 0; i < steps; i++) {
+        tiles_add(left, rows, right, right_1, 1, second, wide);
+        fused_ask_thirds(p, w, right);
+        if (wide)
+            fused_ask_thirds(p, w, right_1);
+        p->beside(p);
+        left += rows * LEFT_ROW;
+        right += RIGHT_BYTES;
+        right_1 += RIGHT_BYTES;
+    }
+}
+
+/* Inputs of the same sources: `x` and `h` say which weights are theirs, `to` where their sums go. */
+struct fused_pair {
+    unsigned from;
+    size_t   x, h, x_1, h_1;
+    float   *to;
+    size_t   to_row;
+};
+
+CELL_CODE void fused_multiply(struct fused_pass *p, const struct fused_pair *pair, const bool second, const bool wide)
+{
+    const struct fused_step *s = p->step;
+    tiles_clear(second, wide);
+    if ((pair->from & FROM_X) && s->of_x.at)
+        fused_add_thirds(p, &s->x, &s->of_x, pair->x, pair->x_1, second, wide);
+    if ((pair->from & FROM_H) && s->of_h.at)
+        fused_add_thirds(p, &s->h, &s->of_h, pair->h, pair->h_1, second, wide);
+    if ((pair->from & FROM_LINK) && s->of_h.at)
+        fused_add_thirds(p, &s->link, &s->of_h, pair->h, pair->h_1, second, wide);
+    tiles_store(pair->to, pair->to + CELL_TILE, pair->to_row, p->now.rows, second, wide);
+}
+
+/* A function for each size of a block. */
+static void fused_multiply_11(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, true, true); }
+static void fused_multiply_10(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, true, false); }
+static void fused_multiply_01(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, false, true); }
+static void fused_multiply_00(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, false, false); }
+
+static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct fused_pair *) = {
+    { fused_multiply_00, fused_multiply_01 }, { fused_multiply_10, fused_multiply_11 },
+};
+
+#endif

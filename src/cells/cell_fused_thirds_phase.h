@@ -1,0 +1,121 @@
+/* One phase of a step whose weights are thirds: a part of cell_fused_phase.h. */
+
+CELL_CODE V PHASE_(add_bias)(V sum, const struct fused_weights *w, size_t gate, size_t unit, size_t n)
+{
+    return v_add(sum, v_load_tiles((const float *)w->bias + gate * w->bias_gate + unit, CELL_TILE, n));
+}
+
+/* The cell on n units of row r of the block before. */
+CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_block *b, size_t r, size_t n)
+{
+    const struct fused_tile none = { .k = 0 };
+    const size_t row = fused_row(s, b->row + r);
+    V sum[PHASE_(count)];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++) {
+        const unsigned from = CELL_(sources)[PHASE_FIRST + i];
+        sum[i] = v_const(0);
+        if (PHASE_(was)(s, &none, i))
+            sum[i] = v_load_tiles(cell_address(&s->value.in, PHASE_FIRST + i, row, b->unit), CELL_TILE, n);
+        if ((from & FROM_X) && s->of_x.bias)
+            sum[i] = PHASE_(add_bias)(sum[i], &s->of_x, PHASE_FIRST + i, b->unit, n);
+        if ((from & RECURRENT) && s->of_h.bias)
+            sum[i] = PHASE_(add_bias)(sum[i], &s->of_h, CELL_(weight_of)[PHASE_FIRST + i], b->unit, n);
+        if (((from & FROM_X) && s->of_x.at) || ((from & RECURRENT) && s->of_h.at))
+            sum[i] = v_add(sum[i], v_load(b->made + (r * PHASE_(count) + i) * CELL_TILE));
+    }
+    PHASE_(finish)(s, row, b->unit, n, sum);
+}
+
+/* Up to `rows` rows more of the block before. */
+CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
+{
+    const struct fused_step *s = p->step;
+    const struct fused_block *b = &p->before;
+    const size_t left = s->unit_end - b->unit;
+    for (; rows > 0 && p->finished < b->rows; rows--, p->finished++)
+        if (left >= CELL_TILE)
+            PHASE_(end_row)(s, b, p->finished, CELL_TILE);
+        else
+            PHASE_(end_row)(s, b, p->finished, left);
+}
+
+/* Asks for what the sums of this block begin with, or for where its saved values go. */
+CELL_CODE void PHASE_(ask_rows)(struct fused_pass *p, size_t rows)
+{
+    const struct fused_step *s = p->step;
+    const struct fields *wanted = s->of_x.at ? &s->value.saved : &s->value.in;
+    for (; wanted->at && rows > 0 && p->asked < p->now.rows; rows--, p->asked++) {
+        size_t row = fused_row(s, p->now.row + p->asked);
+#pragma GCC unroll 8
+        for (size_t i = 0; i < PHASE_(count); i++)
+            __builtin_prefetch(cell_address(wanted, PHASE_FIRST + i, row, p->now.unit), 1);
+    }
+}
+
+static void PHASE_(beside)(struct fused_pass *p)
+{
+    PHASE_(end_rows)(p, p->share);
+    PHASE_(ask_rows)(p, p->share);
+}
+
+CELL_CODE bool PHASE_(is_pair)(size_t i)
+{
+    return i + 1 < PHASE_(count) && CELL_(sources)[PHASE_FIRST + i] == CELL_(sources)[PHASE_FIRST + i + 1];
+}
+
+/* The products of a block, and beside them all of the block before. */
+static void PHASE_(block)(struct fused_pass *p)
+{
+    const struct fused_step *s = p->step;
+    size_t steps = 0;
+    for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i))
+        steps += fused_steps(s, CELL_(sources)[PHASE_FIRST + i]);
+    p->share = steps ? (LEFT_ROWS + steps - 1) / steps : 0;
+    p->finished = p->asked = 0;
+    for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i)) {
+        const size_t at = PHASE_FIRST + i, next = at + PHASE_(is_pair)(i);
+        struct fused_pair pair = {
+            .from = CELL_(sources)[at], .x = at, .x_1 = next,
+            .h = CELL_(weight_of)[at], .h_1 = CELL_(weight_of)[next],
+            .to = p->now.made + i * CELL_TILE, .to_row = PHASE_(count) * CELL_TILE,
+        };
+        if (fused_steps(s, pair.from) > 0)
+            fused_multiply_pair[p->now.rows > THIRDS_ROWS][next > at](p, &pair);
+    }
+    PHASE_(end_rows)(p, LEFT_ROWS);
+}
+
+/* All rows of a tile of units. */
+static void PHASE_(tile)(struct fused_pass *p, size_t unit, size_t next_unit)
+{
+    const struct fused_step *s = p->step;
+    const size_t lines = RIGHT_BYTES / 64, blocks = (s->rows + LEFT_ROWS - 1) / LEFT_ROWS;
+    p->ahead = next_unit < s->unit || next_unit >= s->unit_end ? 0 : next_unit > unit ? 1 : -1;
+    for (size_t i = 0; i < blocks; i++) {
+        float *made = p->before.made;
+        const size_t row = i * LEFT_ROWS, rows = s->rows - row < LEFT_ROWS ? s->rows - row : LEFT_ROWS;
+        if (rows != p->now.rows)
+            tiles_begin(rows);
+        p->before = p->now;
+        p->now = (struct fused_block){ row, rows, unit, made };
+        p->ask = p->ahead ? i * lines / blocks * 64 : 0;
+        p->ask_end = p->ahead ? (i + 1) * lines / blocks * 64 : 0;
+        PHASE_(block)(p);
+    }
+}
+
+static void PHASE_(fused)(const struct fused_step *s)
+{
+    _Alignas(64) float made[2][LEFT_ROWS * PHASE_(count) * CELL_TILE];
+    struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside) };
+    const size_t tiles = (s->unit_end - s->unit + CELL_TILE - 1) / CELL_TILE;
+    for (size_t i = 0; i < tiles; i++) {
+        const size_t unit = s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE;
+        PHASE_(tile)(&pass, unit, s->reverse ? unit - CELL_TILE : unit + CELL_TILE);
+    }
+    tiles_end();
+    pass.before = pass.now;
+    pass.finished = 0;
+    PHASE_(end_rows)(&pass, LEFT_ROWS);
+}

@@ -1,0 +1,12 @@
+/* The fused steps of all cells for AVX-512 with AMX, of weights as thirds alone: all else is cells_avx512.c's. The build
+ * gives the flags. */
+#include "cells/cell.h"
+#include "cells/v/v_avx512.h"
+#include "cells/v/v_tiles.h"
+#define FUSED_THIRDS_ALONE 1
+#define CELL_FUSED_ALONE
+#define CELL_USER "cells/cell_loops.h"
+#include "cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_amx[] = { ALL_CELLS(KERNELS) NULL };

@@ -1,0 +1,11 @@
+/* The tests' cells for AVX-512 with AMX: steps with weights as thirds. */
+#include "toys.h"
+#include "cells/v/v_avx512.h"
+#include "cells/v/v_tiles.h"
+#define FUSED_THIRDS_ALONE 1
+#define CELL_FUSED_ALONE
+#define CELL_USER "cells/cell_loops.h"
+#include "toy_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const toys_amx[] = { ALL_TOYS(KERNELS) NULL };
