@@ -27,7 +27,7 @@ static void dw_right(const struct dw_found *r, struct range column, char *to)
             thirds_of(dw_load(r->x[k], column.first + c, which), dw_load(r->x[k + 1], column.first + c, which), part);
 #pragma GCC unroll 3
             for (int i = 0; i < 3; i++)
-                _mm512_store_si512(at + i * RIGHT_PART, thirds_pairs(part[i]));
+                _mm512_store_si512(at + RIGHT_AT(i), thirds_pairs(part[i]));
         }
     }
 }
