@@ -145,11 +145,11 @@ CELL_CODE void tiles_end(void)
             _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), THIRDS_COLUMNS * 4);    \
     } while (0)
 
-/* Memory to bring nearer meanwhile: `step` bytes, whole lines, at each step of k. At most AHEAD_MOST: more of them keep
- * the tiles' own loads waiting. */
-enum { AHEAD_MOST = 24 * 64 };
+/* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
+ * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
+enum { PIECE = 128, AHEAD_MOST = 12 };
 
-struct tiles_ahead { const char *at; size_t step; };
+struct tiles_ahead { const char *at; size_t pieces, distance; };
 
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
  * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
@@ -157,8 +157,10 @@ struct tiles_ahead { const char *at; size_t step; };
  * and then keeps the way open, and costs nothing. */
 #define TILES_ASK_()                                                            \
     do {                                                                        \
-        for (int i = 0; i < 4 && ahead.at < next; i++, ahead.at += 64)          \
+        for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
             _mm_prefetch(ahead.at, _MM_HINT_T1);                                \
+            _mm_prefetch(ahead.at + PIECE / 2, _MM_HINT_T1);                    \
+        }                                                                       \
     } while (0)
 CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
                                  struct tiles_ahead ahead, const bool second, const bool wide)
@@ -168,7 +170,7 @@ CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *righ
     _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
-        const char *const next = ahead.at + ahead.step;
+        size_t pieces = ahead.pieces;
         TILES_LEFT_(0, second);
         TILES_RIGHT_(2, wide);
         TILES_MULTIPLY_(second, wide);
@@ -188,7 +190,6 @@ CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *righ
         TILES_LEFT_(0, second);
         TILES_MULTIPLY_(second, wide);
         TILES_ASK_();
-        ahead.at = next;
         if (steps % OPEN == 0)
             _tile_stored(LEFT_0, open, LEFT_PART);
     }
@@ -197,7 +198,7 @@ CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *righ
 CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
                          const bool second, const bool wide)
 {
-    tiles_add_and_ask(left, rows, right, right_1, steps, (struct tiles_ahead){ NULL, 0 }, second, wide);
+    tiles_add_and_ask(left, rows, right, right_1, steps, (struct tiles_ahead){ 0 }, second, wide);
 }
 
 CELL_CODE void tiles_clear(const bool second, const bool wide)

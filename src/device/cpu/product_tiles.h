@@ -155,13 +155,18 @@ static void multiply_one_wide(const struct tiles_block *b)      { multiply_block
 static void multiply_two_narrow(const struct tiles_block *b)    { multiply_block(b, true, false); }
 static void multiply_two_wide(const struct tiles_block *b)      { multiply_block(b, true, true); }
 
-/* The right factor of the columns after those from n on, for `blocks` blocks to ask for. */
-static struct tiles_ahead next_columns(const struct product_thirds *p, size_t n, size_t blocks)
+/* For `blocks` blocks to ask for: the right factor of the columns after those from n on, or what the caller wants. */
+static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, size_t blocks)
 {
-    const size_t next = n + 2 * THIRDS_COLUMNS, lines = 2 * RIGHT_BYTES / 64, step = (lines + blocks - 1) / blocks * 64;
-    if (next >= p->n || p->right_steps != p->steps || step > AHEAD_MOST)
-        return (struct tiles_ahead){ NULL, 0 };
-    return (struct tiles_ahead){ p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES, step };
+    const size_t next = n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
+    struct tiles_ahead ahead = { p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
+                                 (2 * p->steps * RIGHT_BYTES / PIECE + steps - 1) / steps, PIECE };
+    if (next >= p->n)
+        ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
+    else if (p->right_steps != p->steps)
+        ahead.pieces = 0;
+    ahead.pieces = ahead.pieces > AHEAD_MOST ? 0 : ahead.pieces;
+    return ahead;
 }
 
 /* All columns of the blocks of rows [row, row_end), which are of one height: those of a tile of columns after each
@@ -178,8 +183,8 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
             .bias = p->bias ? p->bias + n : NULL,
         };
         b.right_1 = b.right + p->right_steps * RIGHT_BYTES;
-        b.ahead = next_columns(p, n, (row_end - row) / height);
-        for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.step) {
+        b.ahead = ahead_of(p, n, (row_end - row) / height);
+        for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
             b.c = p->c + m * p->c_row + n;
             if (height > THIRDS_ROWS)
