@@ -86,9 +86,10 @@ static void pack_thirds(float *to, const float *from, size_t gates, size_t width
                          at / THIRDS_K * (RIGHT_BYTES / sizeof(uint16_t)) +
                          (at % THIRDS_K / 2 * THIRDS_COLUMNS + u % THIRDS_COLUMNS) * 2 + at % 2;
         float rest = from[i];
-        for (int third = 0; third < 3; third++, part += RIGHT_PART / sizeof(uint16_t)) {
-            *part = f32_to_bf16(rest);
-            rest -= bf16_to_f32(*part);
+        for (int third = 0; third < 3; third++) {
+            uint16_t *to_part = part + RIGHT_AT(third) / sizeof(uint16_t);
+            *to_part = f32_to_bf16(rest);
+            rest -= bf16_to_f32(*to_part);
         }
     }
 }
