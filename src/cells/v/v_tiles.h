@@ -145,7 +145,8 @@ CELL_CODE void tiles_end(void)
     } while (0)
 
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
+ * columns, or two if `wide`: both constants at each use. The right factor is read as it lies, so that memory can guess what
+ * comes next: of weights beyond the L2 cache a quarter of the time. On a Granite Rapids a tile that is
  * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
  * and then keeps the way open, and costs nothing. */
 CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
@@ -155,18 +156,18 @@ CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const
     _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
-        TILES_LEFT_(0, second);
-        TILES_RIGHT_(2, wide);
+        TILES_LEFT_(2, second);
+        TILES_RIGHT_(0, wide);
         TILES_MULTIPLY_(second, wide);
-        TILES_RIGHT_(1, wide);
+        TILES_LEFT_(0, second);
         TILES_MULTIPLY_(second, wide);
         TILES_LEFT_(1, second);
         TILES_MULTIPLY_(second, wide);
-        TILES_RIGHT_(0, wide);
-        TILES_MULTIPLY_(second, wide);
-        TILES_LEFT_(2, second);
+        TILES_RIGHT_(1, wide);
         TILES_MULTIPLY_(second, wide);
         TILES_LEFT_(0, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_RIGHT_(2, wide);
         TILES_MULTIPLY_(second, wide);
         _tile_stored(LEFT_0, open, LEFT_PART);
     }
