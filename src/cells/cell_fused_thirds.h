@@ -16,10 +16,8 @@ struct fused_pass {
     const struct fused_step *step;
     struct fused_block now, before;
     size_t finished;            /* rows of the block before that the cell is done with */
-    size_t asked;               /* rows of this block whose memory is asked for */
+    size_t asked;               /* rows of this block whose `in` is asked for */
     size_t share;               /* rows of both for one step of k */
-    int    ahead;               /* tiles of weights from this one to the next: 1, -1; 0: there is none */
-    size_t ask, ask_end;        /* this block's share of a step of them, in bytes */
     void (*beside)(struct fused_pass *);
 };
 
@@ -36,15 +34,6 @@ CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, si
            (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * thirds_steps(w->k) * RIGHT_BYTES;
 }
 
-/* The next tile's weights of the same step of k: a block of several asks for its share of them. */
-CELL_CODE void fused_ask_thirds(const struct fused_pass *p, const struct fused_weights *w, const char *right)
-{
-    enum { LINE = 64 };
-    const char *next = right + p->ahead * (ptrdiff_t)(thirds_steps(w->k) * RIGHT_BYTES);
-    for (size_t i = p->ask; i < p->ask_end; i += LINE)
-        __builtin_prefetch(next + i, 0, 2);
-}
-
 /* Adds one product to the sums of one or two inputs. */
 CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand *a, const struct fused_weights *w,
                                 size_t gate, size_t gate_1, const bool second, const bool wide)
@@ -54,9 +43,6 @@ CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand
     const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
     for (size_t i = 0; i < steps; i++) {
         tiles_add(left, rows, right, right_1, 1, second, wide);
-        fused_ask_thirds(p, w, right);
-        if (wide)
-            fused_ask_thirds(p, w, right_1);
         p->beside(p);
         left += rows * LEFT_ROW;
         right += RIGHT_BYTES;

@@ -40,17 +40,18 @@ CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
             PHASE_(end_row)(s, b, p->finished, left);
 }
 
-/* Asks for what the sums of this block begin with, or for where its saved values go. */
+/* Asks for what the sums of this block begin with, where later something is saved: memory does not guess rows that lie
+ * far apart. */
 CELL_CODE void PHASE_(ask_rows)(struct fused_pass *p, size_t rows)
 {
     const struct fused_step *s = p->step;
-    const struct fields *wanted = s->of_x.at ? &s->value.saved : &s->value.in;
-    for (; wanted->at && rows > 0 && p->asked < p->now.rows; rows--, p->asked++) {
-        size_t row = fused_row(s, p->now.row + p->asked);
+    const struct fused_tile none = { .k = 0 };
+    for (; rows > 0 && p->asked < p->now.rows; rows--, p->asked++)
 #pragma GCC unroll 8
         for (size_t i = 0; i < PHASE_(count); i++)
-            __builtin_prefetch(cell_address(wanted, PHASE_FIRST + i, row, p->now.unit), 1);
-    }
+            if (PHASE_(was)(s, &none, i))
+                __builtin_prefetch(cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, p->now.row + p->asked),
+                                                p->now.unit), 1);
 }
 
 static void PHASE_(beside)(struct fused_pass *p)
@@ -87,20 +88,16 @@ static void PHASE_(block)(struct fused_pass *p)
 }
 
 /* All rows of a tile of units. */
-static void PHASE_(tile)(struct fused_pass *p, size_t unit, size_t next_unit)
+static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 {
     const struct fused_step *s = p->step;
-    const size_t lines = RIGHT_BYTES / 64, blocks = (s->rows + LEFT_ROWS - 1) / LEFT_ROWS;
-    p->ahead = next_unit < s->unit || next_unit >= s->unit_end ? 0 : next_unit > unit ? 1 : -1;
-    for (size_t i = 0; i < blocks; i++) {
+    for (size_t row = 0; row < s->rows; row += LEFT_ROWS) {
         float *made = p->before.made;
-        const size_t row = i * LEFT_ROWS, rows = s->rows - row < LEFT_ROWS ? s->rows - row : LEFT_ROWS;
+        const size_t rows = s->rows - row < LEFT_ROWS ? s->rows - row : LEFT_ROWS;
         if (rows != p->now.rows)
             tiles_begin(rows);
         p->before = p->now;
         p->now = (struct fused_block){ row, rows, unit, made };
-        p->ask = p->ahead ? i * lines / blocks * 64 : 0;
-        p->ask_end = p->ahead ? (i + 1) * lines / blocks * 64 : 0;
         PHASE_(block)(p);
     }
 }
@@ -110,10 +107,8 @@ static void PHASE_(fused)(const struct fused_step *s)
     _Alignas(64) float made[2][LEFT_ROWS * PHASE_(count) * CELL_TILE];
     struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside) };
     const size_t tiles = (s->unit_end - s->unit + CELL_TILE - 1) / CELL_TILE;
-    for (size_t i = 0; i < tiles; i++) {
-        const size_t unit = s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE;
-        PHASE_(tile)(&pass, unit, s->reverse ? unit - CELL_TILE : unit + CELL_TILE);
-    }
+    for (size_t i = 0; i < tiles; i++)
+        PHASE_(tile)(&pass, s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE);
     tiles_end();
     pass.before = pass.now;
     pass.finished = 0;

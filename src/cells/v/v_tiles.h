@@ -151,10 +151,6 @@ enum { PIECE = 128, AHEAD_MOST = 12 };
 
 struct tiles_ahead { const char *at; size_t pieces, distance; };
 
-/* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
- * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
- * and then keeps the way open, and costs nothing. */
 #define TILES_ASK_()                                                            \
     do {                                                                        \
         for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
@@ -162,6 +158,11 @@ struct tiles_ahead { const char *at; size_t pieces, distance; };
             _mm_prefetch(ahead.at + PIECE / 2, _MM_HINT_T1);                    \
         }                                                                       \
     } while (0)
+
+/* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
+ * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
+ * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
+ * and then keeps the way open, and costs nothing. */
 CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
                                  struct tiles_ahead ahead, const bool second, const bool wide)
 {

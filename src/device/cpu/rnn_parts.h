@@ -252,6 +252,14 @@ static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
     return mine;
 }
 
+/* Bytes of a recurrent weight as steps read it. */
+static size_t weight_bytes(const struct tensor *w)
+{
+    if (w->layout == LAYOUT_THIRDS || w->layout == LAYOUT_THIRDS_BACK)
+        return 3 * sizeof(uint16_t);
+    return w->at ? dtype_size(w->dtype) : sizeof(real);
+}
+
 /* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
  * for others where units are divided. */
 static void divide(struct rnn *r, int me, int team, int barriers)
@@ -261,7 +269,7 @@ static void divide(struct rnn *r, int me, int team, int barriers)
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct division_shape shape = {
         .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .number = w->at ? dtype_size(w->dtype) : sizeof(real), .barriers = barriers, .rows_only = r->projected,
+        .number = weight_bytes(w), .barriers = barriers, .rows_only = r->projected,
     };
     struct division_parts parts = division_of(&shape, team, r->call->division);
     struct range row = { 0, 0 };
