@@ -1,5 +1,6 @@
-/* What `unroll check` runs on the user's machine: every ISA against the reference, bit for bit, and gradients
- * against finite differences, on a small model of every cell. The project's own tests are larger. */
+/* What `unroll check` runs on the user's machine: every ISA against the reference, bit for bit (amx, whose sums of many
+ * rows have bits of their own, within a tolerance), and gradients against finite differences, on a small model of every
+ * cell. The project's own tests are larger. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STEPS = 9, ROWS = 5, SYMBOLS = 13, UPDATES = 3 };
+enum { STEPS = 9, ROWS = 5, MANY_ROWS = 20, SYMBOLS = 13, UPDATES = 3 };
 
 struct report {
     void (*line)(void *arg, const char *what, int passed);
@@ -38,11 +39,11 @@ static unroll_spec small_spec(const char *cell)
     return spec;
 }
 
-static unroll_session_config small_config(const char *isa)
+static unroll_session_config small_config(const char *isa, int rows)
 {
     unroll_session_config config = unroll_session_default();
     config.steps = STEPS;
-    config.rows = ROWS;
+    config.rows = rows;
     config.lengths = 1;
     config.chunks = isa && strcmp(isa, "scalar") ? 3 : 1;       /* neither may show in the bits */
     config.threads = config.lanes = config.chunks == 3 ? 2 : 1;
@@ -50,11 +51,11 @@ static unroll_session_config small_config(const char *isa)
     return config;
 }
 
-static unroll_status open_small(const char *cell, const char *isa, bool in_double, unroll_model **model,
+static unroll_status open_small(const char *cell, const char *isa, int rows, bool in_double, unroll_model **model,
                                 unroll_session **session)
 {
     unroll_spec spec = small_spec(cell);
-    unroll_session_config config = small_config(isa);
+    unroll_session_config config = small_config(isa, rows);
     config.mode = UNROLL_TRAIN;
     config.double_precision = in_double;
     TRY(unroll_model_new(&spec, 1, model));
@@ -64,16 +65,16 @@ static unroll_status open_small(const char *cell, const char *isa, bool in_doubl
     return status;
 }
 
-struct small_batch { int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS]; };
+struct small_batch { int32_t tokens[STEPS * MANY_ROWS], classes[STEPS * MANY_ROWS], lengths[MANY_ROWS]; };
 
-static unroll_batch make_batch(struct small_batch *b, uint64_t seed)
+static unroll_batch make_batch(struct small_batch *b, int rows, uint64_t seed)
 {
     struct rng rng = rng_new(seed, 0);
-    for (int i = 0; i < STEPS * ROWS; i++) {
+    for (int i = 0; i < STEPS * rows; i++) {
         b->tokens[i] = (int32_t)rng_below(&rng, SYMBOLS);
         b->classes[i] = (int32_t)rng_below(&rng, SYMBOLS);
     }
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < rows; i++)
         b->lengths[i] = (int32_t)rng_below(&rng, STEPS + 1);
     b->lengths[0] = STEPS;
     return (unroll_batch){ .tokens = b->tokens, .classes = b->classes, .lengths = b->lengths };
@@ -84,7 +85,7 @@ static unroll_status train_small(unroll_session *session)
     unroll_rates rates = unroll_rates_default("adam");
     for (int i = 0; i < UPDATES; i++) {
         struct small_batch arrays;
-        unroll_batch batch = make_batch(&arrays, (uint64_t)i);
+        unroll_batch batch = make_batch(&arrays, ROWS, (uint64_t)i);
         unroll_result result;
         TRY(unroll_forward(session, &batch));
         TRY(unroll_backward(session));
@@ -113,15 +114,84 @@ static unroll_status check_isa(struct report *r, const char *cell, const char *i
     unroll_model *reference, *model;
     unroll_session *one, *other;
     char what[96];
-    TRY(open_small(cell, "scalar", false, &reference, &one));
+    TRY(open_small(cell, "scalar", ROWS, false, &reference, &one));
     unroll_status status = train_small(one);
     if (status == UNROLL_OK)
-        status = open_small(cell, isa, false, &model, &other);
+        status = open_small(cell, isa, ROWS, false, &model, &other);
     if (status == UNROLL_OK) {
         status = train_small(other);
         snprintf(what, sizeof what, "%s on %s, 2 threads, 3 chunks: the reference's bits", cell, isa);
         if (status == UNROLL_OK)
             say(r, same_weights(reference, model), what);
+        unroll_session_free(other);
+        unroll_model_free(model);
+    }
+    unroll_session_free(one);
+    unroll_model_free(reference);
+    return status;
+}
+
+/* ---- many rows ------------------------------------------------------------------------- */
+
+static unroll_status run_once(unroll_session *session)
+{
+    struct small_batch arrays;
+    unroll_batch batch = make_batch(&arrays, MANY_ROWS, 7);
+    TRY(unroll_forward(session, &batch));
+    TRY(unroll_backward(session));
+    unroll_result result;
+    return unroll_loss_result(session, &result);
+}
+
+/* The largest difference of a buffer in both, relative to its largest number. */
+static unroll_status compare_buffers(unroll_session *one, unroll_session *other, const char *name, double *worst)
+{
+    size_t count = unroll_count(one, name);
+    float *a = allocate_zeroed(2 * count, sizeof *a), *b = a + count;
+    if (!a)
+        return fail(UNROLL_RESOURCE, "no memory for the check");
+    unroll_status status = unroll_read(one, name, a, count);
+    if (status == UNROLL_OK)
+        status = unroll_read(other, name, b, count);
+    double largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)a[i]));
+    for (size_t i = 0; i < count; i++) {
+        double error = fabs((double)a[i] - (double)b[i]) / largest;
+        if (a[i] != b[i] && !(error <= *worst))
+            *worst = error;
+    }
+    release(a);
+    return status;
+}
+
+static unroll_status compare_gradients(unroll_model *model, unroll_session *one, unroll_session *other, double *worst)
+{
+    TRY(run_once(one));
+    TRY(run_once(other));
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        char name[80];
+        unroll_model_parameter(model, i, &p);
+        snprintf(name, sizeof name, "d.%.70s", p.name);
+        TRY(compare_buffers(one, other, name, worst));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status check_many_rows(struct report *r, const char *cell, const char *isa)
+{
+    unroll_model *reference, *model;
+    unroll_session *one, *other;
+    char what[96];
+    double worst = 0;
+    TRY(open_small(cell, "scalar", MANY_ROWS, false, &reference, &one));
+    unroll_status status = open_small(cell, isa, MANY_ROWS, false, &model, &other);
+    if (status == UNROLL_OK) {
+        status = compare_gradients(model, one, other, &worst);
+        snprintf(what, sizeof what, "%s on %s, many rows: near the reference's gradients, worst %.1e", cell, isa, worst);
+        if (status == UNROLL_OK)
+            say(r, worst < 1e-5, what);
         unroll_session_free(other);
         unroll_model_free(model);
     }
@@ -136,11 +206,11 @@ static unroll_status check_isa(struct report *r, const char *cell, const char *i
 static unroll_status outputs_with(const char *cell, const char *isa, const char *weights, float *z)
 {
     struct small_batch arrays;
-    unroll_batch batch = make_batch(&arrays, 3);
+    unroll_batch batch = make_batch(&arrays, ROWS, 3);
     unroll_model *model;
     unroll_session *session;
     unroll_spec spec = small_spec(cell);
-    unroll_session_config config = small_config(isa);
+    unroll_session_config config = small_config(isa, ROWS);
     batch.classes = NULL;
     config.weights = weights;
     TRY(unroll_model_new(&spec, 1, &model));
@@ -233,7 +303,7 @@ static unroll_status check_parameter(unroll_session *session, const unroll_batch
 static unroll_status run_gradients(unroll_model *model, unroll_session *session, double *worst)
 {
     struct small_batch arrays;
-    unroll_batch batch = make_batch(&arrays, 5);
+    unroll_batch batch = make_batch(&arrays, ROWS, 5);
     unroll_result result;
     TRY(round_weights(model, session));
     unroll_session_set_counters(session, 0, 0);
@@ -254,7 +324,7 @@ static unroll_status check_gradients(struct report *r, const char *cell)
     unroll_session *session;
     double worst = 0;
     char what[96];
-    TRY(open_small(cell, NULL, true, &model, &session));
+    TRY(open_small(cell, NULL, ROWS, true, &model, &session));
     unroll_status status = run_gradients(model, session, &worst);
     snprintf(what, sizeof what, "%s: gradients against finite differences, worst %.1e", cell, worst);
     if (status == UNROLL_OK)
@@ -267,6 +337,8 @@ static unroll_status check_gradients(struct report *r, const char *cell)
 static unroll_status check_on_isa(struct report *r, const char *cell, const char *isa)
 {
     TRY(check_isa(r, cell, isa));
+    if (!strcmp(isa, "amx"))
+        TRY(check_many_rows(r, cell, isa));
     TRY(check_narrow(r, cell, isa, "bf16"));
     return check_narrow(r, cell, isa, "int8");
 }

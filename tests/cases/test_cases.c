@@ -344,7 +344,8 @@ static void test_drawn_isas(const struct test_case *c)
     free(reference);
 }
 
-/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. */
+/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. Where amx is drawn nothing
+ * multiplies thirds, and avx512_vnni runs. */
 static void test_draws(const struct test_case *c)
 {
     const char *isa, *drawn[64];
@@ -362,7 +363,7 @@ static void test_draws(const struct test_case *c)
         int times = 0;
         for (int k = 0; k < 64; k++)
             times += !strcmp(drawn[k], isa);
-        CHECK((times > 0) == (available != 0), "%s was drawn %d times of 64: is this a debug build?", isa, times);
+        CHECK((times > 0) == (available && strcmp(isa, "amx")), "%s was drawn %d times of 64: is this a debug build?", isa, times);
     }
 }
 

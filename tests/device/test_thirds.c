@@ -1,6 +1,7 @@
 /* Products of floats as sums of three bf16 (cells/v/v_tiles.h) by themselves, on a machine with AMX: weights packed as
  * right factors, rows as left ones, and the product of both against double, of any sizes and in any pieces; zeros,
- * subnormal, tiny and huge numbers, and those that are not finite. "quick", for sanitizers: a quarter of the sizes. */
+ * subnormal, tiny and huge numbers, and those that are not finite. All that is read and written ends where a page begins
+ * that nobody may touch: sanitizers do not see what tiles load and store. "quick": fewer problems. */
 #include "base/cpu.h"
 #include "base/dtype.h"
 #include "base/philox.h"
@@ -10,21 +11,64 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { MOST = 300, GATES = 3, STEPS = (MOST + THIRDS_K - 1) / THIRDS_K, TILES = (MOST + THIRDS_COLUMNS - 1) / THIRDS_COLUMNS };
 enum { OTHER = 7 };             /* what lies beside the numbers of a product */
 
 /* c [m][n] = start + bias + a [m][k] w [n][k]. */
 struct problem {
-    size_t m, n, k, a_row, c_row;
+    size_t m, n, k, a_row, c_row, a_count, c_count;
     enum start start;
     bool has_bias;
-    float a[MOST * (MOST + OTHER)], w[MOST * MOST], bias[MOST], c[MOST * (MOST + OTHER)];
+    float *a, *w, *bias, *c;
 };
 
+/* What a problem has at most in each place. */
+enum place { A, W, BIAS, C, GOT, AGAIN, LEFT, RIGHT, PLACES };
+static const size_t most_bytes[PLACES] = {
+    [A] = MOST * (MOST + OTHER) * sizeof(float),   [W] = MOST * MOST * sizeof(float),
+    [BIAS] = MOST * sizeof(float),                 [C] = MOST * (MOST + OTHER) * sizeof(float),
+    [GOT] = MOST * (MOST + OTHER) * sizeof(float), [AGAIN] = MOST * (MOST + OTHER) * sizeof(float),
+    [LEFT] = MOST * STEPS * LEFT_ROW,              [RIGHT] = GATES * TILES * STEPS * RIGHT_BYTES,
+};
+static char *end_of[PLACES];
+
 static struct problem p;
-static _Alignas(64) char left[MOST * STEPS * LEFT_ROW], right[GATES * TILES * STEPS * RIGHT_BYTES];
-static float got[MOST * (MOST + OTHER)], again[MOST * (MOST + OTHER)];
+static char *left, *right;
+static float *got, *again;
+
+static void make_places(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < PLACES; i++) {
+        const size_t bytes = (most_bytes[i] + page - 1) / page * page;
+        char *at = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED || mprotect(at + bytes, page, PROT_NONE))
+            abort();
+        end_of[i] = at + bytes;
+    }
+}
+
+static void *place(enum place which, size_t bytes)
+{
+    if (bytes > most_bytes[which])
+        abort();
+    return end_of[which] - bytes;
+}
+
+static void place_problem(void)
+{
+    p.a_count = (p.m - 1) * p.a_row + p.k;
+    p.c_count = (p.m - 1) * p.c_row + p.n;
+    p.a = place(A, p.a_count * sizeof(float));
+    p.w = place(W, p.n * p.k * sizeof(float));
+    p.bias = place(BIAS, p.n * sizeof(float));
+    p.c = place(C, p.c_count * sizeof(float));
+    got = place(GOT, p.c_count * sizeof(float));
+    again = place(AGAIN, p.c_count * sizeof(float));
+}
 
 static const struct cpu_isa *amx(void)
 {
@@ -52,13 +96,14 @@ static void make_problem(uint64_t seed)
     p.c_row = p.n + rng_below(&rng, OTHER);
     p.start = rng_below(&rng, 2) ? AS_IS : ZERO;
     p.has_bias = rng_below(&rng, 2);
-    for (size_t i = 0; i < p.m * p.a_row; i++)
+    place_problem();
+    for (size_t i = 0; i < p.a_count; i++)
         p.a[i] = random_float(&rng);
     for (size_t i = 0; i < p.n * p.k; i++)
         p.w[i] = random_float(&rng);
     for (size_t i = 0; i < p.n; i++)
         p.bias[i] = random_float(&rng);
-    for (size_t i = 0; i < p.m * p.c_row; i++)
+    for (size_t i = 0; i < p.c_count; i++)
         p.c[i] = random_float(&rng);
 }
 
@@ -72,9 +117,11 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
     struct call call = { .op = &op, .plan = &plan, .isa = amx() };
     call.view[PACK_FROM] = (struct tensor){ .at = (void *)w, .rank = 3, .count = { gates, units, k },
                                             .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
-    call.view[PACK_TO] = (struct tensor){ .at = right, .rank = 3, .count = { gates, units, k }, .layout = layout,
+    call.view[PACK_TO] = (struct tensor){ .rank = 3, .count = { gates, units, k }, .layout = layout,
                                           .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
-    memset(right, 0xff, sizeof right);
+    const size_t tiles = layout == LAYOUT_THIRDS ? thirds_tiles(units) * thirds_steps(k) : thirds_tiles(k) * thirds_steps(units);
+    call.view[PACK_TO].at = right = place(RIGHT, gates * tiles * RIGHT_BYTES);
+    memset(right, 0xff, gates * tiles * RIGHT_BYTES);
     for (int me = 0; me < team; me++) {
         struct work work = { 0, 0 };
         CHECK(amx()->kernel[OP_PACK](&call, me, team, &work) == UNROLL_OK, "pack: %s", unroll_last_error());
@@ -100,7 +147,9 @@ static void check_packing(uint64_t seed)
     struct rng rng = rng_new(seed, 2);
     uint32_t gates = 1 + (uint32_t)rng_below(&rng, GATES), units = 1 + (uint32_t)rng_below(&rng, 100);
     uint32_t k = 1 + (uint32_t)rng_below(&rng, MOST);
-    make_problem(seed);                                     /* its numbers */
+    p.a = place(A, (size_t)gates * units * k * sizeof(float));
+    for (size_t i = 0; i < (size_t)gates * units * k; i++)
+        p.a[i] = random_float(&rng);
     size_t wrong = 0, tiles = thirds_tiles(units), steps = thirds_steps(k);
     pack(LAYOUT_THIRDS, p.a, gates, units, k, 1 + (int)(seed % 4));
     for (size_t g = 0; g < gates; g++)
@@ -133,6 +182,7 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
     uint32_t list[MOST];
     for (uint32_t i = 0; i < MOST; i++)
         list[i] = (uint32_t)row + i;
+    left = place(LEFT, (end - row) * steps * LEFT_ROW);
     amx()->left_rows(&(struct left_rows){
         .to = left, .steps = steps, .at = listed ? p.a : p.a + row * p.a_row, .row = p.a_row,
         .list = listed ? list : NULL, .rows = end - row, .k = p.k });
@@ -145,7 +195,7 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
 
 static void multiply(float *c)
 {
-    memcpy(c, p.c, sizeof p.c);
+    memcpy(c, p.c, p.c_count * sizeof *c);
     pack(LAYOUT_THIRDS, p.w, 1, (uint32_t)p.n, (uint32_t)p.k, 1);
     multiply_rows(0, p.m, 0, thirds_steps(p.k), false, c);
 }
@@ -154,16 +204,16 @@ static void multiply(float *c)
 static double largest_error(const float *c)
 {
     double worst = 0;
+    size_t beside = 0;
     for (size_t m = 0; m < p.m; m++)
-        for (size_t n = 0; n < p.c_row; n++) {
+        for (size_t n = 0; n < (m + 1 < p.m ? p.c_row : p.n); n++) {
             const float before = p.c[m * p.c_row + n];
-            double sum = p.start == AS_IS ? (double)before : 0, size = fabs(sum), bias = p.has_bias ? (double)p.bias[n] : 0;
             if (n >= p.n) {
-                CHECK(c[m * p.c_row + n] == before, "column %zu of %zu was written", n, p.n);
+                beside += c[m * p.c_row + n] != before;
                 continue;
             }
-            sum += bias;
-            size += fabs(bias);
+            const double bias = p.has_bias ? (double)p.bias[n] : 0, first = p.start == AS_IS ? (double)before : 0;
+            double sum = first + bias, size = fabs(first) + fabs(bias);
             for (size_t k = 0; k < p.k; k++) {
                 double product = (double)p.a[m * p.a_row + k] * (double)p.w[n * p.k + k];
                 sum += product;
@@ -172,13 +222,14 @@ static double largest_error(const float *c)
             double error = fabs((double)c[m * p.c_row + n] - sum) / size;
             worst = error <= worst ? worst : error;         /* keeps NaN */
         }
+    CHECK(!beside, "%zu numbers beside the columns were written", beside);
     return worst;
 }
 
 /* What the other ISAs do: one chain of multiply-adds. */
 static void multiply_in_chains(float *c)
 {
-    memcpy(c, p.c, sizeof p.c);
+    memcpy(c, p.c, p.c_count * sizeof *c);
     for (size_t m = 0; m < p.m; m++)
         for (size_t n = 0; n < p.n; n++) {
             float *sum = &c[m * p.c_row + n];
@@ -193,7 +244,7 @@ static void check_pieces(uint64_t seed)
 {
     struct rng rng = rng_new(seed, 3);
     const size_t steps = thirds_steps(p.k), half = rng_below(&rng, (uint32_t)steps);
-    memcpy(again, p.c, sizeof again);
+    memcpy(again, p.c, p.c_count * sizeof *again);
     for (size_t row = 0, rows; row < p.m; row += rows) {
         rows = 1 + rng_below(&rng, seed % 2 ? 20 : 100);
         rows = rows < p.m - row ? rows : p.m - row;
@@ -201,7 +252,7 @@ static void check_pieces(uint64_t seed)
             multiply_rows(row, row + rows, 0, half, rows % 2, again);
         multiply_rows(row, row + rows, half, steps, rows % 2, again);
     }
-    CHECK(!memcmp(got, again, sizeof got), "%zu x %zu x %zu, bias %d, start %d: other bits in pieces", p.m, p.n, p.k,
+    CHECK(!memcmp(got, again, p.c_count * sizeof *got), "%zu x %zu x %zu, bias %d, start %d: other bits in pieces", p.m, p.n, p.k,
           p.has_bias, (int)p.start);
 }
 
@@ -232,6 +283,7 @@ static void make_even(float a, float w)
 {
     struct rng rng = rng_new(1, 4);
     p = (struct problem){ .m = 40, .n = 40, .k = 40, .a_row = 40, .c_row = 40, .start = ZERO };
+    place_problem();
     for (size_t i = 0; i < p.m * p.k; i++) {
         p.a[i] = a * (1 + rng_uniform(&rng)) / 2;
         p.w[i] = w * (1 + rng_uniform(&rng)) / 2;
@@ -241,7 +293,7 @@ static void make_even(float a, float w)
 static bool all_are_zero(void)
 {
     bool zero = true;
-    for (size_t i = 0; i < p.m * p.c_row; i++)
+    for (size_t i = 0; i < p.c_count; i++)
         zero &= got[i] == 0;
     return zero;
 }
@@ -297,6 +349,7 @@ int main(int count, char **words)
         check_skip("this machine has no amx: products of thirds of floats");
         return check_finish("test_thirds");
     }
+    make_places();
     const uint64_t mode = cpu_float_mode();
     cpu_flush_denormals();                      /* as in all threads that run kernels */
     for (int i = 0; i < problems; i++)
