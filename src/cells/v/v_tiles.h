@@ -50,6 +50,22 @@ CELL_CODE __m512i thirds_pairs(__m512i numbers)
     return _mm512_permutexvar_epi16(order, numbers);
 }
 
+/* The same at once: low[i], high[i] side by side. Halves are rounded away from zero, in bits: a NaN whose rounding
+ * overflows is still one in the last part, which is exact as it is. */
+CELL_CODE void thirds_of_pairs(V low, V high, __m512i pair[3])
+{
+    const __m512i half = _mm512_set1_epi32(0x8000), first = _mm512_set1_epi32(-0x10000);
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++) {
+        __m512i l = _mm512_castps_si512(low), h = _mm512_castps_si512(high);
+        l = i < 2 ? _mm512_add_epi32(l, half) : l;
+        h = i < 2 ? _mm512_add_epi32(h, half) : h;
+        pair[i] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(l, 16), h, first, 0xf8);     /* or(l, and(h, first)) */
+        low = v_sub(low, _mm512_castsi512_ps(_mm512_and_si512(l, first)));
+        high = v_sub(high, _mm512_castsi512_ps(_mm512_and_si512(h, first)));
+    }
+}
+
 /* 16 rows of 16 pairs become 16 columns. */
 CELL_CODE void thirds_transpose(__m512i row[16])
 {
