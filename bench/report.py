@@ -50,18 +50,28 @@ def load(folder):
             with open(os.path.join(folder, name)) as file:
                 result = json.load(file)
             results[result["key"], result["threads"]] = result
-    most = peaks(results)
     for (_, threads), result in results.items():
-        result["peak"] = most[threads]
+        result["own_peak"] = peaks(results, on_tiles(result)).get(threads)
+        result["peak"] = peaks(results, False).get(threads, result["own_peak"])
     return results
 
 
-def peaks(results):
-    """threads -> GFLOP/s, the best that was measured beside any run: other load can only lower it."""
+def on_tiles(result):
+    """Did our products multiply thirds of floats on AMX, whose peak is another than that of multiply-adds?"""
+    return result["ours"].get("isa") == "amx"
+
+
+def peaks(results, tiles):
+    """threads -> GFLOP/s, the best that was measured beside any such run: other load can only lower it."""
     best = {}
     for (_, threads), result in results.items():
-        best[threads] = max(best.get(threads, 0), result["ours"].get("peak_gflops", 0))
+        if on_tiles(result) == tiles:
+            best[threads] = max(best.get(threads, 0), result["ours"].get("peak_gflops", 0))
     return best
+
+
+def peak_words(best):
+    return ", ".join(f"{n} thread{'s' * (n > 1)} {peak:.0f} GFLOP/s" for n, peak in sorted(best.items()))
 
 
 def times(result):
@@ -79,11 +89,11 @@ def ratio(result):
     return peer[1] / result["ours"]["ms"] if peer and "ms" in result["ours"] else None
 
 
-def peak_percent(regime, result, ms):
+def peak_percent(regime, result, ms, peak="peak"):
     """None of ragged rows: their operations are those of their valid steps."""
     return (
-        100 * regime.flop() / (ms * 1e6) / result["peak"]
-        if result["peak"] and regime.form != "ragged"
+        100 * regime.flop() / (ms * 1e6) / result[peak]
+        if result[peak] and regime.form != "ragged"
         else None
     )
 
@@ -122,7 +132,7 @@ def target_rows(table_, results):
             result["threads"]: f"{value:.2f}" if value else "-" for result, value in zip(measured, found)
         }
         peaks = [
-            peak_percent(regime, result, result["ours"]["ms"])
+            peak_percent(regime, result, result["ours"]["ms"], "own_peak")
             for result in measured
             if "ms" in result["ours"]
         ]
@@ -262,16 +272,25 @@ def builds(results):
 
 def page(table_, results, about):
     dates = sorted({result["date"] for result in results.values()})
-    peak_words = ", ".join(
-        f"{n} thread{'s' * (n > 1)} {peak:.0f} GFLOP/s" for n, peak in sorted(peaks(results).items())
-    )
+    tiles = peaks(results, True)
     lines = [
         "# Beside the peers",
         "",
         f"Written by `make bench-peers` on {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {about}. {builds(results)}Peers: "
         f"{versions(results)}. fp32 peak, AVX-512 or the best there is, measured beside each of our runs, the "
-        f"best of them: {peak_words}.",
+        f"best of them: {peak_words(peaks(results, False))}.",
         "",
+        *(
+            [
+                "Unroll's products of 16 rows or more run on AMX as sums of six products of bf16, with smaller errors "
+                "than fp32 multiply-adds ([design](../docs/design.md)); their peak, measured likewise: "
+                f"{peak_words(tiles)}. In the targets our percentages are of the peak of the instructions in use, "
+                "elsewhere everyone's are of that of multiply-adds.",
+                "",
+            ]
+            if tiles
+            else []
+        ),
         "Unroll and its peers take turns in one run, several rounds; the best run of each counts. Same threads, "
         "shapes and warm-up; random numbers. A ratio above 1 says how many times as fast as the *best* peer "
         "Unroll was. [README.md](README.md) says what is measured and how.",

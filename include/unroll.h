@@ -691,7 +691,8 @@ UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unro
 UNROLL_API uint64_t unroll_memory_limit(void);
 
 /* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
- * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. */
+ * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. With amx those of
+ * floats as sums of six products of their bf16 parts. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
 /* The devices by name; available says whether there is one here, and about what it is or why there is none, until

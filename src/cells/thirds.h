@@ -15,6 +15,9 @@ enum {
     RIGHT_BYTES = 3 * RIGHT_PART                        /* of a tile of columns and step of k */
 };
 
+/* Where part number `part` lies in a step of a right factor: the last one first. */
+#define RIGHT_AT(part) ((2 - (part)) * RIGHT_PART)
+
 static inline size_t thirds_steps(size_t k)
 {
     return (k + THIRDS_K - 1) / THIRDS_K;

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "cells/thirds.h"
 #include "plan/plan.h"
-#include <stdlib.h>
 
 /* Fewer rows leave tiles empty; of one row there is nothing that is read twice. The batch of all ranks counts, and cuts
  * that keep or move sums over units have none: so neither ranks nor chunks show in the bits. */
@@ -39,7 +38,6 @@ unroll_status pass_thirds(struct plan *p)
 {
     for (int i = 0; p->thirds && i < p->ops; i++) {
         struct op *op = &p->op[i];
-        if (op->kind == OP_RNN && !getenv("THIRDS_RNN")) continue;
         const int slot = op->kind == OP_GEMM ? (int)GEMM_W : op->kind == OP_RNN ? (int)RNN_W : -1;
         const int weight = slot < 0 ? -1 : op->view[slot].buffer, master = weight < 0 ? -1 : p->buffer[weight].copy_of;
         if (master < 0 || !fills_tiles(&p->buffer[master]))

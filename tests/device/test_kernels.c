@@ -156,6 +156,8 @@ static void plain_gemm_dx(struct fixture *f)
 
 /* ---- gradients over rows --------------------------------------------------------------- */
 
+enum { MOST_ROWS = 100, MOST_COLUMNS = 300 };
+
 /* The batch is cut in shards; a rank may hold only some of them. */
 static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *B)
 {
@@ -164,7 +166,7 @@ static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *
     uint32_t first, count, all = shards[random_size(f, 0, 2)];
     uint32_t mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
     c->shards = all;
-    c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, 100);
+    c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, MOST_ROWS);
     c->T = T;
     f->plan.quantum = random_size(f, 1, 4);
     share(c->B, (int)(all / mine), (int)(all / mine) - 1, 1, &first, &count);   /* the last rank's rows */
@@ -178,11 +180,11 @@ static void set_origins(struct fixture *f, int dy, int sum, uint32_t S, uint32_t
     f->call.view[sum].origin[0] = f->plan.config.shards - S;
 }
 
-static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
+static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t columns)
 {
     struct fixture *f = fixture_new(OP_GEMM_DW, seed, real);
     uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 3), S, B;
-    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, random_size(f, 0, 3) ? 100 : 3);
+    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, random_size(f, 0, 3) ? columns : 3);
     choose_shards(f, T, &S, &B);
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
@@ -201,6 +203,18 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
         EACH(f, GEMM_DW_RESET)
             set(f, GEMM_DW_RESET, at4(f, GEMM_DW_RESET, i, j, k, l), random_size(f, 0, 4) == 0);
     }
+    return f;
+}
+
+static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
+{
+    return build_gemm_dw_of(seed, real, 100);
+}
+
+static struct fixture *build_gemm_dw_thirds(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = build_gemm_dw_of(seed, real, MOST_COLUMNS);
+    f->plan.thirds = true;
     return f;
 }
 
@@ -404,7 +418,7 @@ static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t fi
 static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chunks, const int *timed, int n)
 {
     const struct call whole = f->call;
-    double init[100 * 100];
+    double init[MOST_ROWS * MOST_COLUMNS];
     uint32_t T = whole.view[timed[0]].count[0];
     bool shifts = f->op.kind == OP_GEMM_DW && f->op.shift;
     uint32_t K = whole.view[GEMM_DW_INIT].count[1];
@@ -444,12 +458,35 @@ static void check_chunks(const struct kind_case *c, int result, const int *timed
     }
 }
 
+/* ---- thirds of floats ------------------------------------------------------------------ */
+
+/* Sums of thirds have bits of their own: the same in every team and however time is cut, and near those of doubles. */
+static void check_thirds(const struct kind_case *c, const struct cpu_isa *isa, const int *timed, int n)
+{
+    if (!isa) {
+        check_skip("this machine has no tiles: gradients of weights from thirds of floats");
+        return;
+    }
+    for (int seed = 1; seed <= c->cases / SLOWER; seed++) {
+        struct fixture *found = c->build((uint64_t)seed, DTYPE_F32), *exact = c->build((uint64_t)seed, DTYPE_F64);
+        run_on(found, isa, 1);
+        run_on(exact, cpu_isa_find(ISA_SCALAR, DTYPE_F64), 1);
+        double error = distance(exact, found, GEMM_DW_DW);
+        CHECK(error <= c->float_error, "%s seed %d: %g from doubles", c->name, seed, error);
+        check_isa(c, (uint64_t)seed, isa, found);
+        fixture_free(found);
+        fixture_free(exact);
+    }
+    check_chunks(c, GEMM_DW_DW, timed, n, isa);
+}
+
 int main(int argc, char **argv)
 {
     static const struct kind_case
         gemm       = { "gemm",       build_gemm,       plain_gemm,       40, 2e-6, 1e-14 },
         gemm_dx    = { "gemm_dx",    build_gemm_dx,    plain_gemm_dx,    40, 2e-6, 1e-14 },
         gemm_dw    = { "gemm_dw",    build_gemm_dw,    plain_gemm_dw,    60, 2e-6, 1e-14 },
+        thirds     = { "gemm_dw of thirds", build_gemm_dw_thirds, plain_gemm_dw, 60, 1e-6, 1e-14 },
         sum_rows   = { "sum_rows",   build_sum_rows,   plain_sum_rows,   40, 2e-6, 1e-14 },
         embed      = { "embed",      build_embed,      plain_embed,      40, 1e-7, 0 },
         embed_grad = { "embed_grad", build_embed_grad, plain_embed_grad, 40, 2e-6, 1e-14 };
@@ -471,6 +508,7 @@ int main(int argc, char **argv)
     check_kind(&embed_grad);
     check_contract();
     check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, best);
+    check_thirds(&thirds, cpu_isa_find(ISA_AMX, DTYPE_F32), dw_timed, 3);
     check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, best);
     check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, best);
     return check_finish("test_kernels");

@@ -7,7 +7,8 @@
  *
  * A factor lies in memory as thirds: for each step of THIRDS_K k its first bf16, its second ones, its third ones.
  * Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][THIRDS_K] bf16. Right, of
- * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16. Zeros where k ends. */
+ * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16, the last part first, which
+ * is the order in which they are read: memory then runs ahead by itself. Zeros where k ends. */
 #ifndef V_TILES_H
 #define V_TILES_H
 #ifndef __AMX_BF16__
@@ -139,38 +140,66 @@ CELL_CODE void tiles_end(void)
     } while (0)
 #define TILES_RIGHT_(part, wide)                                                \
     do {                                                                        \
-        _tile_loadd(RIGHT_0, right + (part) * RIGHT_PART, THIRDS_COLUMNS * 4);  \
+        _tile_loadd(RIGHT_0, right + RIGHT_AT(part), THIRDS_COLUMNS * 4);  \
         if (wide)                                                               \
-            _tile_loadd(RIGHT_1, right_1 + (part) * RIGHT_PART, THIRDS_COLUMNS * 4);    \
+            _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), THIRDS_COLUMNS * 4);    \
+    } while (0)
+
+/* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
+ * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
+enum { PIECE = 128, AHEAD_MOST = 12 };
+
+struct tiles_ahead { const char *at; size_t pieces, distance; };
+
+#define TILES_ASK_()                                                            \
+    do {                                                                        \
+        for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
+            _mm_prefetch(ahead.at, _MM_HINT_T1);                                \
+            _mm_prefetch(ahead.at + PIECE / 2, _MM_HINT_T1);                    \
+        }                                                                       \
     } while (0)
 
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. The right factor is read as it lies, so that memory can guess what
- * comes next: of weights beyond the L2 cache a quarter of the time. On a Granite Rapids a tile that is
+ * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
  * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
  * and then keeps the way open, and costs nothing. */
-CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
-                         const bool second, const bool wide)
+CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
+                                 struct tiles_ahead ahead, const bool second, const bool wide)
 {
+    enum { OPEN = 4 };                      /* steps */
     const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
     _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
-        TILES_LEFT_(2, second);
-        TILES_RIGHT_(0, wide);
-        TILES_MULTIPLY_(second, wide);
+        size_t pieces = ahead.pieces;
         TILES_LEFT_(0, second);
-        TILES_MULTIPLY_(second, wide);
-        TILES_LEFT_(1, second);
-        TILES_MULTIPLY_(second, wide);
-        TILES_RIGHT_(1, wide);
-        TILES_MULTIPLY_(second, wide);
-        TILES_LEFT_(0, second);
-        TILES_MULTIPLY_(second, wide);
         TILES_RIGHT_(2, wide);
         TILES_MULTIPLY_(second, wide);
-        _tile_stored(LEFT_0, open, LEFT_PART);
+        TILES_ASK_();
+        TILES_RIGHT_(1, wide);
+        TILES_MULTIPLY_(second, wide);
+        TILES_ASK_();
+        TILES_LEFT_(1, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_ASK_();
+        TILES_RIGHT_(0, wide);
+        TILES_MULTIPLY_(second, wide);
+        TILES_ASK_();
+        TILES_LEFT_(2, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_ASK_();
+        TILES_LEFT_(0, second);
+        TILES_MULTIPLY_(second, wide);
+        TILES_ASK_();
+        if (steps % OPEN == 0)
+            _tile_stored(LEFT_0, open, LEFT_PART);
     }
+}
+
+CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
+                         const bool second, const bool wide)
+{
+    tiles_add_and_ask(left, rows, right, right_1, steps, (struct tiles_ahead){ 0 }, second, wide);
 }
 
 CELL_CODE void tiles_clear(const bool second, const bool wide)

@@ -60,16 +60,21 @@ static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
     return n;
 }
 
-/* Rows that are summed together: of several whole leaves, a chain for each, or some of one leaf; and columns of
- * their x in panels. */
-struct dw_rows {
-    size_t count, chains, end[DW_ROWS];
+/* Rows of both factors that are summed together. */
+struct dw_found {
+    size_t count;
     const real *dy[DW_ROWS], *x[DW_ROWS];
+};
+
+/* Of several whole leaves, a chain for each, or some of one leaf; and columns of their x in panels. */
+struct dw_rows {
+    struct dw_found at;
+    size_t chains, end[DW_ROWS];
     _Alignas(64) real panel[DW_ROWS * DW_COLUMNS];
 };
 
 /* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
-static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_rows *r)
+static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_found *r)
 {
     for (; *t < leaf->step.end; ++*t, *b = leaf->row.first)
         for (; *b < leaf->row.end; ++*b) {
@@ -87,8 +92,8 @@ static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, si
 /* Row by row, as they lie: a panel of rows far apart would wait for memory at each of them. */
 static void take_columns(struct dw_rows *r, struct range column)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        const real *from = r->x[i];
+    for (size_t i = 0; i < r->at.count; i++) {
+        const real *from = r->at.x[i];
         real *to = r->panel + i * PANEL;
         for (size_t c = column.first; c < column.end; c += PANEL, to += DW_ROWS * PANEL) {
             size_t width = column.end - c < PANEL ? column.end - c : PANEL;
@@ -125,13 +130,13 @@ struct dy_range { const real *low; size_t row; };
 
 static struct dy_range range_of(const struct dw_rows *r)
 {
-    const real *low = r->dy[0], *high = r->dy[0];
-    for (size_t i = 1; i < r->count; i++) {
-        low = r->dy[i] < low ? r->dy[i] : low;
-        high = r->dy[i] > high ? r->dy[i] : high;
+    const real *low = r->at.dy[0], *high = r->at.dy[0];
+    for (size_t i = 1; i < r->at.count; i++) {
+        low = r->at.dy[i] < low ? r->at.dy[i] : low;
+        high = r->at.dy[i] > high ? r->at.dy[i] : high;
     }
-    size_t row = r->count > 1 ? (size_t)(high - low) / (r->count - 1) : 0;
-    return (struct dy_range){ low, (size_t)(high - low) == row * (r->count - 1) ? row : 0 };
+    size_t row = r->at.count > 1 ? (size_t)(high - low) / (r->at.count - 1) : 0;
+    return (struct dy_range){ low, (size_t)(high - low) == row * (r->at.count - 1) ? row : 0 };
 }
 
 /* Where rows are short, this block's share of the next rows is asked for while its units are summed: all of them as
@@ -142,11 +147,11 @@ static void ask_for_units(const struct dw *d, const struct dw_rows *r, const str
     enum { SHORT = 2048 };                  /* bytes */
     bool last = done.end >= unit.end;
     struct range next = next_units(d, last ? unit.first : done.end, unit.end);
-    const ptrdiff_t on = rising ? (ptrdiff_t)r->count : -(ptrdiff_t)r->count, rows = last ? on : 0;
+    const ptrdiff_t on = rising ? (ptrdiff_t)r->at.count : -(ptrdiff_t)r->at.count, rows = last ? on : 0;
     if (dy->row == 0)
         return;
     if (dy->row * sizeof(real) <= SHORT) {
-        const size_t all = r->count * dy->row, blocks = (unit.end - unit.first + DW_UNITS - 1) / DW_UNITS;
+        const size_t all = r->at.count * dy->row, blocks = (unit.end - unit.first + DW_UNITS - 1) / DW_UNITS;
         p->wanted = dy->low + on * (ptrdiff_t)dy->row + (done.first - unit.first) / DW_UNITS * (all / blocks);
         p->wanted_bytes = all / blocks * sizeof(real);
         return;
@@ -162,12 +167,12 @@ enum { COPIED = 16, STRIP_NUMBERS = STRIP * DW_ROWS + COPIED };
 
 static void take_units(const struct dw_rows *r, size_t from, size_t count, real *to)
 {
-    for (size_t i = 0; i < r->count; i++)
+    for (size_t i = 0; i < r->at.count; i++)
         for (size_t u = 0, s = 0; u < count; u += STRIP, s += STRIP_NUMBERS)
             if (count - u >= COPIED)
-                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, COPIED);
+                copy_numbers(to + s + i * STRIP, r->at.dy[i] + from + u, COPIED);
             else
-                copy_numbers(to + s + i * STRIP, r->dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
+                copy_numbers(to + s + i * STRIP, r->at.dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
 }
 
 /* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
@@ -182,7 +187,7 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
         take_units(r, from, count, a);
         struct product p = {
-            .m = count, .n = columns, .k = r->count,
+            .m = count, .n = columns, .k = r->at.count,
             .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP_NUMBERS,
             .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
             .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
@@ -205,7 +210,7 @@ static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_
         for (size_t n = part->row.first; n < part->row.end; n += units) {
             struct range unit = { n, part->row.end - n < units ? part->row.end : n + units };
             size_t t = leaf->step.first, b = leaf->row.first;
-            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, rows); start = AS_IS, rows->count = 0) {
+            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, &rows->at); start = AS_IS, rows->at.count = 0) {
                 take_columns(rows, column);
                 dw_units(d, rows, unit, columns, start, sum, row, true);
             }
@@ -218,29 +223,29 @@ static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_
 /* Whole leaves, each a chain that is added to dW at once. */
 static void dw_short_leaves(const struct dw *d, struct dw_rows *rows, const struct portion *part, real *dw)
 {
-    for (size_t c = part->column.first; c < part->column.end && rows->count; c += DW_COLUMNS) {
+    for (size_t c = part->column.first; c < part->column.end && rows->at.count; c += DW_COLUMNS) {
         struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
         take_columns(rows, column);
         dw_units(d, rows, part->row, column.end - column.first, ZERO_THEN_ADD, dw + c, d->dw_row, false);
     }
-    rows->count = rows->chains = 0;
+    rows->at.count = rows->chains = 0;
 }
 
 /* This thread's part of dW [(G), U, K] of one shard: leaf by leaf, short ones together. */
 static void dw_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
 {
     struct dw_rows rows;
-    rows.count = rows.chains = 0;
+    rows.at.count = rows.chains = 0;
     while (leaf_next(leaves)) {
         const struct leaf *leaf = &leaves->at;
         size_t size = leaf_size(d, leaf), t = leaf->step.first, b = leaf->row.first;
-        if (rows.count + size > DW_ROWS)
+        if (rows.at.count + size > DW_ROWS)
             dw_short_leaves(d, &rows, part, dw);
         if (size > DW_ROWS) {
             dw_long_leaf(d, leaf, &rows, part, dw);
         } else if (size > 0) {
-            find_rows(d, leaf, &t, &b, &rows);
-            rows.end[rows.chains++] = rows.count;
+            find_rows(d, leaf, &t, &b, &rows.at);
+            rows.end[rows.chains++] = rows.at.count;
         }
     }
     dw_short_leaves(d, &rows, part, dw);
@@ -296,6 +301,16 @@ static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct po
         }
 }
 
+static void count_dw(struct work *work, const struct call *call, const struct portion *part, size_t rows, int me)
+{
+    const size_t units = part->row.end - part->row.first, columns = part->column.end - part->column.first;
+    count_portion(work, call, part, GEMM_DW_DY, GEMM_DW_X, GEMM_DW_DW, me);
+    count_view(work, call, GEMM_DW_INIT, me);
+    count_view(work, call, GEMM_DW_LENGTHS, me);
+    count_view(work, call, GEMM_DW_RESET, me);
+    work->flops += 2.0 * (double)units * (double)columns * (double)rows;
+}
+
 static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
@@ -312,11 +327,6 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
         else if (part.column.first < part.column.end)
             dw_narrow(&d, &leaves, &part, width, to);
     }
-    count_portion(work, call, &part, GEMM_DW_DY, GEMM_DW_X, GEMM_DW_DW, me);
-    count_view(work, call, GEMM_DW_INIT, me);
-    count_view(work, call, GEMM_DW_LENGTHS, me);
-    count_view(work, call, GEMM_DW_RESET, me);
-    size_t units = part.row.end - part.row.first, columns = part.column.end - part.column.first;
-    work->flops += 2.0 * (double)units * (double)columns * (double)d.rows.count;
+    count_dw(work, call, &part, d.rows.count, me);
     return UNROLL_OK;
 }

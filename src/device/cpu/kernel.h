@@ -126,6 +126,7 @@ struct product_thirds {
     float *c;           size_t c_row;
     const float *bias;                      /* NULL: none */
     enum start start;
+    const char *wanted; size_t wanted_pieces, wanted_distance;  /* 128 bytes each, that are brought nearer */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.

@@ -5,6 +5,7 @@
 #endif
 #include "device/cpu/isa.h"
 #include "cells/v/v_avx512.h"
+#include "cells/v/v_tiles.h"
 
 typedef float real;
 #include "device/cpu/narrow.h"
@@ -21,7 +22,7 @@ typedef float real;
 const struct cpu_isa cpu_amx = {
     .name = "amx", .isa = ISA_AMX, .real = DTYPE_F32,
     .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product,
-    .peak = peak, .activate = activate,
+    .peak = peak_of_tiles, .activate = activate,
     .left_rows = left_rows, .product_thirds = product_thirds, .thirds_cells = cells_amx,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },

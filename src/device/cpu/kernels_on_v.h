@@ -11,6 +11,12 @@
 #include "device/cpu/steps.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/gemm_dw.h"
+#ifdef V_TILES_H
+#include "device/cpu/gemm_dw_tiles.h"
+#define KERNEL_GEMM_DW kernel_gemm_dw_thirds
+#else
+#define KERNEL_GEMM_DW kernel_gemm_dw
+#endif
 #include "device/cpu/rows.h"
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss.h"
@@ -24,7 +30,7 @@
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
-    [OP_GEMM_DW] = kernel_gemm_dw,      [OP_SUM_ROWS] = kernel_sum_rows, \
+    [OP_GEMM_DW] = KERNEL_GEMM_DW,      [OP_SUM_ROWS] = kernel_sum_rows, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
     [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \

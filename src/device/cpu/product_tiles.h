@@ -51,7 +51,7 @@ CELL_CODE void store_right(char *to, __m512i part[3][THIRDS_COLUMNS])
     for (size_t i = 0; i < 3; i++)
 #pragma GCC unroll 16
         for (size_t j = 0; j < THIRDS_K / 2; j++)
-            _mm512_store_si512(to + i * RIGHT_PART + j * THIRDS_COLUMNS * 4, part[i][j]);
+            _mm512_store_si512(to + RIGHT_AT(i) + j * THIRDS_COLUMNS * 4, part[i][j]);
 }
 
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
@@ -101,6 +101,7 @@ struct tiles_block {
     size_t c_row;
     const float *bias;
     enum start start;
+    struct tiles_ahead ahead;
 };
 
 /* Tiles of c where columns are missing or a bias is added wait here. */
@@ -139,7 +140,10 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
         tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
     else
         tiles_clear(second, wide);
-    tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, second, wide);
+    for (size_t r = 0; r < b->rows; r++)
+        for (size_t j = 0; j < b->columns; j += V_WIDTH)
+            __builtin_prefetch(b->c + r * b->c_row + j, 1);
+    tiles_add_and_ask(b->left, b->rows, b->right, b->right_1, b->steps, b->ahead, second, wide);
     c = whole ? b->c : waiting;
     tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
     if (!whole)
@@ -150,6 +154,20 @@ static void multiply_one_narrow(const struct tiles_block *b)    { multiply_block
 static void multiply_one_wide(const struct tiles_block *b)      { multiply_block(b, false, true); }
 static void multiply_two_narrow(const struct tiles_block *b)    { multiply_block(b, true, false); }
 static void multiply_two_wide(const struct tiles_block *b)      { multiply_block(b, true, true); }
+
+/* For `blocks` blocks to ask for: the right factor of the columns after those from n on, or what the caller wants. */
+static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, size_t blocks)
+{
+    const size_t next = n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
+    struct tiles_ahead ahead = { p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
+                                 (2 * p->steps * RIGHT_BYTES / PIECE + steps - 1) / steps, PIECE };
+    if (next >= p->n)
+        ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
+    else if (p->right_steps != p->steps)
+        ahead.pieces = 0;
+    ahead.pieces = ahead.pieces > AHEAD_MOST ? 0 : ahead.pieces;
+    return ahead;
+}
 
 /* All columns of the blocks of rows [row, row_end), which are of one height: those of a tile of columns after each
  * other, so that its right factor, which comes from farther away, is read once. */
@@ -165,7 +183,8 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
             .bias = p->bias ? p->bias + n : NULL,
         };
         b.right_1 = b.right + p->right_steps * RIGHT_BYTES;
-        for (size_t m = row; m < row_end; m += height) {
+        b.ahead = ahead_of(p, n, (row_end - row) / height);
+        for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
             b.c = p->c + m * p->c_row + n;
             if (height > THIRDS_ROWS)
@@ -185,4 +204,22 @@ static void product_thirds(const struct product_thirds *p)
     if (whole < p->m)
         product_of_height(p, whole, p->m, p->m - whole);
     tiles_end();
+}
+
+/* As peak.h's, of products of floats as sums of six of their thirds: that is the least that six multiplications of
+ * tiles take. */
+static uint64_t peak_of_tiles(uint64_t rounds, void *sink)
+{
+    enum { PRODUCTS = 6, TILES = 4 };
+    float c[THIRDS_ROWS * THIRDS_COLUMNS] = { 0 };
+    tiles_begin(LEFT_ROWS);
+    for (uint64_t round = 0; round < rounds; round++)
+#pragma GCC unroll 6
+        for (int i = 0; i < PRODUCTS; i++)
+            TILES_MULTIPLY_(true, true);
+    _tile_stored(SUM_00, c, LEFT_PART);
+    tiles_end();
+    TILES_FENCE();
+    *(float *)sink = c[0];
+    return rounds * TILES * THIRDS_ROWS * THIRDS_COLUMNS * THIRDS_K * 2;
 }

@@ -282,6 +282,7 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_W];
     const size_t steps = steps_of_sums(r, w->count[0]);
+    const bool wants = k->in_views;
     r->call->isa->product_thirds(&(struct product_thirds){
         .m = p.m, .n = p.n, .steps = steps_of_sums(r, of.count),
         .left = at_left(r, rows), .left_first = steps_of_sums(r, of.input),
@@ -289,6 +290,8 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
         .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * RIGHT_BYTES,
         .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
         .c = p.c, .c_row = p.c_row, .start = p.start,
+        .wanted = (const char *)at_step(r, RNN_G, k->rows.t, r->row) + column * sizeof(real), .wanted_pieces = wants ? p.m * r->cell->inputs : 0,
+        .wanted_distance = r->view[RNN_G].stride[2] * sizeof(real),
     });
 }
 
