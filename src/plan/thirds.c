@@ -12,10 +12,12 @@ bool thirds_wanted(const struct plan_config *c)
            c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
 }
 
-/* Are the columns and rows of a weight many enough to fill a tile? */
+/* Are the columns and rows of a weight many enough to fill a tile, and not more than operands have room for? */
 static bool fills_tiles(const struct buffer *master)
 {
-    return master->whole[master->rank - 1] >= THIRDS_COLUMNS && master->whole[master->rank - 2] >= THIRDS_COLUMNS;
+    enum { MOST = 16384 };
+    const uint32_t columns = master->whole[master->rank - 1], units = master->whole[master->rank - 2];
+    return columns >= THIRDS_COLUMNS && columns <= MOST && units >= THIRDS_COLUMNS;
 }
 
 enum layout plan_backward_layout(const struct plan *p, int master)

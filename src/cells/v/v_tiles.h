@@ -163,7 +163,7 @@ CELL_CODE void tiles_end(void)
 
 /* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
  * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
-enum { PIECE = 128, AHEAD_MOST = 12 };
+enum { AHEAD_PIECE = 128, AHEAD_MOST = 12 };
 
 struct tiles_ahead { const char *at; size_t pieces, distance; };
 
@@ -171,20 +171,26 @@ struct tiles_ahead { const char *at; size_t pieces, distance; };
     do {                                                                        \
         for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
             _mm_prefetch(ahead.at, _MM_HINT_T1);                                \
-            _mm_prefetch(ahead.at + PIECE / 2, _MM_HINT_T1);                    \
+            _mm_prefetch(ahead.at + AHEAD_PIECE / 2, _MM_HINT_T1);                    \
         }                                                                       \
     } while (0)
 
+/* On a Granite Rapids a tile that is stored after a thousand cycles without one waits as long again, a third of the time
+ * of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs nothing. */
+enum { TILES_OPEN = 4 };
+
+CELL_CODE void tiles_keep_open(void)
+{
+    _Alignas(64) char nowhere[THIRDS_ROWS * LEFT_PART];
+    _tile_stored(LEFT_0, nowhere, LEFT_PART);
+}
+
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
- * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
- * and then keeps the way open, and costs nothing. */
+ * columns, or two if `wide`: both constants at each use. Small products first. */
 CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
                                  struct tiles_ahead ahead, const bool second, const bool wide)
 {
-    enum { OPEN = 4 };                      /* steps */
     const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
-    _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
         size_t pieces = ahead.pieces;
@@ -207,8 +213,8 @@ CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *righ
         TILES_LEFT_(0, second);
         TILES_MULTIPLY_(second, wide);
         TILES_ASK_();
-        if (steps % OPEN == 0)
-            _tile_stored(LEFT_0, open, LEFT_PART);
+        if (steps % TILES_OPEN == 0)
+            tiles_keep_open();
     }
 }
 
