@@ -577,8 +577,8 @@ static void divide_back(struct back *k, int me, int team)
     if (is_lone(k))
         k->block = 4 * PANEL;
     k->at_once = k->thirds && !r->meets;
-    if (k->at_once)
-        k->block = r->units;
+    if (k->thirds && !r->projected)
+        k->block = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
 }
 
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
@@ -592,7 +592,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     k.d_link = 3 * states;
     k.d_whole = k.d_link + k.r.links;
     k.spare = k.d_whole + 1;
-    k.thirds = call->view[RNN_W].layout == LAYOUT_THIRDS_BACK;
+    k.thirds = is_of_thirds(&call->view[RNN_W]);
     k.gathers_in = (call->view[RNN_SCRATCH].count[0] - k.spare - 1) / 2;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
