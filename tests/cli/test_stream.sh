@@ -94,7 +94,7 @@ holds "wav of one channel: samples in a row" cmp -s out.csv out.mono
 { head -n 49 frames.csv; sed -n '50s/,.*/,0/p' frames.csv; } | unroll stream frames >out.filled
 unroll stream frames --format wav <odd.wav >out.odd
 holds "the last frame is filled up" cmp -s out.filled out.odd
-for isa in $("$binary" devices | grep -oE '\b(scalar|avx2|avx512|neon)\b' | sort -u); do
+for isa in $("$binary" devices | grep -oE '\b(scalar|avx2|avx512|avx512_vnni|amx|neon)\b' | sort -u); do
     unroll stream frames --isa $isa <frames.csv >out.isa 2>message || continue
     holds "$isa: the same answers" cmp -s out.csv out.isa
 done

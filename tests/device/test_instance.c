@@ -342,6 +342,24 @@ static void check_store(const struct unroll_model *model, const struct unroll_mo
     store_free(store);
 }
 
+/* Plans of thirds are for kernels that multiply them. */
+static void check_thirds(const struct unroll_model *model)
+{
+    struct instance_config config = { .isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = 1 };
+    struct plan_config c = train_config(1, 1);
+    struct plan *plan = NULL;
+    struct store *store = NULL;
+    struct instance *instance = NULL;
+    c.B = 16;
+    c.packed = c.thirds = true;
+    expect(plan_new(model, &c, &plan), UNROLL_OK, "a plan of thirds");
+    expect(store_new(plan, &store), UNROLL_OK, "a store");
+    expect(instance_new(plan, store, &config, &instance), UNROLL_USAGE, "thirds on scalar kernels");
+    instance_free(instance);
+    store_free(store);
+    plan_free(plan);
+}
+
 int main(void)
 {
     struct unroll_model *model = new_model(), *other = new_model();
@@ -356,6 +374,7 @@ int main(void)
     check_memory(model);
     check_ranks(model);
     check_store(model, other);
+    check_thirds(model);
     unroll_model_free(model);
     unroll_model_free(other);
     return check_finish("test_instance");

@@ -7,22 +7,27 @@
 #include "plan/mesh.h"
 #include "plan/traffic.h"
 
-static unroll_model *new_model(const char *cell, int bidirectional, int tied, float dropout)
+static unroll_model *new_model_of(const char *cell, int bidirectional, int tied, float dropout, int hidden)
 {
     unroll_spec s = unroll_spec_default();
     unroll_model *m = NULL;
     s.cell = cell;
     s.layers = 2;
-    s.hidden = 8;
+    s.hidden = hidden;
     s.bidirectional = bidirectional;
     s.tokens = 1;
     s.input = s.output = 11;
-    s.embed = bidirectional ? 16 : 8;
+    s.embed = bidirectional ? 2 * hidden : hidden;
     s.tied = tied;
     s.loss = UNROLL_LOSS_XENT;
     s.dropout = dropout;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     return m;
+}
+
+static unroll_model *new_model(const char *cell, int bidirectional, int tied, float dropout)
+{
+    return new_model_of(cell, bidirectional, tied, dropout, 8);
 }
 
 static void check_against(const struct mesh_run *serial, const unroll_model *m, struct plan_config c,
@@ -123,6 +128,55 @@ static void check_exact(const char *cell, int bidirectional, enum dtype real)
                 check_against(&serial, m, cut, isa, 1, cell, 1e-12, true);
         }
     mesh_close(&serial);
+    unroll_model_free(m);
+}
+
+/* Sums of thirds of floats are the same in all cuts that leave units whole, however few rows a rank or chunk has of the
+ * many that there are in all; hidden cuts have none, and the gradients of other ISAs. */
+static void check_thirds(const char *cell, int bidirectional)
+{
+    const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
+    if (!isa) {
+        check_skip("this machine has no amx: cuts of plans with thirds");
+        return;
+    }
+    unroll_model *m = new_model_of(cell, bidirectional, 1, 0.25f, 24);
+    struct mesh_run serial, other;
+    struct plan_config c = rows_config(1, 1, 1, 1, DTYPE_F32);
+    size_t different;
+    c.B = 37;
+    c.shards = 4;
+    c.bucket = 1 << 20;
+    unroll_status status = mesh_open(m, c, isa, 1, &other);
+    c.thirds = true;
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&other);
+    if (status == UNROLL_OK)
+        status = mesh_open(m, c, isa, 1, &serial);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&serial);
+    if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
+        return;
+    double worst = mesh_difference(&other, &serial, &different);
+    CHECK(different && worst <= 2e-6, "%s: %zu gradients of thirds differ from those of floats, by %.2e", cell, different,
+          worst);
+    for (int mesh = 0; mesh < 8; mesh++)
+        for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
+            struct plan_config cut = c;
+            cut.mesh[M_BATCH] = 1 + mesh % 4;
+            cut.mesh[M_LAYER] = 1 + mesh / 4;
+            cut.chunks = chunks;
+            cut.lanes = 1 + mesh % 2;
+            check_against(&serial, m, cut, isa, cut.lanes, cell, 0, true);
+            cut.checkpoint = chunks == 1 ? 3 : 0;
+            if (cut.checkpoint)
+                check_against(&serial, m, cut, isa, 3, cell, 0, true);
+        }
+    struct plan_config hidden = c;
+    hidden.mesh[M_HIDDEN] = 2;
+    check_against(&other, m, hidden, isa, 1, cell, 1e-5, false);
+    mesh_close(&serial);
+    mesh_close(&other);
     unroll_model_free(m);
 }
 
@@ -236,7 +290,11 @@ int main(int count, char **words)
     check_exact("gru-before", 0, DTYPE_F32);
     check_sent("gru-before", 1, 0);
     check_update();
+    check_thirds("lstm", 0);
     if (all) {
+        check_thirds("gru", 0);
+        check_thirds("gru-before", 1);
+        check_thirds("rnn", 1);
         check_products("gru", 0, 0, 0, DTYPE_F64);
         check_products("lstm", 1, 0, 0, DTYPE_F64);
         check_products("lstm", 0, 1, 0.25f, DTYPE_F32);

@@ -41,7 +41,7 @@ static bool toy_isa(enum isa isa, enum dtype real, struct cpu_isa *out)
         [ISA_SCALAR] = toys_scalar,
 #if defined(__x86_64__)
         [ISA_AVX2] = toys_avx2, [ISA_AVX512] = toys_avx512,
-        [ISA_AVX512_VNNI] = toys_avx512,
+        [ISA_AVX512_VNNI] = toys_avx512, [ISA_AMX] = toys_avx512,
 #elif defined(__aarch64__)
         [ISA_NEON] = toys_neon,
 #endif

@@ -132,6 +132,66 @@ static void check_sharing(void)
     unroll_model_free(m);
 }
 
+/* Another model with the same weights. */
+static unroll_model *copy_of(unroll_model *m, unroll_spec spec)
+{
+    unroll_model *copy = new_model(spec);
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_parameter from, to;
+        MUST(unroll_model_parameter(m, i, &from));
+        MUST(unroll_model_parameter(copy, i, &to));
+        memcpy(to.data, from.data, (size_t)from.shape[0] * (size_t)(from.rank > 1 ? from.shape[1] : 1) * sizeof *to.data);
+    }
+    return copy;
+}
+
+/* A session that evaluates many rows keeps copies of weights of its own (of steps, of thirds): it makes them anew after
+ * each update of another session, and has the loss of one that is alone with the same weights. */
+static void check_evaluation_beside(const char *isa)
+{
+    enum { LONG = 2, MANY = 32, WIDE = 256 };
+    static float inputs[LONG * MANY * INPUT], values[LONG * MANY];
+    uint64_t seed = 5;
+    for (int i = 0; i < LONG * MANY * INPUT; i++)
+        inputs[i] = (float)random_number(&seed);
+    for (int i = 0; i < LONG * MANY; i++)
+        values[i] = (float)random_number(&seed);
+    unroll_batch batch = { .inputs = inputs, .values = values };
+    unroll_spec spec = vectors_spec();
+    spec.hidden = WIDE;
+    unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY), evaluation = config_of(UNROLL_EVAL, LONG, MANY);
+    training.isa = evaluation.isa = isa;
+    unroll_model *m = new_model(spec);
+    unroll_session *train = open_with(m, training), *beside = open_with(m, evaluation);
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result, expected;
+    for (int i = 0; i < 3; i++) {
+        MUST(unroll_step(train, &batch, &rates, &result));
+        MUST(unroll_forward(beside, &batch));
+        MUST(unroll_loss_result(beside, &result));
+        MUST(unroll_session_pull(train));
+        unroll_model *copy = copy_of(m, spec);
+        unroll_session *fresh = open_with(copy, evaluation);
+        MUST(unroll_forward(fresh, &batch));
+        MUST(unroll_loss_result(fresh, &expected));
+        CHECK(result.loss == expected.loss, "%s, update %d: %.9g beside the training, %.9g alone", isa, i + 1, result.loss,
+              expected.loss);
+        unroll_session_free(fresh);
+        unroll_model_free(copy);
+    }
+    unroll_session_free(beside);
+    unroll_session_free(train);
+    unroll_model_free(m);
+}
+
+static void check_evaluations_beside(void)
+{
+    const char *isa;
+    for (int i = 0, available; (isa = unroll_isa_name(i, &available)); i++)
+        if (available)
+            check_evaluation_beside(isa);
+}
+
 static void check_push_and_pull(void)
 {
     static float before[WEIGHTS], after[WEIGHTS], again[WEIGHTS];
@@ -396,6 +456,7 @@ int main(void)
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     static const char *const cells[] = { "rnn", "lstm", "gru", "gru-before" };
     check_sharing();
+    check_evaluations_beside();
     check_steps();
     check_push_and_pull();
     for (int i = 0; i < 4; i++) {

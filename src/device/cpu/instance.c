@@ -240,6 +240,8 @@ static unroll_status check_arguments(const struct plan *plan, const struct store
         return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s",
                     dtype_name(plan->config.real),
                     config->isa->name, dtype_name(config->isa->real));
+    if (plan->thirds && !config->isa->product_thirds)
+        return fail(UNROLL_USAGE, "the plan multiplies thirds of floats, which the %s kernels do not", config->isa->name);
     if (ranks > 1 && !config->comm)
         return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with",
                     rank,

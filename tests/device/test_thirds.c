@@ -1,0 +1,309 @@
+/* Products of floats as sums of three bf16 (cells/v/v_tiles.h) by themselves, on a machine with AMX: weights packed as
+ * right factors, rows as left ones, and the product of both against double, of any sizes and in any pieces; zeros,
+ * subnormal, tiny and huge numbers, and those that are not finite. "quick", for sanitizers: a quarter of the sizes. */
+#include "base/cpu.h"
+#include "base/dtype.h"
+#include "base/philox.h"
+#include "check.h"
+#include "device/cpu/kernel.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 300, GATES = 3, STEPS = (MOST + THIRDS_K - 1) / THIRDS_K, TILES = (MOST + THIRDS_COLUMNS - 1) / THIRDS_COLUMNS };
+enum { OTHER = 7 };             /* what lies beside the numbers of a product */
+
+/* c [m][n] = start + bias + a [m][k] w [n][k]. */
+struct problem {
+    size_t m, n, k, a_row, c_row;
+    enum start start;
+    bool has_bias;
+    float a[MOST * (MOST + OTHER)], w[MOST * MOST], bias[MOST], c[MOST * (MOST + OTHER)];
+};
+
+static struct problem p;
+static _Alignas(64) char left[MOST * STEPS * LEFT_ROW], right[GATES * TILES * STEPS * RIGHT_BYTES];
+static float got[MOST * (MOST + OTHER)], again[MOST * (MOST + OTHER)];
+
+static const struct cpu_isa *amx(void)
+{
+    return cpu_isa_find(ISA_AMX, DTYPE_F32);
+}
+
+static float random_float(struct rng *rng)
+{
+    return 2 * rng_uniform(rng) - 1;
+}
+
+static size_t random_size(struct rng *rng)
+{
+    static const size_t even[] = { 16, 32, 64, 96, 128, 256 };
+    return rng_below(rng, 3) ? 1 + rng_below(rng, MOST) : even[rng_below(rng, 6)];
+}
+
+static void make_problem(uint64_t seed)
+{
+    struct rng rng = rng_new(seed, 1);
+    p.m = random_size(&rng);
+    p.n = random_size(&rng);
+    p.k = random_size(&rng);
+    p.a_row = p.k + rng_below(&rng, OTHER);
+    p.c_row = p.n + rng_below(&rng, OTHER);
+    p.start = rng_below(&rng, 2) ? AS_IS : ZERO;
+    p.has_bias = rng_below(&rng, 2);
+    for (size_t i = 0; i < p.m * p.a_row; i++)
+        p.a[i] = random_float(&rng);
+    for (size_t i = 0; i < p.n * p.k; i++)
+        p.w[i] = random_float(&rng);
+    for (size_t i = 0; i < p.n; i++)
+        p.bias[i] = random_float(&rng);
+    for (size_t i = 0; i < p.m * p.c_row; i++)
+        p.c[i] = random_float(&rng);
+}
+
+/* ---- packing --------------------------------------------------------------------------- */
+
+/* w [gates, units, k] dense to right factors, by a team of so many, one after the other. */
+static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t units, uint32_t k, int team)
+{
+    static struct plan plan;
+    struct op op = { .kind = OP_PACK };
+    struct call call = { .op = &op, .plan = &plan, .isa = amx() };
+    call.view[PACK_FROM] = (struct tensor){ .at = (void *)w, .rank = 3, .count = { gates, units, k },
+                                            .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
+    call.view[PACK_TO] = (struct tensor){ .at = right, .rank = 3, .count = { gates, units, k }, .layout = layout,
+                                          .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
+    memset(right, 0xff, sizeof right);
+    for (int me = 0; me < team; me++) {
+        struct work work = { 0, 0 };
+        CHECK(amx()->kernel[OP_PACK](&call, me, team, &work) == UNROLL_OK, "pack: %s", unroll_last_error());
+    }
+}
+
+/* A number of a tile and step of a right factor: the sum of its parts. */
+static double number_of(const char *tile, size_t k, size_t column)
+{
+    double sum = 0;
+    for (int part = 0; part < 3; part++) {
+        uint16_t cell;
+        const char *step = tile + k / THIRDS_K * RIGHT_BYTES + RIGHT_AT(part);
+        memcpy(&cell, step + ((k % THIRDS_K / 2 * THIRDS_COLUMNS + column) * 2 + k % 2) * sizeof cell, sizeof cell);
+        sum += (double)bf16_to_f32(cell);
+    }
+    return sum;
+}
+
+/* Every number where kernels look for it, exactly; zeros where columns and k end. */
+static void check_packing(uint64_t seed)
+{
+    struct rng rng = rng_new(seed, 2);
+    uint32_t gates = 1 + (uint32_t)rng_below(&rng, GATES), units = 1 + (uint32_t)rng_below(&rng, 100);
+    uint32_t k = 1 + (uint32_t)rng_below(&rng, MOST);
+    make_problem(seed);                                     /* its numbers */
+    size_t wrong = 0, tiles = thirds_tiles(units), steps = thirds_steps(k);
+    pack(LAYOUT_THIRDS, p.a, gates, units, k, 1 + (int)(seed % 4));
+    for (size_t g = 0; g < gates; g++)
+        for (size_t u = 0; u < tiles * THIRDS_COLUMNS; u++)
+            for (size_t i = 0; i < steps * THIRDS_K; i++) {
+                const char *tile = right + (g * tiles + u / THIRDS_COLUMNS) * steps * RIGHT_BYTES;
+                double expected = u < units && i < k ? (double)p.a[(g * units + u) * k + i] : 0;
+                wrong += number_of(tile, i, u % THIRDS_COLUMNS) != expected;
+            }
+    CHECK(!wrong, "thirds of [%u, %u, %u]: %zu numbers are wrong", gates, units, k, wrong);
+    pack(LAYOUT_THIRDS_BACK, p.a, gates, units, k, 1 + (int)(seed % 4));
+    wrong = 0;
+    tiles = thirds_tiles(k), steps = thirds_steps(units);
+    for (size_t c = 0; c < tiles * THIRDS_COLUMNS; c++)
+        for (size_t g = 0; g < gates; g++)
+            for (size_t i = 0; i < steps * THIRDS_K; i++) {
+                const char *tile = right + (c / THIRDS_COLUMNS * gates + g) * steps * RIGHT_BYTES;
+                double expected = c < k && i < units ? (double)p.a[(g * units + i) * k + c] : 0;
+                wrong += number_of(tile, i, c % THIRDS_COLUMNS) != expected;
+            }
+    CHECK(!wrong, "thirds, backward, of [%u, %u, %u]: %zu numbers are wrong", gates, units, k, wrong);
+}
+
+/* ---- products -------------------------------------------------------------------------- */
+
+/* Rows [row, end) by steps [step, step_end), from packed weights. */
+static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, bool listed, float *c)
+{
+    const size_t steps = thirds_steps(p.k);
+    uint32_t list[MOST];
+    for (uint32_t i = 0; i < MOST; i++)
+        list[i] = (uint32_t)row + i;
+    amx()->left_rows(&(struct left_rows){
+        .to = left, .steps = steps, .at = listed ? p.a : p.a + row * p.a_row, .row = p.a_row,
+        .list = listed ? list : NULL, .rows = end - row, .k = p.k });
+    amx()->product_thirds(&(struct product_thirds){
+        .m = end - row, .n = p.n, .steps = step_end - step,
+        .left = left, .left_first = step, .left_steps = steps, .right = right, .right_first = step, .right_steps = steps,
+        .c = c + row * p.c_row, .c_row = p.c_row, .bias = p.has_bias && step == 0 ? p.bias : NULL,
+        .start = step == 0 ? p.start : AS_IS });
+}
+
+static void multiply(float *c)
+{
+    memcpy(c, p.c, sizeof p.c);
+    pack(LAYOUT_THIRDS, p.w, 1, (uint32_t)p.n, (uint32_t)p.k, 1);
+    multiply_rows(0, p.m, 0, thirds_steps(p.k), false, c);
+}
+
+/* The largest errors of the sums c, relative to the magnitudes of what they add; beside the columns nothing may change. */
+static double largest_error(const float *c)
+{
+    double worst = 0;
+    for (size_t m = 0; m < p.m; m++)
+        for (size_t n = 0; n < p.c_row; n++) {
+            const float before = p.c[m * p.c_row + n];
+            double sum = p.start == AS_IS ? (double)before : 0, size = fabs(sum), bias = p.has_bias ? (double)p.bias[n] : 0;
+            if (n >= p.n) {
+                CHECK(c[m * p.c_row + n] == before, "column %zu of %zu was written", n, p.n);
+                continue;
+            }
+            sum += bias;
+            size += fabs(bias);
+            for (size_t k = 0; k < p.k; k++) {
+                double product = (double)p.a[m * p.a_row + k] * (double)p.w[n * p.k + k];
+                sum += product;
+                size += fabs(product);
+            }
+            double error = fabs((double)c[m * p.c_row + n] - sum) / size;
+            worst = error <= worst ? worst : error;         /* keeps NaN */
+        }
+    return worst;
+}
+
+/* What the other ISAs do: one chain of multiply-adds. */
+static void multiply_in_chains(float *c)
+{
+    memcpy(c, p.c, sizeof p.c);
+    for (size_t m = 0; m < p.m; m++)
+        for (size_t n = 0; n < p.n; n++) {
+            float *sum = &c[m * p.c_row + n];
+            *sum = (p.start == AS_IS ? *sum : 0) + (p.has_bias ? p.bias[n] : 0);
+            for (size_t k = 0; k < p.k; k++)
+                *sum = fmaf(p.a[m * p.a_row + k], p.w[n * p.k + k], *sum);
+        }
+}
+
+/* Any division of rows, rows in a list, and steps in two parts: the same bits. */
+static void check_pieces(uint64_t seed)
+{
+    struct rng rng = rng_new(seed, 3);
+    const size_t steps = thirds_steps(p.k), half = rng_below(&rng, (uint32_t)steps);
+    memcpy(again, p.c, sizeof again);
+    for (size_t row = 0, rows; row < p.m; row += rows) {
+        rows = 1 + rng_below(&rng, seed % 2 ? 20 : 100);
+        rows = rows < p.m - row ? rows : p.m - row;
+        if (half > 0)
+            multiply_rows(row, row + rows, 0, half, rows % 2, again);
+        multiply_rows(row, row + rows, half, steps, rows % 2, again);
+    }
+    CHECK(!memcmp(got, again, sizeof got), "%zu x %zu x %zu, bias %d, start %d: other bits in pieces", p.m, p.n, p.k,
+          p.has_bias, (int)p.start);
+}
+
+/* Half of the errors of chains at k = 256; the allowed one is twice the largest that was seen. */
+static void check_products(int problems)
+{
+    double worst = 0, of_chains = 0;
+    for (int i = 0; i < problems; i++) {
+        make_problem((uint64_t)i);
+        multiply(got);
+        double error = largest_error(got);
+        worst = error <= worst ? worst : error;
+        CHECK(error <= 0x1p-22, "%zu x %zu x %zu, bias %d, start %d: %.1e from double", p.m, p.n, p.k, p.has_bias,
+              (int)p.start, error);
+        check_pieces((uint64_t)i);
+        if (i % 8 == 0) {
+            multiply_in_chains(again);
+            of_chains = fmax(of_chains, largest_error(again));
+        }
+    }
+    printf("thirds: worst %.1e of the magnitudes; chains of multiply-adds, of an eighth of them: %.1e\n", worst, of_chains);
+}
+
+/* ---- numbers at the ends --------------------------------------------------------------- */
+
+/* 40 x 40 x 40 products of numbers of one magnitude and sign each. */
+static void make_even(float a, float w)
+{
+    struct rng rng = rng_new(1, 4);
+    p = (struct problem){ .m = 40, .n = 40, .k = 40, .a_row = 40, .c_row = 40, .start = ZERO };
+    for (size_t i = 0; i < p.m * p.k; i++) {
+        p.a[i] = a * (1 + rng_uniform(&rng)) / 2;
+        p.w[i] = w * (1 + rng_uniform(&rng)) / 2;
+    }
+}
+
+static bool all_are_zero(void)
+{
+    bool zero = true;
+    for (size_t i = 0; i < p.m * p.c_row; i++)
+        zero &= got[i] == 0;
+    return zero;
+}
+
+static void check_ends(void)
+{
+    make_even(0, 1);
+    multiply(got);
+    CHECK(all_are_zero(), "zeros give %g", (double)got[0]);
+    make_even(FLT_MIN / 2, 1);                  /* subnormal: a zero */
+    multiply(got);
+    CHECK(all_are_zero(), "subnormal numbers give %g", (double)got[0]);
+    make_even(0x1p-118f, 1);                    /* their second parts are subnormal */
+    multiply(got);
+    CHECK(largest_error(got) <= 0x1p-8, "tiny numbers are off by %.1e", largest_error(got));
+    make_even(0x1p-100f, 0x1p100f);             /* whose parts are all normal */
+    multiply(got);
+    CHECK(largest_error(got) <= 0x1p-22, "small by large is off by %.1e", largest_error(got));
+    make_even(0x1p127f, 0x1p-100f);
+    multiply(got);
+    CHECK(largest_error(got) <= 0x1p-22, "large by small is off by %.1e", largest_error(got));
+    make_even(0x1p127f, 4);
+    multiply(got);
+    CHECK(isinf(got[0]) || isnan(got[0]), "a sum past the largest float is %g", (double)got[0]);
+}
+
+/* One such number in row 3 and column 5 of a: its row alone is NaN. A float that rounds to an infinite bf16 is like one. */
+static void check_not_finite(void)
+{
+    static const float numbers[] = { INFINITY, -INFINITY, NAN, FLT_MAX };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        size_t wrong = 0;
+        make_even(1, 1);
+        p.a[3 * 40 + 5] = numbers[i];
+        multiply(got);
+        for (size_t at = 0; at < 40 * 40; at++)
+            wrong += (isnan(got[at]) != 0) != (at / 40 == 3);
+        CHECK(!wrong, "%g in a row: %zu sums are wrong", (double)numbers[i], wrong);
+        make_even(1, 1);
+        p.w[3 * 40 + 5] = numbers[i];
+        multiply(got);
+        wrong = 0;
+        for (size_t at = 0; at < 40 * 40; at++)
+            wrong += (isnan(got[at]) != 0) != (at % 40 == 3);
+        CHECK(!wrong, "%g in a weight: %zu sums are wrong", (double)numbers[i], wrong);
+    }
+}
+
+int main(int count, char **words)
+{
+    const int problems = check_quick(count, words) ? 10 : 60;
+    if (!amx() || !amx()->product_thirds) {
+        check_skip("this machine has no amx: products of thirds of floats");
+        return check_finish("test_thirds");
+    }
+    const uint64_t mode = cpu_float_mode();
+    cpu_flush_denormals();                      /* as in all threads that run kernels */
+    for (int i = 0; i < problems; i++)
+        check_packing((uint64_t)i);
+    check_products(problems);
+    check_ends();
+    check_not_finite();
+    cpu_restore_float_mode(mode);
+    return check_finish("test_thirds");
+}
