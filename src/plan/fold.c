@@ -9,7 +9,8 @@ bool fold_wanted(const struct plan *p, const struct parameter *q)
     return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.narrow;
 }
 
-/* Do many rows share these weights, and stay they near with those of h? This depends on the session, what lies in its
+/* Do many rows share these weights, and stay they near with those of h? Thirds of them are 6 bytes a weight, that a step
+ * of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what lies in its
  * model's store must not: such a plan has a copy of its own. */
 static bool is_shared(const struct plan *p, const struct buffer *weight)
 {
@@ -19,7 +20,8 @@ static bool is_shared(const struct plan *p, const struct buffer *weight)
     const struct parameter *q = &p->model->parameter[p->buffer[weight->copy_of].parameter];
     const uint64_t inputs = q->size[q->rank - 1], units = q->size[q->rank - 2];
     const uint64_t bytes = q->count / inputs * (inputs + units) * sizeof(float);        /* of x and h */
-    return q->role == PARAM_W_IH && p->config.B >= MANY_ROWS && bytes <= p->config.near / 2;
+    const bool pays = p->thirds ? 8 * (uint64_t)p->config.B >= 6 * inputs : p->config.B >= MANY_ROWS;
+    return q->role == PARAM_W_IH && pays && bytes <= p->config.near / 2;
 }
 
 /* The weights of a product that is folded, with gates side by side; -1: it is none. */

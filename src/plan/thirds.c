@@ -12,15 +12,32 @@ bool thirds_wanted(const struct plan_config *c)
            c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
 }
 
-/* Are the columns and rows of a weight many enough to fill a tile? */
+/* Are the columns and rows of a weight many enough to fill a tile, and not more than operands have room for? */
 static bool fills_tiles(const struct buffer *master)
 {
-    return master->whole[master->rank - 1] >= THIRDS_COLUMNS && master->whole[master->rank - 2] >= THIRDS_COLUMNS;
+    enum { MOST = 16384 };
+    const uint32_t columns = master->whole[master->rank - 1], units = master->whole[master->rank - 2];
+    return columns >= THIRDS_COLUMNS && columns <= MOST && units >= THIRDS_COLUMNS;
+}
+
+/* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. */
+static bool is_far_of_few(const struct plan *p, const struct buffer *master)
+{
+    enum { FEW_ROWS = 32, BYTES = 6 };
+    uint64_t bytes = BYTES;
+    for (int i = 0; i < master->rank; i++)
+        bytes *= master->whole[i];
+    return p->model->parameter[master->parameter].role == PARAM_W_HH && p->config.B < FEW_ROWS && bytes > p->config.near / 2;
+}
+
+static bool gains(const struct plan *p, int master)
+{
+    return fills_tiles(&p->buffer[master]) && !is_far_of_few(p, &p->buffer[master]);
 }
 
 enum layout plan_backward_layout(const struct plan *p, int master)
 {
-    return p->thirds && fills_tiles(&p->buffer[master]) ? LAYOUT_THIRDS_BACK : LAYOUT_COLUMNS;
+    return p->thirds && gains(p, master) ? LAYOUT_THIRDS_BACK : LAYOUT_COLUMNS;
 }
 
 static unroll_status replace(struct plan *p, struct op *op, int slot)
@@ -40,7 +57,7 @@ unroll_status pass_thirds(struct plan *p)
         struct op *op = &p->op[i];
         const int slot = op->kind == OP_GEMM ? (int)GEMM_W : op->kind == OP_RNN ? (int)RNN_W : -1;
         const int weight = slot < 0 ? -1 : op->view[slot].buffer, master = weight < 0 ? -1 : p->buffer[weight].copy_of;
-        if (master < 0 || !fills_tiles(&p->buffer[master]))
+        if (master < 0 || !gains(p, master))
             continue;
         TRY(replace(p, op, slot));
         if (op->kind == OP_RNN)

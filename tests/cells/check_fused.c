@@ -82,14 +82,14 @@ static void pack_thirds(float *to, const float *from, size_t gates, size_t width
     memset(to, 0, gates * thirds_tiles(width) * tile * sizeof(uint16_t));
     for (size_t i = 0; i < gates * width * k; i++) {
         size_t g = i / k / width, u = i / k % width, at = i % k;
-        uint16_t *part = (uint16_t *)to + (g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile +
-                         at / THIRDS_K * (RIGHT_BYTES / sizeof(uint16_t)) +
-                         (at % THIRDS_K / 2 * THIRDS_COLUMNS + u % THIRDS_COLUMNS) * 2 + at % 2;
+        uint16_t *step = (uint16_t *)to + (g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile +
+                         at / THIRDS_K * (RIGHT_BYTES / sizeof(uint16_t));
+        size_t place = (at % THIRDS_K / 2 * THIRDS_COLUMNS + u % THIRDS_COLUMNS) * 2 + at % 2;
         float rest = from[i];
         for (int third = 0; third < 3; third++) {
-            uint16_t *to_part = part + RIGHT_AT(third) / sizeof(uint16_t);
-            *to_part = f32_to_bf16(rest);
-            rest -= bf16_to_f32(*to_part);
+            uint16_t *part = step + RIGHT_AT(third) / sizeof(uint16_t) + place;
+            *part = f32_to_bf16(rest);
+            rest -= bf16_to_f32(*part);
         }
     }
 }

@@ -3,35 +3,14 @@
 # numbers of GPUs and on the CPU, refusals, and ranks that are killed, stopped or cut off. test_ranks.c has the list of
 # networks. Usage: with_fake_cuda.sh BUILD test_gpu_ranks.sh BUILD
 build=$(realpath "$1") unroll=$build/unroll test_ranks=$build/tests/session/test_ranks
-passed=0 failed=0
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
-export TMPDIR=$dir FAKE_CUDA_DEVICES=8 RNN_CUDA_WAY=portable
-
-check() {       # check WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >out.check 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        tail -n 12 out.check log 2>/dev/null
-    fi
-}
-finish() {
-    echo "test_gpu_ranks: $passed passed, $failed failed, ${1:-0} skipped"
-    exit $((failed > 0))
-}
-says() { grep -q -- "$1" log; }
+. "$(dirname "$0")/../mpi/checks.sh" test_gpu_ranks
+export FAKE_CUDA_DEVICES=8 RNN_CUDA_WAY=portable
 
 check "devices says which NCCL there is" sh -c "'$unroll' devices | grep -q 'NCCL 2.27'"
 check "and what it is without" sh -c "RNN_NCCL=/nowhere '$unroll' devices | grep -q 'no NCCL'"
 if ! command -v mpirun.openmpi >/dev/null; then
-    echo "skipped: no Open MPI here: nothing was run on several GPUs"
-    finish 1
+    skip "no Open MPI here: nothing was run on several GPUs"
+    finish
 fi
 run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
 

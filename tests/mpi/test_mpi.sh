@@ -3,39 +3,13 @@
 # resumed on other numbers of ranks, and ranks that are killed, stopped or slow. Quick by default; "all" as third
 # argument takes the product of meshes. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
 unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
-passed=0 failed=0 skipped=0
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
-export TMPDIR=$dir
-
-check() {       # check WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >out.check 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        tail -n 12 out.check log 2>/dev/null
-    fi
-}
-finish() {
-    echo "test_mpi: $passed passed, $failed failed, $skipped skipped"
-    exit $((failed > 0))
-}
-skip() {
-    skipped=$((skipped + 1))
-    echo "skipped: $1"
-}
+. "$root/tests/mpi/checks.sh" test_mpi
 
 # ---- without MPI ---------------------------------------------------------------------------
 
 for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
 train=(train text --layers 2 --hidden 12 --bptt 8 --batch 8 --val 0.2 --validate-every 4 --dropout 0.2 --threads 1)
 alone() { "$unroll" "${train[@]}" "$@" >log 2>&1; }
-says() { grep -q -- "$1" log; }
 
 alone --steps 1 --split batch=2 --out refused
 check "a cut for two ranks in one process is refused" test $? = 2

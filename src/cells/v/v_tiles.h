@@ -50,6 +50,22 @@ CELL_CODE __m512i thirds_pairs(__m512i numbers)
     return _mm512_permutexvar_epi16(order, numbers);
 }
 
+/* The same at once: low[i], high[i] side by side. Halves are rounded away from zero, in bits: a NaN whose rounding
+ * overflows is still one in the last part, which is exact as it is. */
+CELL_CODE void thirds_of_pairs(V low, V high, __m512i pair[3])
+{
+    const __m512i half = _mm512_set1_epi32(0x8000), first = _mm512_set1_epi32(-0x10000);
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++) {
+        __m512i l = _mm512_castps_si512(low), h = _mm512_castps_si512(high);
+        l = i < 2 ? _mm512_add_epi32(l, half) : l;
+        h = i < 2 ? _mm512_add_epi32(h, half) : h;
+        pair[i] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(l, 16), h, first, 0xf8);     /* or(l, and(h, first)) */
+        low = v_sub(low, _mm512_castsi512_ps(_mm512_and_si512(l, first)));
+        high = v_sub(high, _mm512_castsi512_ps(_mm512_and_si512(h, first)));
+    }
+}
+
 /* 16 rows of 16 pairs become 16 columns. */
 CELL_CODE void thirds_transpose(__m512i row[16])
 {
@@ -147,7 +163,7 @@ CELL_CODE void tiles_end(void)
 
 /* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
  * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
-enum { PIECE = 128, AHEAD_MOST = 12 };
+enum { AHEAD_PIECE = 128, AHEAD_MOST = 12 };
 
 struct tiles_ahead { const char *at; size_t pieces, distance; };
 
@@ -155,20 +171,26 @@ struct tiles_ahead { const char *at; size_t pieces, distance; };
     do {                                                                        \
         for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
             _mm_prefetch(ahead.at, _MM_HINT_T1);                                \
-            _mm_prefetch(ahead.at + PIECE / 2, _MM_HINT_T1);                    \
+            _mm_prefetch(ahead.at + AHEAD_PIECE / 2, _MM_HINT_T1);                    \
         }                                                                       \
     } while (0)
 
+/* On a Granite Rapids a tile that is stored after a thousand cycles without one waits as long again, a third of the time
+ * of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs nothing. */
+enum { TILES_OPEN = 4 };
+
+CELL_CODE void tiles_keep_open(void)
+{
+    _Alignas(64) char nowhere[THIRDS_ROWS * LEFT_PART];
+    _tile_stored(LEFT_0, nowhere, LEFT_PART);
+}
+
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. Small products first. On a Granite Rapids a tile that is
- * stored after a thousand cycles without one waits as long again, a third of the time of 256 k; one that is stored now
- * and then keeps the way open, and costs nothing. */
+ * columns, or two if `wide`: both constants at each use. Small products first. */
 CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
                                  struct tiles_ahead ahead, const bool second, const bool wide)
 {
-    enum { OPEN = 4 };                      /* steps */
     const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
-    _Alignas(64) char open[THIRDS_ROWS * LEFT_PART];
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
         size_t pieces = ahead.pieces;
@@ -191,8 +213,8 @@ CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *righ
         TILES_LEFT_(0, second);
         TILES_MULTIPLY_(second, wide);
         TILES_ASK_();
-        if (steps % OPEN == 0)
-            _tile_stored(LEFT_0, open, LEFT_PART);
+        if (steps % TILES_OPEN == 0)
+            tiles_keep_open();
     }
 }
 

@@ -9,6 +9,8 @@
 #define MULTIPLY_ADDS    35.0
 #define BYTES_NEAR       50.0       /* weights that stay in the core's cache between two steps */
 #define BYTES_FAR        14.0
+#define THIRDS_ADDED     110.0      /* likewise, as AMX does it; its weights come in long runs */
+#define THIRDS_FAR       25.0
 #define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
 #define BARRIER          400.0      /* nanoseconds for two threads, more for more */
 
@@ -38,7 +40,8 @@ static double step_time(const struct division_shape *s, struct division_parts pa
     double weights = (double)(tiles * CELL_TILE * s->gates) * (double)s->width;
     double bytes = weights * (double)s->number;
     bool near = bytes <= 0.75 * (double)cpu_cache_bytes();
-    double product = weights * (double)rows / MULTIPLY_ADDS, reading = bytes / (near ? BYTES_NEAR : BYTES_FAR);
+    double product = weights * (double)rows / (s->thirds ? THIRDS_ADDED : MULTIPLY_ADDS);
+    double reading = bytes / (near ? BYTES_NEAR : s->thirds ? THIRDS_FAR : BYTES_FAR);
     double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
     return (product > reading ? product : reading) + (double)(rows * tiles) * GATES_OF_A_TILE + barriers;
 }

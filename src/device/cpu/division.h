@@ -15,6 +15,7 @@ unroll_status division_parse(const char *name, enum division *division);    /* N
 struct division_shape {
     size_t rows, units, gates, width;       /* products [rows, width] x [width, gates * units] */
     size_t number;                          /* bytes of a weight */
+    bool   thirds;                          /* products of thirds of floats */
     int    barriers;                        /* of a step whose units are divided */
     bool   rows_only;                       /* something in the step needs all units of a row */
 };

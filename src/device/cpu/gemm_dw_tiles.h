@@ -4,7 +4,7 @@
  * neither chunks nor threads nor how many rows are at hand show in the bits. */
 
 /* The right factor at hand stays in the L2 cache: rows and columns of it. */
-enum { DW_STEPS = DW_ROWS / THIRDS_K, DW_TILES = 16, DW_TILE_COLUMNS = DW_TILES * THIRDS_COLUMNS };
+enum { DW_STEPS = DW_ROWS / THIRDS_K, DW_TILES = 32, DW_TILE_COLUMNS = DW_TILES * THIRDS_COLUMNS };
 
 static const real dw_zeros[THIRDS_COLUMNS];
 
@@ -23,73 +23,73 @@ static void dw_right(const struct dw_found *r, struct range column, char *to)
         char *at = to + k / THIRDS_K * RIGHT_BYTES + k % THIRDS_K / 2 * sizeof(__m512i);
         for (size_t c = 0; c < columns; c += THIRDS_COLUMNS, at += steps * RIGHT_BYTES) {
             const __mmask16 which = v_first(columns - c < THIRDS_COLUMNS ? columns - c : THIRDS_COLUMNS);
-            __m512i part[3];
-            thirds_of(dw_load(r->x[k], column.first + c, which), dw_load(r->x[k + 1], column.first + c, which), part);
+            __m512i pair[3];
+            thirds_of_pairs(dw_load(r->x[k], column.first + c, which), dw_load(r->x[k + 1], column.first + c, which),
+                            pair);
 #pragma GCC unroll 3
             for (int i = 0; i < 3; i++)
-                _mm512_store_si512(at + RIGHT_AT(i), thirds_pairs(part[i]));
+                _mm512_store_si512(at + RIGHT_AT(i), pair[i]);
         }
     }
 }
 
 /* ---- the left factor -------------------------------------------------------------------- */
 
-/* A block of units whose left factor is being made: THIRDS_ROWS of them in THIRDS_K rows after the other. It is made a
- * pair of rows at a time, between the products of another block, which leave the vector units idle. */
+/* A block of units whose left factor is being made, in pieces of THIRDS_ROWS of them and THIRDS_K rows. That is done
+ * between the products of another block, which leave the vector units idle. */
 struct dw_left {
     const struct dw_found *rows;
     size_t unit, units;                     /* in dy, and how many */
     size_t after;                           /* the units in dy that will be wanted next */
-    size_t pairs, made;
+    size_t pieces, made, due;
     char *to;
-    __m512i part[3][THIRDS_ROWS];
 };
 
-enum { DW_AHEAD = 64 };                     /* rows of dy that are asked for before their turn */
-
-static size_t dw_left_pairs(const struct dw_found *r, size_t units)
+/* Each second row from k on, THIRDS_ROWS of them, becomes a column. */
+CELL_CODE void dw_left_columns(const struct dw_found *r, size_t k, size_t unit, __mmask16 which,
+                               __m512i column[THIRDS_ROWS])
 {
-    return r->count / 2 * ((units + THIRDS_ROWS - 1) / THIRDS_ROWS);
-}
-
-CELL_CODE void dw_left_columns(struct dw_left *l, char *to, size_t units)
-{
-    for (int i = 0; i < 3; i++, to += l->units * LEFT_PART) {
-        __m512i row[THIRDS_ROWS];
-        memcpy(row, l->part[i], sizeof row);
-        thirds_transpose(row);
 #pragma GCC unroll 16
-        for (size_t u = 0; u < THIRDS_ROWS; u++)
-            if (u < units)
-                _mm512_store_si512(to + u * LEFT_PART, row[u]);
-    }
+    for (size_t i = 0; i < THIRDS_ROWS; i++)
+        column[i] = _mm512_castps_si512(dw_load(r->dy[k + 2 * i], unit, which));
+    thirds_transpose(column);
 }
 
-CELL_CODE void dw_left_pair(struct dw_left *l)
+/* The step of rows after that of row k; after the last one the first, of the units that are wanted then. */
+static void dw_left_ask(const struct dw_left *l, size_t k, size_t first)
 {
-    const struct dw_found *r = l->rows;
-    const size_t halves = (l->units + THIRDS_ROWS - 1) / THIRDS_ROWS, i = l->made % THIRDS_ROWS;
-    const size_t step = l->made / THIRDS_ROWS / halves, first = l->made / THIRDS_ROWS % halves * THIRDS_ROWS;
-    const size_t k = step * THIRDS_K + 2 * i, units = l->units - first;
-    const __mmask16 which = v_first(units < THIRDS_ROWS ? units : THIRDS_ROWS);
-    __m512i part[3];
-    thirds_of(dw_load(r->dy[k], l->unit + first, which), dw_load(r->dy[k + 1], l->unit + first, which), part);
+    const bool last = k + THIRDS_K == l->rows->count;
+    const real *const *dy = l->rows->dy + (last ? 0 : k + THIRDS_K);
+    const size_t unit = (last ? l->after : l->unit) + first;
+    for (size_t i = 0; i < THIRDS_K; i++)
+        _mm_prefetch(dy[i] ? dy[i] + unit : dw_zeros, _MM_HINT_T0);
+}
+
+static __attribute__((noinline)) void dw_left_piece(struct dw_left *l)
+{
+    const size_t tiles = l->units > THIRDS_ROWS ? 2 : 1, step = l->made / tiles;
+    const size_t k = step * THIRDS_K, first = l->made % tiles * THIRDS_ROWS;
+    const size_t units = l->units - first < THIRDS_ROWS ? l->units - first : THIRDS_ROWS;
+    char *to = l->to + step * l->units * LEFT_ROW + first * LEFT_PART;
+    __m512i even[THIRDS_ROWS], odd[THIRDS_ROWS];
+    dw_left_columns(l->rows, k, l->unit + first, v_first(units), even);
+    dw_left_columns(l->rows, k + 1, l->unit + first, v_first(units), odd);
+    for (size_t u = 0; u < units; u++) {
+        __m512i pair[3];
+        thirds_of_pairs(_mm512_castsi512_ps(even[u]), _mm512_castsi512_ps(odd[u]), pair);
 #pragma GCC unroll 3
-    for (int p = 0; p < 3; p++)
-        l->part[p][i] = thirds_pairs(part[p]);
-    for (size_t on = k + DW_AHEAD; on < k + DW_AHEAD + 2; on++) {
-        const real *row = r->dy[on < r->count ? on : on % r->count];
-        _mm_prefetch(row ? row + (on < r->count ? l->unit : l->after) + first : dw_zeros, _MM_HINT_T0);
+        for (size_t i = 0; i < 3; i++)
+            _mm512_store_si512(to + (i * l->units + u) * LEFT_PART, pair[i]);
     }
+    dw_left_ask(l, k, first);
     l->made++;
-    if (i == THIRDS_ROWS - 1)
-        dw_left_columns(l, l->to + step * l->units * LEFT_ROW + first * LEFT_PART, units);
 }
 
-CELL_CODE void dw_left_some(struct dw_left *l, size_t pairs)
+/* One share of `of` equal ones. */
+CELL_CODE void dw_left_share(struct dw_left *l, size_t of)
 {
-    for (; pairs > 0 && l->made < l->pairs; pairs--)
-        dw_left_pair(l);
+    for (l->due += l->pieces; l->due >= of; l->due -= of)
+        dw_left_piece(l);
 }
 
 /* ---- blocks of dW ---------------------------------------------------------------------- */
@@ -100,9 +100,19 @@ struct dw_block {
     size_t units, steps, columns;
     real *dw;
     size_t dw_row;
-    struct dw_left *next;                   /* is made meanwhile, so many pairs a step */
-    size_t pairs;
+    struct dw_left *next;                   /* is made meanwhile, a share with each step of each tile */
+    size_t shares;
 };
+
+/* dW's next tiles of columns: a share of them with each step. */
+CELL_CODE void dw_ask(const struct dw_block *b, size_t step, const real *c, size_t c_row)
+{
+    const size_t share = (b->units + b->steps - 1) / b->steps;
+    for (size_t u = step * share; u < (step + 1) * share && u < b->units; u++) {
+        _mm_prefetch(c + u * c_row, _MM_HINT_T0);
+        _mm_prefetch(c + u * c_row + THIRDS_COLUMNS, _MM_HINT_T0);
+    }
+}
 
 static void dw_copy_block(real *to, size_t to_row, const real *from, size_t from_row, size_t units, size_t columns)
 {
@@ -119,7 +129,8 @@ CELL_CODE void dw_tiles(const struct dw_block *b, size_t column, real *c, size_t
     for (size_t s = 0; s < b->steps; s++) {
         tiles_add(left + s * b->units * LEFT_ROW, b->units, right + s * RIGHT_BYTES, right_1 + s * RIGHT_BYTES, 1, second,
                   wide);
-        dw_left_some(b->next, b->pairs);
+        dw_left_share(b->next, b->shares);
+        dw_ask(b, s, c + 2 * THIRDS_COLUMNS, c_row);
     }
     tiles_store(c, c + THIRDS_COLUMNS, c_row, b->units, second, wide);
 }
@@ -151,10 +162,8 @@ static void dw_block(const struct dw_block *b)
 /* The units from n on that are a block: side by side in dy. */
 static struct range next_block(const struct dw *d, size_t n, size_t end)
 {
-    struct range unit = next_units(d, n, end);
-    if (unit.end - n > LEFT_ROWS)
-        unit.end = n + LEFT_ROWS;
-    return unit;
+    const struct range unit = next_units(d, n, end);
+    return (struct range){ n, unit.end - n > LEFT_ROWS ? n + LEFT_ROWS : unit.end };
 }
 
 static void dw_left_begin(struct dw_left *l, const struct dw *d, struct range unit, size_t after, char *to)
@@ -162,8 +171,8 @@ static void dw_left_begin(struct dw_left *l, const struct dw *d, struct range un
     l->unit = dy_at(d, unit.first);
     l->units = unit.end - unit.first;
     l->after = dy_at(d, after);
-    l->pairs = l->units > 0 ? dw_left_pairs(l->rows, l->units) : 0;
-    l->made = 0;
+    l->pieces = l->rows->count / THIRDS_K * ((l->units + THIRDS_ROWS - 1) / THIRDS_ROWS);
+    l->made = l->due = 0;
     l->to = to;
 }
 
@@ -173,20 +182,22 @@ static void dw_thirds_columns(const struct dw *d, const struct dw_found *r, stru
     _Alignas(64) char right[DW_TILES * DW_STEPS * RIGHT_BYTES], left[2][DW_STEPS * LEFT_ROWS * LEFT_ROW];
     struct dw_left next = { .rows = r };
     struct range unit = next_block(d, units.first, units.end);
+    const size_t wide = (column.end - column.first + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
+    const size_t shares = wide * (r->count / THIRDS_K);
     size_t configured = 0;
     dw_right(r, column, right);
     dw_left_begin(&next, d, unit, unit.first, left[0]);
     for (int i = 0; unit.first < units.end; i = !i) {
         const struct range after = unit.end < units.end ? next_block(d, unit.end, units.end) : (struct range){ 0, 0 };
-        const size_t wide = (column.end - column.first + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
-        dw_left_some(&next, next.pairs);
+        while (next.made < next.pieces)
+            dw_left_piece(&next);
         dw_left_begin(&next, d, after, after.end < units.end ? after.end : units.first, left[!i]);
         if (configured != unit.end - unit.first)
             tiles_begin(configured = unit.end - unit.first);
         dw_block(&(struct dw_block){
             .left = left[i], .right = right, .units = configured, .steps = r->count / THIRDS_K,
             .columns = column.end - column.first, .dw = dw + dw_at(d, unit.first), .dw_row = d->dw_row,
-            .next = &next, .pairs = (next.pairs + wide * r->count / THIRDS_K - 1) / (wide * r->count / THIRDS_K),
+            .next = &next, .shares = shares,
         });
         comm_poll();
         unit = after.end > 0 ? after : (struct range){ units.end, units.end };

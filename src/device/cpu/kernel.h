@@ -116,6 +116,8 @@ struct left_rows {
     size_t from;                            /* numbers of each row that are passed over */
 };
 
+enum { WANTED_PIECE = 128 };                /* bytes */
+
 /* c[m][n] = start + bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
  * factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
  * ZERO_THEN_ADD is not among the starts. */
@@ -126,7 +128,7 @@ struct product_thirds {
     float *c;           size_t c_row;
     const float *bias;                      /* NULL: none */
     enum start start;
-    const char *wanted; size_t wanted_pieces, wanted_distance;  /* 128 bytes each, that are brought nearer */
+    const char *wanted; size_t wanted_pieces, wanted_distance;  /* WANTED_PIECE each, that are brought nearer */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.

@@ -160,7 +160,7 @@ static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, siz
 {
     const size_t next = n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
     struct tiles_ahead ahead = { p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
-                                 (2 * p->steps * RIGHT_BYTES / PIECE + steps - 1) / steps, PIECE };
+                                 (2 * p->steps * RIGHT_BYTES / AHEAD_PIECE + steps - 1) / steps, AHEAD_PIECE };
     if (next >= p->n)
         ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
     else if (p->right_steps != p->steps)

@@ -21,6 +21,7 @@ struct back {
     size_t d_whole, spare;
     size_t gathers_in;                      /* planes of the gathered rows of one step */
     bool   thirds;                          /* products multiply thirds */
+    bool   at_once;                         /* a step's products end before its cells begin: one gathered step will do */
 };
 
 /* The plane of the gradient of state s that is carried: with a projection the cell's own h is not. */
@@ -43,7 +44,7 @@ static void find_rows(struct back *k, size_t t)
     const struct rnn *r = &k->r;
     size_t gathered = k->spare + 1;
     struct rows rows = { .t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered };
-    rows.gathered += k->before.gathered == gathered ? k->gathers_in : 0;
+    rows.gathered += k->before.gathered == gathered && !k->at_once ? k->gathers_in : 0;
     for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
         rows.first = rows.count ? rows.first : b;
         rows.end = b + n;
@@ -282,7 +283,7 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_W];
     const size_t steps = steps_of_sums(r, w->count[0]);
-    const bool wants = k->in_views;
+    const bool wants = k->in_views && (p.n == PANEL || p.n == r->units);
     r->call->isa->product_thirds(&(struct product_thirds){
         .m = p.m, .n = p.n, .steps = steps_of_sums(r, of.count),
         .left = at_left(r, rows), .left_first = steps_of_sums(r, of.input),
@@ -290,8 +291,9 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
         .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * RIGHT_BYTES,
         .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
         .c = p.c, .c_row = p.c_row, .start = p.start,
-        .wanted = (const char *)at_step(r, RNN_G, k->rows.t, r->row) + column * sizeof(real), .wanted_pieces = wants ? p.m * r->cell->inputs : 0,
-        .wanted_distance = r->view[RNN_G].stride[2] * sizeof(real),
+        .wanted = (const char *)(at_step(r, RNN_G, k->rows.t, r->row) + column),
+        .wanted_pieces = wants ? p.m * (size_t)r->cell->inputs * p.n * sizeof(real) / WANTED_PIECE : 0,
+        .wanted_distance = p.n < r->units ? r->view[RNN_G].stride[2] * sizeof(real) : WANTED_PIECE,
     });
 }
 
@@ -574,6 +576,9 @@ static void divide_back(struct back *k, int me, int team)
     k->block = r->group || r->projected ? r->units : PANEL;
     if (is_lone(k))
         k->block = 4 * PANEL;
+    k->at_once = k->thirds && !r->meets;
+    if (k->thirds && !r->projected)
+        k->block = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
 }
 
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
@@ -587,7 +592,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     k.d_link = 3 * states;
     k.d_whole = k.d_link + k.r.links;
     k.spare = k.d_whole + 1;
-    k.thirds = call->view[RNN_W].layout == LAYOUT_THIRDS_BACK;
+    k.thirds = is_of_thirds(&call->view[RNN_W]);
     k.gathers_in = (call->view[RNN_SCRATCH].count[0] - k.spare - 1) / 2;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);

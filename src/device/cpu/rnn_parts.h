@@ -252,10 +252,15 @@ static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
     return mine;
 }
 
+static bool is_of_thirds(const struct tensor *w)
+{
+    return w->layout == LAYOUT_THIRDS || w->layout == LAYOUT_THIRDS_BACK;
+}
+
 /* Bytes of a recurrent weight as steps read it. */
 static size_t weight_bytes(const struct tensor *w)
 {
-    if (w->layout == LAYOUT_THIRDS || w->layout == LAYOUT_THIRDS_BACK)
+    if (is_of_thirds(w))
         return 3 * sizeof(uint16_t);
     return w->at ? dtype_size(w->dtype) : sizeof(real);
 }
@@ -269,7 +274,7 @@ static void divide(struct rnn *r, int me, int team, int barriers)
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct division_shape shape = {
         .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .number = weight_bytes(w), .barriers = barriers, .rows_only = r->projected,
+        .number = weight_bytes(w), .thirds = is_of_thirds(w), .barriers = barriers, .rows_only = r->projected,
     };
     struct division_parts parts = division_of(&shape, team, r->call->division);
     struct range row = { 0, 0 };

@@ -175,6 +175,17 @@ static unroll_status open_sought(const struct sought *s, char *path, void **libr
                 "/usr/local/cuda; fix: %s, or %s=FILE in the environment", s->name, s->names[0], s->fix, s->variable);
 }
 
+/* The library, and its functions: one that lacks some is closed again. */
+static unroll_status load_library(const struct sought *s, char *path, unroll_status (*find_functions)(void *library))
+{
+    void *library;
+    TRY(open_sought(s, path, &library));
+    unroll_status status = find_functions(library);
+    if (status != UNROLL_OK)
+        dlclose(library);
+    return status;
+}
+
 /* Once in a process. */
 static unroll_status load_once(bool *loaded, unroll_status (*load)(void))
 {
@@ -216,14 +227,8 @@ static unroll_status find_cublaslt_functions(void *library)
 
 static unroll_status load_cublaslt(void)
 {
-    void *library;
-    TRY(open_sought(&sought_cublaslt, found_cublaslt, &library));
-    unroll_status status = find_cublaslt_functions(library);
-    if (status != UNROLL_OK)
-        dlclose(library);
-    return status;
+    return load_library(&sought_cublaslt, found_cublaslt, find_cublaslt_functions);
 }
-
 unroll_status cublaslt_load(void) { return load_once(&cublaslt_loaded, load_cublaslt); }
 
 const char *cublaslt_path(void) { return found_cublaslt; }
@@ -268,14 +273,8 @@ static unroll_status find_nccl_functions(void *library)
 
 static unroll_status load_nccl(void)
 {
-    void *library;
-    TRY(open_sought(&sought_nccl, found_nccl, &library));
-    unroll_status status = find_nccl_functions(library);
-    if (status != UNROLL_OK)
-        dlclose(library);
-    return status;
+    return load_library(&sought_nccl, found_nccl, find_nccl_functions);
 }
-
 unroll_status nccl_load(void) { return load_once(&nccl_loaded, load_nccl); }
 
 int nccl_version(void) { return found_version; }

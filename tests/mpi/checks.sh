@@ -1,0 +1,29 @@
+# What the tests of ranks have in common: an empty folder, Open MPI as root, checks and their count. Sourced, with the
+# name of the test.
+name=$1 passed=0 failed=0 skipped=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_base_warn_component_unused=0
+export TMPDIR=$dir
+
+check() {       # check WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >out.check 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        tail -n 12 out.check log 2>/dev/null
+    fi
+}
+finish() {
+    echo "$name: $passed passed, $failed failed, $skipped skipped"
+    exit $((failed > 0))
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped: $1"
+}
+says() { grep -q -- "$1" log; }
