@@ -98,6 +98,16 @@ def peak_percent(regime, result, ms, peak="peak"):
     )
 
 
+def percents(regime, measured, peak):
+    """Ours, of the runs that have one."""
+    found = [
+        peak_percent(regime, result, result["ours"]["ms"], peak)
+        for result in measured
+        if "ms" in result["ours"]
+    ]
+    return [percent for percent in found if percent is not None]
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
@@ -131,22 +141,21 @@ def target_rows(table_, results):
         cells = {
             result["threads"]: f"{value:.2f}" if value else "-" for result, value in zip(measured, found)
         }
-        peaks = [
-            peak_percent(regime, result, result["ours"]["ms"], "own_peak")
-            for result in measured
-            if "ms" in result["ours"]
-        ]
-        peaks = [peak for peak in peaks if peak is not None]
+        own = percents(regime, measured, "own_peak")
+        of_multiply_adds = percents(regime, measured, "peak")
         wanted = f"{regime.target:g}x" + (f", {regime.peak:g}%" if regime.peak else "")
         met = verdict(regime, found)
-        if met == "yes" and regime.peak and (not peaks or min(peaks) < regime.peak):
+        if met == "yes" and regime.peak and min(own, default=0) < regime.peak:
             met = "no: the peak"
+            if min(of_multiply_adds, default=0) >= regime.peak:
+                met = "ratio, and of multiply-adds' peak"
         yield [
             TITLES[regime.part] + ": " + regime.name,
             wanted,
             cells.get(1, ""),
             cells.get(2, ""),
-            " ".join(f"{peak:.0f}%" for peak in peaks),
+            " ".join(f"{percent:.0f}%" for percent in own),
+            " ".join(f"{percent:.0f}%" for percent in of_multiply_adds),
             peer[0] if peer else "-",
             met,
         ]
@@ -285,7 +294,7 @@ def page(table_, results, about):
                 "Unroll's products of 16 rows or more run on AMX as sums of six products of bf16, with smaller errors "
                 "than fp32 multiply-adds ([design](../docs/design.md)); their peak, measured likewise: "
                 f"{peak_words(tiles)}. In the targets our percentages are of the peak of the instructions in use, "
-                "elsewhere everyone's are of that of multiply-adds.",
+                "and beside them of that of multiply-adds, of which everyone's are elsewhere.",
                 "",
             ]
             if tiles
@@ -301,7 +310,16 @@ def page(table_, results, about):
         "",
     ]
     lines += table(
-        ["regime", "target", "1 thread", "2 threads", "our % of peak", "best peer", "met"],
+        [
+            "regime",
+            "target",
+            "1 thread",
+            "2 threads",
+            "our % of peak",
+            "of multiply-adds'",
+            "best peer",
+            "met",
+        ],
         target_rows(table_, results),
     )
     for line in ragged_lines(results):

@@ -344,7 +344,7 @@ static unroll_status measure_stream(struct bench *bench)
         return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
     unroll_status status = bench_stream(bench->model, &config, bench->inputs, FRAMES,
                                         number_of(s, OPTION_SECONDS), &times);
-    if (status == UNROLL_OK && (status = unroll_measure_peak(config.isa, 1, &bench->peak)) != UNROLL_OK)
+    if (status == UNROLL_OK && (status = unroll_measure_peak(times.isa, 1, &bench->peak)) != UNROLL_OK)
         complain_library(status);
     return status == UNROLL_OK ? print_steps(bench, &times) : status;
 }

@@ -327,7 +327,7 @@ static unroll_status say_header(const struct training *t)
     config.precision = text_of(s, OPTION_PRECISION);
     config.comm = t->ranks.comm;
     config.mesh = t->ranks.mesh;
-    config.rows = t->ranks.mesh.batch;
+    config.rows = (int)integer_of(s, OPTION_BATCH);
     unroll_status status = unroll_session_new(t->model, &config, &session);
     if (status != UNROLL_OK)
         return complain_library(status);

@@ -38,8 +38,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     struct instance *made;
     TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
-    if (config.isa->isa == ISA_AMX && !plan->thirds)        /* which would multiply as this one does */
-        config.isa = cpu_isa_find(ISA_AVX512_VNNI, plan->config.real);
+    config.isa = plan->thirds ? config.isa : cpu_isa_without_thirds(config.isa);
     TRY(instance_new(plan, store, &config, &made));
     *instance = made;
     return UNROLL_OK;

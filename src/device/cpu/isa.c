@@ -80,6 +80,11 @@ bool cpu_isa_has_thirds(const char *name)
     return found && found->product_thirds;
 }
 
+const struct cpu_isa *cpu_isa_without_thirds(const struct cpu_isa *isa)
+{
+    return isa->isa == ISA_AMX ? cpu_isa_find(ISA_AVX512_VNNI, isa->real) : isa;
+}
+
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen)
 {
     bool in_double = real == DTYPE_F64;

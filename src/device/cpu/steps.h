@@ -198,7 +198,7 @@ static void product_gathered_thirds(const struct call *call, const struct gather
         for (size_t m = 0; m < p->m && p->start == AS_IS; m++)
             copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, columns);
         for (size_t first = 0, some; first < steps; first += some) {
-            some = take_left(call, &rows, first, left);
+            some = n > 0 && steps <= LEFT_STEPS ? steps : take_left(call, &rows, first, left);     /* or still there */
             call->isa->product_thirds(&(struct product_thirds){
                 .m = p->m, .n = columns, .steps = some, .left = left, .left_steps = some,
                 .right = p->right + n / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
