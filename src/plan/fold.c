@@ -10,8 +10,8 @@ bool fold_wanted(const struct plan *p, const struct parameter *q)
 }
 
 /* Do many rows share these weights, and stay they near with those of h? Thirds of them are 6 bytes a weight, that a step
- * of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what lies in its
- * model's store must not: such a plan has a copy of its own. */
+ * of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what lies
+ * in its model's store must not: such a plan has a copy of its own. */
 static bool is_shared(const struct plan *p, const struct buffer *weight)
 {
     enum { MANY_ROWS = 32 };

@@ -1,4 +1,4 @@
-# What the tests of ranks have in common: an empty folder, Open MPI as root, checks and their count. Sourced, with the
+# What the tests of ranks and machines have in common: an empty folder, Open MPI as root, checks and their count. Sourced, with the
 # name of the test.
 name=$1 passed=0 failed=0 skipped=0
 dir=$(mktemp -d) || exit 1

@@ -2,38 +2,16 @@
 # Two machines, played by two network namespaces with a link of 100 Mbit/s between them: the bytes of one process, and
 # an end within the deadline when the link goes down. Usage: test_network.sh build/unroll
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
-passed=0 failed=0 skipped=0
-dir=$(mktemp -d) || exit 1
+. "$here/checks.sh" test_network
 . "$here/machines.sh"
-cd "$dir" || exit 1
 
-check() {
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        tail -n 12 log 2>/dev/null
-    fi
-}
-finish() {
-    echo "test_network: $passed passed, $failed failed, $skipped skipped"
-    exit $((failed > 0))
-}
-skip() {
-    skipped=$((skipped + 1))
-    echo "skipped: $1"
-    finish
-}
 clean() {
     machines_clean
     rm -rf "$dir"
 }
 trap clean EXIT
 
-machines_make 2 100mbit "$dir" || skip "$machines_missing"
+machines_make 2 100mbit "$dir" || { skip "$machines_missing"; finish; }
 machines_seconds=50
 run() { machines_run "$@" >log 2>&1; }
 

@@ -175,8 +175,9 @@ struct tiles_ahead { const char *at; size_t pieces, distance; };
         }                                                                       \
     } while (0)
 
-/* On a Granite Rapids a tile that is stored after a thousand cycles without one waits as long again, a third of the time
- * of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs nothing. */
+/* On an Intel Xeon (model 167) a tile that is stored after a thousand cycles without one waits as long again, a third
+ * of the time of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs
+ * nothing. */
 enum { TILES_OPEN = 4 };
 
 CELL_CODE void tiles_keep_open(void)

@@ -13,12 +13,6 @@ typedef float real;
 #include "device/cpu/product_narrow.h"
 #include "device/cpu/kernels_on_v.h"
 
-#include "cells/v/v_tiles.h"
-#include "device/cpu/product_tiles.h"
-#include "device/cpu/pack_tiles.h"
-#undef KERNEL_PACK
-#define KERNEL_PACK kernel_pack_with_thirds
-
 const struct cpu_isa cpu_amx = {
     .name = "amx", .isa = ISA_AMX, .real = DTYPE_F32,
     .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product,

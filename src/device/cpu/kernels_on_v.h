@@ -11,12 +11,6 @@
 #include "device/cpu/steps.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/gemm_dw.h"
-#ifdef V_TILES_H
-#include "device/cpu/gemm_dw_tiles.h"
-#define KERNEL_GEMM_DW kernel_gemm_dw_thirds
-#else
-#define KERNEL_GEMM_DW kernel_gemm_dw
-#endif
 #include "device/cpu/rows.h"
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss.h"
@@ -24,8 +18,16 @@
 #include "device/cpu/update.h"
 #include "device/cpu/peak.h"
 
-/* An ISA's file may have others for these. */
+#ifdef V_TILES_H                        /* tiles multiply, too */
+#include "device/cpu/product_tiles.h"
+#include "device/cpu/gemm_dw_tiles.h"
+#include "device/cpu/pack_tiles.h"
+#define KERNEL_GEMM_DW kernel_gemm_dw_thirds
+#define KERNEL_PACK    kernel_pack_with_thirds
+#else
+#define KERNEL_GEMM_DW kernel_gemm_dw
 #define KERNEL_PACK    kernel_pack
+#endif
 
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
