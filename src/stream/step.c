@@ -1,5 +1,6 @@
 /* The step of a stream: what runs in real time. Nothing here allocates, locks, waits or asks the system for
  * anything; the addresses are prepared (stream.c). */
+#include "base/finite.h"
 #include "base/status.h"
 #include "stream/stream.h"
 #include <math.h>
@@ -108,35 +109,13 @@ struct frame {
     float *outputs;
 };
 
-/* 1 where the exponent is full: an infinity or a NaN. */
-static uint32_t is_infinite(const float *x)
-{
-    uint32_t bits;
-    memcpy(&bits, x, sizeof bits);
-    return (bits & 0x7f800000) == 0x7f800000;
-}
-
-/* In blocks of known size, which compilers turn into vector code at -O2. */
-static bool all_finite(const float *x, size_t n)
-{
-    enum { BLOCK = 16 };
-    uint32_t bad = 0;
-    size_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK)
-        for (size_t j = 0; j < BLOCK; j++)
-            bad |= is_infinite(&x[i + j]);
-    for (; i < n; i++)
-        bad |= is_infinite(&x[i]);
-    return !bad;
-}
-
 static unroll_status check_inputs(const struct unroll_stream *s, const struct unroll_stream_weights *w,
                                   const float *inputs)
 {
     size_t i = 0;
     if (all_finite(inputs, s->rows * w->input))
         return UNROLL_OK;
-    while (!is_infinite(&inputs[i]))
+    while (is_finite(inputs[i]))
         i++;
     return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s", i / w->input, i % w->input,
                 isnan(inputs[i]) ? "NaN" : "infinite");
