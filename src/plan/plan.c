@@ -445,6 +445,8 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     p->rows = config->B;
     p->thirds = thirds_wanted(config);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    if (p->thirds)
+        p->quantum = thirds_quantum(config, p->quantum);
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {
         plan_free(p);

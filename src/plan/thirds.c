@@ -12,6 +12,27 @@ bool thirds_wanted(const struct plan_config *c)
            c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
 }
 
+/* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf of
+ * q steps of time. Of ragged rows about half take part, and about half of the last step is zeros. */
+static double zeros_of_leaf(const struct plan_config *c, uint32_t q)
+{
+    const uint32_t rows = c->B / (c->shards > 1 ? c->shards : 1) * q;
+    if (c->lengths)
+        return (double)(THIRDS_K / 2) / (0.5 * rows);
+    return (double)((rows + THIRDS_K - 1) / THIRDS_K * THIRDS_K - rows) / rows;
+}
+
+uint32_t thirds_quantum(const struct plan_config *c, uint32_t least)
+{
+    enum { PIECES = 8 };                    /* that a short time may still be cut into */
+    const double few = 1.0 / 8;
+    uint32_t best = least;
+    for (uint32_t q = least + 1; q <= c->T / PIECES && zeros_of_leaf(c, best) > few; q++)
+        if (zeros_of_leaf(c, q) < zeros_of_leaf(c, best))
+            best = q;
+    return best;
+}
+
 /* Are the columns and rows of a weight many enough to fill a tile, and not more than operands have room for? */
 static bool fills_tiles(const struct buffer *master)
 {

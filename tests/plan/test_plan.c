@@ -452,6 +452,20 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
+/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces. */
+static void check_leaves_of_thirds(void)
+{
+    const struct { uint32_t T, B, shards, least; bool lengths; uint32_t quantum; } want[] = {
+        { 100, 64, 1, 2, false, 2 }, { 35, 20, 1, 1, false, 3 }, { 64, 16, 1, 1, false, 2 }, { 64, 64, 4, 1, false, 2 },
+        { 16, 20, 1, 1, false, 1 }, { 128, 32, 1, 2, true, 8 }, { 40, 32, 1, 1, true, 5 }, { 784, 128, 1, 13, true, 13 },
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct plan_config c = { .T = want[i].T, .B = want[i].B, .shards = want[i].shards, .lengths = want[i].lengths };
+        uint32_t found = thirds_quantum(&c, want[i].least);
+        CHECK(found == want[i].quantum, "%u steps of %u rows: leaves of %u steps", c.T, c.B, found);
+    }
+}
+
 /* How many products a plan has, and how many recurrences that make them themselves. */
 static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, uint32_t near, int *products,
                          int *folded)
@@ -518,6 +532,7 @@ int main(void)
     check_refusals(m);
     check_offsets(m);
     check_near(m);
+    check_leaves_of_thirds();
     check_fold(m);
     unroll_model_free(m);
     return check_finish("plan");
