@@ -48,6 +48,12 @@ enum { STEPS = 3 };
 /* How the work is divided. Checkpoints lie so many quanta of the sums (1/64 of the steps) apart; 0: none. */
 struct way { int threads, lanes, chunks, checkpoint; };
 
+/* Of the sums of gradients (plan.md, gemm_dw): checkpoints may not be closer. */
+static int most_steps_of_leaf(int steps)
+{
+    return steps <= 64 ? 1 : (int)sqrt(steps);
+}
+
 /* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */
 static float *train(const struct test_case *c, const char *isa, struct way way, size_t *count)
 {
@@ -63,7 +69,7 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     config.threads = way.threads;
     config.lanes = way.lanes;
     config.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
-    config.checkpoint_time = way.checkpoint * ((c->session.steps + 63) / 64);
+    config.checkpoint_time = way.checkpoint * most_steps_of_leaf(c->session.steps);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK) {
