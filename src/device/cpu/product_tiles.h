@@ -143,7 +143,8 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
     for (size_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < b->columns; j += V_WIDTH)
             __builtin_prefetch(b->c + r * b->c_row + j, 1);
-    tiles_add_and_ask(b->left, b->rows, b->right, b->right_1, b->steps, b->ahead, second, wide);
+    struct tiles_ahead ahead = b->ahead;
+    tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, tiles_ask, &ahead, second, wide);
     c = whole ? b->c : waiting;
     tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
     if (!whole)
