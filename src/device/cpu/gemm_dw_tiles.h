@@ -93,18 +93,26 @@ struct dw_right {
  * of two apart. */
 enum { DW_AHEAD = 8 };
 
+CELL_CODE void dw_right_ask(const struct dw_right *r, size_t k)
+{
+    const real *const *dy = r->rows->dy + k;
+    for (size_t u = r->unit; u < r->unit + r->units; u += THIRDS_COLUMNS) {
+        _mm_prefetch(dy[0] ? dy[0] + u : dw_zeros, _MM_HINT_T0);
+        _mm_prefetch(dy[1] ? dy[1] + u : dw_zeros, _MM_HINT_T0);
+    }
+}
+
 static __attribute__((noinline)) void dw_right_pair(struct dw_right *r)
 {
-    const size_t k = 2 * r->made++, after = k + DW_AHEAD < r->rows->count ? k + DW_AHEAD : k;
-    const real *const *dy = r->rows->dy + k, *const *ahead = r->rows->dy + after;
+    const size_t k = 2 * r->made++;
+    const real *const *dy = r->rows->dy + k;
     char *to = r->to + k / THIRDS_K * RIGHT_BYTES + k % THIRDS_K / 2 * sizeof(__m512i);
+    if (k + DW_AHEAD < r->rows->count)
+        dw_right_ask(r, k + DW_AHEAD);
     for (size_t u = 0; u < r->units; u += THIRDS_COLUMNS, to += r->rows->count / THIRDS_K * RIGHT_BYTES) {
-        const size_t at = r->unit + u;
         const __mmask16 which = v_first(at_most(r->units - u, THIRDS_COLUMNS));
         __m512i pair[3];
-        _mm_prefetch(ahead[0] ? ahead[0] + at : dw_zeros, _MM_HINT_T0);
-        _mm_prefetch(ahead[1] ? ahead[1] + at : dw_zeros, _MM_HINT_T0);
-        thirds_of_pairs(dw_load(dy[0], at, which), dw_load(dy[1], at, which), pair);
+        thirds_of_pairs(dw_load(dy[0], r->unit + u, which), dw_load(dy[1], r->unit + u, which), pair);
 #pragma GCC unroll 3
         for (int i = 0; i < 3; i++)
             _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
@@ -177,14 +185,19 @@ static void dw_turn(const struct dw_part *p, real *dw, bool back)
 
 /* ---- products --------------------------------------------------------------------------- */
 
-static void dw_right_begin(struct dw_right *r, const struct dw_part *p, struct range unit, size_t shares, char *to)
+/* A block of units of some rows is next. */
+static void dw_right_begin(struct dw_right *r, const struct dw *d, const struct dw_found *rows, struct range unit,
+                           size_t shares, char *to)
 {
-    r->unit = dy_at(p->d, unit.first);
+    r->rows = rows;
+    r->unit = dy_at(d, unit.first);
     r->units = unit.end - unit.first;
-    r->pairs = r->units ? r->rows->count / 2 : 0;
+    r->pairs = rows->count / 2;
     r->made = r->due = 0;
     r->shares = shares;
     r->to = to;
+    for (size_t k = 0; k < DW_AHEAD && k < rows->count; k += 2)
+        dw_right_ask(r, k);
 }
 
 /* Columns of x, of which there may be two tiles, by one tile of units or two. */
@@ -223,46 +236,64 @@ static real *dw_block(const struct dw_part *p, const char *right, bool wide, siz
     return sums;
 }
 
-/* Adds the rows at hand to the sums of a part. */
-static void dw_thirds_rows(const struct dw_part *p, struct dw_found *r)
+/* Adds some rows to the sums of a part. `right` is of their first block of units, then of that of the next rows. */
+static void dw_thirds_rows(const struct dw_part *p, const struct dw_found *r, const struct dw_found *next,
+                           struct dw_right *right)
 {
     const size_t steps = r->count / THIRDS_K, blocks = (p->column.end - p->column.first + LEFT_ROWS - 1) / LEFT_ROWS;
-    struct dw_right next = { .rows = r };
     struct range unit = next_block(p->d, p->unit.first, p->unit.end);
+    const struct range first = unit;
     real *sums = p->room->sums;
-    if (r->count == 0)
-        return;
     dw_left(p, r);
-    dw_right_begin(&next, p, unit, 1, p->room->right[0]);
-    for (int i = 0; unit.first < p->unit.end; i = !i) {
+    while (unit.first < p->unit.end) {
         const struct range after = next_block(p->d, unit.end, p->unit.end);
-        while (next.made < next.pairs)
-            dw_right_pair(&next);
-        dw_right_begin(&next, p, after, blocks * steps * TILES_TIMES, p->room->right[!i]);
-        sums = dw_block(p, p->room->right[i], unit.end - unit.first > THIRDS_COLUMNS, steps, &next, sums);
+        const bool is_last = unit.end == p->unit.end;
+        const char *made = right->to;
+        while (right->made < right->pairs)
+            dw_right_pair(right);
+        dw_right_begin(right, p->d, is_last ? next : r, is_last ? first : after, blocks * steps * TILES_TIMES,
+                       p->room->right[made == p->room->right[0]]);
+        sums = dw_block(p, made, unit.end - unit.first > THIRDS_COLUMNS, steps, right, sums);
         comm_poll();
         unit = after;
     }
     tiles_end();
-    r->count = 0;
 }
 
-static void dw_thirds_part(const struct dw_part *p, struct leaves leaves, real *dw)
+/* Where the rows of a part are looked for: in which leaf, and where in it. */
+struct dw_walk {
+    struct leaves leaves;
+    size_t t, b;
+    bool in_leaf;
+};
+
+/* The next DW_ROWS rows, or as many as there are. */
+static void dw_walk_on(const struct dw *d, struct dw_walk *w, struct dw_found *r)
 {
-    struct dw_found r;
-    r.count = 0;
-    dw_turn(p, dw, false);
-    while (leaf_next(&leaves)) {
-        const struct leaf *leaf = &leaves.at;
-        for (size_t t = leaf->step.first, b = leaf->row.first; t < leaf->step.end;) {
-            if (r.count == DW_ROWS)
-                dw_thirds_rows(p, &r);
-            find_rows(p->d, leaf, &t, &b, &r);
-        }
-        for (; r.count % THIRDS_K; r.count++)
-            r.dy[r.count] = r.x[r.count] = NULL;
+    const struct leaf *leaf = &w->leaves.at;
+    r->count = 0;
+    while (r->count < DW_ROWS && (w->in_leaf || leaf_next(&w->leaves))) {
+        if (!w->in_leaf)
+            w->t = leaf->step.first, w->b = leaf->row.first;
+        find_rows(d, leaf, &w->t, &w->b, r);
+        w->in_leaf = w->t < leaf->step.end;
+        for (; !w->in_leaf && r->count % THIRDS_K; r->count++)
+            r->dy[r->count] = r->x[r->count] = NULL;
     }
-    dw_thirds_rows(p, &r);
+}
+
+static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves, real *dw)
+{
+    struct dw_walk walk = { .leaves = *leaves };
+    struct dw_found rows[2];
+    struct dw_right right = { .rows = NULL };
+    dw_turn(p, dw, false);
+    dw_walk_on(p->d, &walk, &rows[0]);
+    dw_right_begin(&right, p->d, &rows[0], next_block(p->d, p->unit.first, p->unit.end), 1, p->room->right[0]);
+    for (int i = 0; rows[i].count > 0; i = !i) {
+        dw_walk_on(p->d, &walk, &rows[!i]);
+        dw_thirds_rows(p, &rows[i], &rows[!i], &right);
+    }
     dw_turn(p, dw, true);
 }
 
@@ -275,7 +306,7 @@ static void dw_thirds_shard(const struct dw *d, const struct leaves *leaves, con
         p.column = (struct range){ c, at_most(portion->column.end, c + DW_LEFT) };
         for (size_t u = portion->row.first; u < portion->row.end; u = p.unit.end) {
             p.unit = next_part(d, u, portion->row.end, p.column.end - c);
-            dw_thirds_part(&p, *leaves, dw);
+            dw_thirds_part(&p, leaves, dw);
         }
     }
 }
