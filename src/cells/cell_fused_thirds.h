@@ -17,7 +17,7 @@ struct fused_pass {
     struct fused_block now, before;
     size_t finished;            /* rows of the block before that the cell is done with */
     size_t asked;               /* rows of this block whose `in` is asked for */
-    size_t share;               /* rows of both for one step of k */
+    size_t times, due;          /* in how many equal shares: a row at a time */
     void (*beside)(struct fused_pass *);
 };
 
@@ -34,6 +34,14 @@ CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, si
            (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * thirds_steps(w->k) * RIGHT_BYTES;
 }
 
+CELL_CODE void fused_beside(void *of, int time)
+{
+    struct fused_pass *p = of;
+    (void)time;
+    for (p->due += LEFT_ROWS; p->due >= p->times; p->due -= p->times)
+        p->beside(p);
+}
+
 /* Adds one product to the sums of one or two inputs. */
 CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand *a, const struct fused_weights *w,
                                 size_t gate, size_t gate_1, const bool second, const bool wide)
@@ -41,13 +49,7 @@ CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand
     const size_t steps = thirds_steps(w->k), rows = p->now.rows;
     const char *left = (const char *)a->at + p->now.row * steps * LEFT_ROW;
     const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
-    for (size_t i = 0; i < steps; i++) {
-        tiles_add(left, rows, right, right_1, 1, second, wide);
-        p->beside(p);
-        left += rows * LEFT_ROW;
-        right += RIGHT_BYTES;
-        right_1 += RIGHT_BYTES;
-    }
+    tiles_add(left, rows, right, right_1, steps, fused_beside, p, second, wide);
 }
 
 /* Inputs of the same sources: `x` and `h` say which weights are theirs, `to` where their sums go. */

@@ -56,8 +56,8 @@ CELL_CODE void PHASE_(ask_rows)(struct fused_pass *p, size_t rows)
 
 static void PHASE_(beside)(struct fused_pass *p)
 {
-    PHASE_(end_rows)(p, p->share);
-    PHASE_(ask_rows)(p, p->share);
+    PHASE_(end_rows)(p, 1);
+    PHASE_(ask_rows)(p, 1);
 }
 
 CELL_CODE bool PHASE_(is_pair)(size_t i)
@@ -72,8 +72,8 @@ static void PHASE_(block)(struct fused_pass *p)
     size_t steps = 0;
     for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i))
         steps += fused_steps(s, CELL_(sources)[PHASE_FIRST + i]);
-    p->share = steps ? (LEFT_ROWS + steps - 1) / steps : 0;
-    p->finished = p->asked = 0;
+    p->times = steps * TILES_TIMES;
+    p->finished = p->asked = p->due = 0;
     for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i)) {
         const size_t at = PHASE_FIRST + i, next = at + PHASE_(is_pair)(i);
         struct fused_pair pair = {

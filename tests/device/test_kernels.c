@@ -180,11 +180,11 @@ static void set_origins(struct fixture *f, int dy, int sum, uint32_t S, uint32_t
     f->call.view[sum].origin[0] = f->plan.config.shards - S;
 }
 
-static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t columns)
+static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t units, uint32_t columns)
 {
     struct fixture *f = fixture_new(OP_GEMM_DW, seed, real);
     uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 3), S, B;
-    uint32_t U = random_size(f, 1, 130), K = random_size(f, 1, random_size(f, 0, 3) ? columns : 3);
+    uint32_t U = random_size(f, 1, units), K = random_size(f, 1, random_size(f, 0, 3) ? columns : 3);
     choose_shards(f, T, &S, &B);
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
@@ -208,12 +208,13 @@ static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t
 
 static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
 {
-    return build_gemm_dw_of(seed, real, 100);
+    return build_gemm_dw_of(seed, real, 130, 100);
 }
 
+/* Of more units and columns than are multiplied at a time. */
 static struct fixture *build_gemm_dw_thirds(uint64_t seed, enum dtype real)
 {
-    struct fixture *f = build_gemm_dw_of(seed, real, MOST_COLUMNS);
+    struct fixture *f = build_gemm_dw_of(seed, real, 250, MOST_COLUMNS);
     f->plan.thirds = true;
     return f;
 }

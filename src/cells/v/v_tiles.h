@@ -161,20 +161,6 @@ CELL_CODE void tiles_end(void)
             _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), THIRDS_COLUMNS * 4);    \
     } while (0)
 
-/* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
- * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
-enum { AHEAD_PIECE = 128, AHEAD_MOST = 12 };
-
-struct tiles_ahead { const char *at; size_t pieces, distance; };
-
-#define TILES_ASK_()                                                            \
-    do {                                                                        \
-        for (int i = 0; i < 2 && pieces > 0; i++, pieces--, ahead.at += ahead.distance) {   \
-            _mm_prefetch(ahead.at, _MM_HINT_T1);                                \
-            _mm_prefetch(ahead.at + AHEAD_PIECE / 2, _MM_HINT_T1);                    \
-        }                                                                       \
-    } while (0)
-
 /* On an Intel Xeon (model 167) a tile that is stored after a thousand cycles without one waits as long again, a third
  * of the time of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs
  * nothing. */
@@ -186,43 +172,56 @@ CELL_CODE void tiles_keep_open(void)
     _tile_stored(LEFT_0, nowhere, LEFT_PART);
 }
 
+/* What is done while tiles are multiplied, which leaves the other units idle: six times in each step of k, numbered. */
+typedef void tiles_meanwhile(void *of, int time);
+enum { TILES_TIMES = 6 };
+
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use. Small products first. */
-CELL_CODE void tiles_add_and_ask(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
-                                 struct tiles_ahead ahead, const bool second, const bool wide)
+ * columns, or two if `wide`: both constants at each use, as `meanwhile` is. Small products first. */
+CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
+                         tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
 {
     const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
     TILES_FENCE();
     for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
-        size_t pieces = ahead.pieces;
         TILES_LEFT_(0, second);
         TILES_RIGHT_(2, wide);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 0);
         TILES_RIGHT_(1, wide);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 1);
         TILES_LEFT_(1, second);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 2);
         TILES_RIGHT_(0, wide);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 3);
         TILES_LEFT_(2, second);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 4);
         TILES_LEFT_(0, second);
         TILES_MULTIPLY_(second, wide);
-        TILES_ASK_();
+        meanwhile(of, 5);
         if (steps % TILES_OPEN == 0)
             tiles_keep_open();
     }
 }
 
-CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
-                         const bool second, const bool wide)
+/* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
+ * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
+enum { AHEAD_PIECE = 128, AHEAD_MOST = 2 * TILES_TIMES };
+
+struct tiles_ahead { const char *at; size_t pieces, distance; };
+
+CELL_CODE void tiles_ask(void *of, int time)
 {
-    tiles_add_and_ask(left, rows, right, right_1, steps, (struct tiles_ahead){ 0 }, second, wide);
+    struct tiles_ahead *ahead = of;
+    const size_t first = 2 * (size_t)time;
+    for (size_t i = first; i < first + 2 && i < ahead->pieces; i++, ahead->at += ahead->distance) {
+        _mm_prefetch(ahead->at, _MM_HINT_T1);
+        _mm_prefetch(ahead->at + AHEAD_PIECE / 2, _MM_HINT_T1);
+    }
 }
 
 CELL_CODE void tiles_clear(const bool second, const bool wide)

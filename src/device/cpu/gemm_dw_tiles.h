@@ -1,235 +1,314 @@
-/* gemm_dw on tiles: dW += dy^T x, both factors as thirds of floats (cells/v/v_tiles.h). dy is the left factor, its units
- * are rows; x is the right one. An element of dW is one chain that begins with what dW holds: leaf by leaf as leaves.h
- * orders them, each leaf in steps of THIRDS_K of its rows, zeros where it ends. A leaf never spans chunks of time, so
- * neither chunks nor threads nor how many rows are at hand show in the bits. */
+/* gemm_dw on tiles: dW^T += x^T dy, both factors as thirds of floats (cells/v/v_tiles.h). x, of which there is less
+ * than of dy, is the left factor: its columns become rows. dy is the right one, whose rows lie as tiles want them.
+ * An element of dW is one chain that begins with what dW holds: leaf by leaf as leaves.h orders them, each leaf in
+ * steps of THIRDS_K of its rows, zeros where it ends. A leaf never spans chunks of time, so neither chunks nor threads
+ * nor how many rows are at hand show in the bits. */
 
-/* The right factor at hand stays in the L2 cache: rows and columns of it. */
-enum { DW_STEPS = DW_ROWS / THIRDS_K, DW_TILES = 32, DW_TILE_COLUMNS = DW_TILES * THIRDS_COLUMNS };
+/* What stays in the L2 cache while all rows of a call go by: the left factor of DW_LEFT columns of x, and DW_SUMS
+ * numbers of dW. */
+enum { DW_STEPS = DW_ROWS / THIRDS_K, DW_LEFT = 256, DW_SUMS = DW_LEFT * 512 };
+enum { DW_BLOCK = 2 * THIRDS_COLUMNS };     /* units that are multiplied at a time, of one gate */
+
+struct dw_room {
+    _Alignas(64) char left[DW_LEFT * DW_STEPS * LEFT_ROW];
+    _Alignas(64) char right[2][2 * DW_STEPS * RIGHT_BYTES];
+    _Alignas(64) real sums[DW_SUMS];
+};
+
+/* Columns of x by units of dy. */
+struct dw_part {
+    const struct dw *d;
+    struct range column, unit;
+    struct dw_room *room;
+};
+
+static size_t at_most(size_t n, size_t most)
+{
+    return n < most ? n : most;
+}
 
 static const real dw_zeros[THIRDS_COLUMNS];
 
+/* Numbers of a row; zeros where there is none. */
 CELL_CODE V dw_load(const real *row, size_t from, __mmask16 which)
 {
     return _mm512_maskz_loadu_ps(which, row ? row + from : dw_zeros);
 }
 
-/* ---- the right factor ------------------------------------------------------------------- */
-
-/* Columns of x of all rows at hand. */
-static void dw_right(const struct dw_found *r, struct range column, char *to)
-{
-    const size_t steps = r->count / THIRDS_K, columns = column.end - column.first;
-    for (size_t k = 0; k < r->count; k += 2) {
-        char *at = to + k / THIRDS_K * RIGHT_BYTES + k % THIRDS_K / 2 * sizeof(__m512i);
-        for (size_t c = 0; c < columns; c += THIRDS_COLUMNS, at += steps * RIGHT_BYTES) {
-            const __mmask16 which = v_first(columns - c < THIRDS_COLUMNS ? columns - c : THIRDS_COLUMNS);
-            __m512i pair[3];
-            thirds_of_pairs(dw_load(r->x[k], column.first + c, which), dw_load(r->x[k + 1], column.first + c, which),
-                            pair);
-#pragma GCC unroll 3
-            for (int i = 0; i < 3; i++)
-                _mm512_store_si512(at + RIGHT_AT(i), pair[i]);
-        }
-    }
-}
-
 /* ---- the left factor -------------------------------------------------------------------- */
 
-/* A block of units whose left factor is being made, in pieces of THIRDS_ROWS of them and THIRDS_K rows. That is done
- * between the products of another block, which leave the vector units idle. */
-struct dw_left {
-    const struct dw_found *rows;
-    size_t unit, units;                     /* in dy, and how many */
-    size_t after;                           /* the units in dy that will be wanted next */
-    size_t pieces, made, due;
-    char *to;
-};
-
 /* Each second row from k on, THIRDS_ROWS of them, becomes a column. */
-CELL_CODE void dw_left_columns(const struct dw_found *r, size_t k, size_t unit, __mmask16 which,
-                               __m512i column[THIRDS_ROWS])
+CELL_CODE void dw_left_turn(const struct dw_found *r, size_t k, size_t column, __mmask16 which,
+                            __m512i turned[THIRDS_ROWS])
 {
 #pragma GCC unroll 16
     for (size_t i = 0; i < THIRDS_ROWS; i++)
-        column[i] = _mm512_castps_si512(dw_load(r->dy[k + 2 * i], unit, which));
-    thirds_transpose(column);
+        turned[i] = _mm512_castps_si512(dw_load(r->x[k + 2 * i], column, which));
+    thirds_transpose(turned);
 }
 
-/* The step of rows after that of row k; after the last one the first, of the units that are wanted then. */
-static void dw_left_ask(const struct dw_left *l, size_t k, size_t first)
+/* A step of rows by at most THIRDS_ROWS columns, of a block of so many. */
+static void dw_left_piece(const struct dw_found *r, size_t k, size_t column, size_t columns, char *to, size_t of_block)
 {
-    const bool last = k + THIRDS_K == l->rows->count;
-    const real *const *dy = l->rows->dy + (last ? 0 : k + THIRDS_K);
-    const size_t unit = (last ? l->after : l->unit) + first;
-    for (size_t i = 0; i < THIRDS_K; i++)
-        _mm_prefetch(dy[i] ? dy[i] + unit : dw_zeros, _MM_HINT_T0);
-}
-
-static __attribute__((noinline)) void dw_left_piece(struct dw_left *l)
-{
-    const size_t tiles = l->units > THIRDS_ROWS ? 2 : 1, step = l->made / tiles;
-    const size_t k = step * THIRDS_K, first = l->made % tiles * THIRDS_ROWS;
-    const size_t units = l->units - first < THIRDS_ROWS ? l->units - first : THIRDS_ROWS;
-    char *to = l->to + step * l->units * LEFT_ROW + first * LEFT_PART;
     __m512i even[THIRDS_ROWS], odd[THIRDS_ROWS];
-    dw_left_columns(l->rows, k, l->unit + first, v_first(units), even);
-    dw_left_columns(l->rows, k + 1, l->unit + first, v_first(units), odd);
-    for (size_t u = 0; u < units; u++) {
+    dw_left_turn(r, k, column, v_first(columns), even);
+    dw_left_turn(r, k + 1, column, v_first(columns), odd);
+    for (size_t c = 0; c < columns; c++) {
         __m512i pair[3];
-        thirds_of_pairs(_mm512_castsi512_ps(even[u]), _mm512_castsi512_ps(odd[u]), pair);
+        thirds_of_pairs(_mm512_castsi512_ps(even[c]), _mm512_castsi512_ps(odd[c]), pair);
 #pragma GCC unroll 3
         for (size_t i = 0; i < 3; i++)
-            _mm512_store_si512(to + (i * l->units + u) * LEFT_PART, pair[i]);
+            _mm512_store_si512(to + (i * of_block + c) * LEFT_PART, pair[i]);
     }
-    dw_left_ask(l, k, first);
-    l->made++;
 }
 
-/* One share of `of` equal ones. */
-CELL_CODE void dw_left_share(struct dw_left *l, size_t of)
+static void dw_left(const struct dw_part *p, const struct dw_found *r)
 {
-    for (l->due += l->pieces; l->due >= of; l->due -= of)
-        dw_left_piece(l);
+    const size_t columns = p->column.end - p->column.first;
+    for (size_t k = 0; k < r->count; k += THIRDS_K)
+        for (size_t c = 0; c < columns; c += THIRDS_ROWS) {
+            const size_t at = p->column.first + c, block = c / LEFT_ROWS * LEFT_ROWS;
+            const size_t of_block = at_most(columns - block, LEFT_ROWS);
+            char *to = p->room->left + (block * r->count / THIRDS_K + k / THIRDS_K * of_block) * LEFT_ROW;
+            for (size_t i = k + THIRDS_K; i < k + 2 * THIRDS_K && i < r->count; i++)
+                _mm_prefetch(r->x[i] ? r->x[i] + at : dw_zeros, _MM_HINT_T0);
+            dw_left_piece(r, k, at, at_most(columns - c, THIRDS_ROWS), to + (c - block) * LEFT_PART, of_block);
+        }
 }
 
-/* ---- blocks of dW ---------------------------------------------------------------------- */
+/* ---- the right factor ------------------------------------------------------------------- */
 
-/* Of one block of units: its left factor, the right one, and where their products go. */
-struct dw_block {
-    const char *left, *right;
-    size_t units, steps, columns;
-    real *dw;
-    size_t dw_row;
-    struct dw_left *next;                   /* is made meanwhile, a share with each step of each tile */
-    size_t shares;
+/* A block of units whose right factor is being made, a pair of rows at a time. That is done while another block is
+ * multiplied, in equal shares, and so is asking for that block's next sums: L2 answers slower than they are needed. */
+struct dw_right {
+    const struct dw_found *rows;
+    size_t unit, units;                     /* in dy, and how many */
+    size_t pairs, made, due, shares;
+    char *to;
+    const real *sums;                       /* that are wanted next, and how many tile rows to ask for at a time */
+    size_t asked;
 };
 
-/* dW's next tiles of columns: a share of them with each step. */
-CELL_CODE void dw_ask(const struct dw_block *b, size_t step, const real *c, size_t c_row)
+/* L3 takes as long to answer as some pairs of rows. More of them would be forgotten again: rows of dy are often a power
+ * of two apart. */
+enum { DW_AHEAD = 8 };
+
+CELL_CODE void dw_right_ask(const struct dw_right *r, size_t k)
 {
-    const size_t share = (b->units + b->steps - 1) / b->steps;
-    for (size_t u = step * share; u < (step + 1) * share && u < b->units; u++) {
-        _mm_prefetch(c + u * c_row, _MM_HINT_T0);
-        _mm_prefetch(c + u * c_row + THIRDS_COLUMNS, _MM_HINT_T0);
+    const real *const *dy = r->rows->dy + k;
+    for (size_t u = r->unit; u < r->unit + r->units; u += THIRDS_COLUMNS) {
+        _mm_prefetch(dy[0] ? dy[0] + u : dw_zeros, _MM_HINT_T0);
+        _mm_prefetch(dy[1] ? dy[1] + u : dw_zeros, _MM_HINT_T0);
     }
 }
 
-static void dw_copy_block(real *to, size_t to_row, const real *from, size_t from_row, size_t units, size_t columns)
+static __attribute__((noinline)) void dw_right_pair(struct dw_right *r)
 {
-    for (size_t u = 0; u < units; u++)
-        copy_numbers(to + u * to_row, from + u * from_row, columns);
-}
-
-/* dW of one tile of columns, or of two that lie side by side, and of one tile of units or two. */
-CELL_CODE void dw_tiles(const struct dw_block *b, size_t column, real *c, size_t c_row, const bool second, const bool wide)
-{
-    const char *right = b->right + column / THIRDS_COLUMNS * b->steps * RIGHT_BYTES, *left = b->left;
-    const char *right_1 = right + b->steps * RIGHT_BYTES;
-    tiles_load(c, c + THIRDS_COLUMNS, c_row, b->units, second, wide);
-    for (size_t s = 0; s < b->steps; s++) {
-        tiles_add(left + s * b->units * LEFT_ROW, b->units, right + s * RIGHT_BYTES, right_1 + s * RIGHT_BYTES, 1, second,
-                  wide);
-        dw_left_share(b->next, b->shares);
-        dw_ask(b, s, c + 2 * THIRDS_COLUMNS, c_row);
-    }
-    tiles_store(c, c + THIRDS_COLUMNS, c_row, b->units, second, wide);
-}
-
-static void dw_block(const struct dw_block *b)
-{
-    enum { WIDE = 2 * THIRDS_COLUMNS };
-    _Alignas(64) real end[LEFT_ROWS * WIDE];
-    for (size_t c = 0; c < b->columns; c += WIDE) {
-        const size_t columns = b->columns - c < WIDE ? b->columns - c : WIDE;
-        const bool whole = columns == WIDE || columns == THIRDS_COLUMNS;
-        real *at = whole ? b->dw + c : end;
-        const size_t row = whole ? b->dw_row : WIDE;
-        if (!whole)
-            dw_copy_block(end, WIDE, b->dw + c, b->dw_row, b->units, columns);
-        if (columns > THIRDS_COLUMNS && b->units > THIRDS_ROWS)
-            dw_tiles(b, c, at, row, true, true);
-        else if (columns > THIRDS_COLUMNS)
-            dw_tiles(b, c, at, row, false, true);
-        else if (b->units > THIRDS_ROWS)
-            dw_tiles(b, c, at, row, true, false);
-        else
-            dw_tiles(b, c, at, row, false, false);
-        if (!whole)
-            dw_copy_block(b->dw + c, b->dw_row, end, WIDE, b->units, columns);
+    const size_t k = 2 * r->made++;
+    const real *const *dy = r->rows->dy + k;
+    char *to = r->to + k / THIRDS_K * RIGHT_BYTES + k % THIRDS_K / 2 * sizeof(__m512i);
+    if (k + DW_AHEAD < r->rows->count)
+        dw_right_ask(r, k + DW_AHEAD);
+    for (size_t u = 0; u < r->units; u += THIRDS_COLUMNS, to += r->rows->count / THIRDS_K * RIGHT_BYTES) {
+        const __mmask16 which = v_first(at_most(r->units - u, THIRDS_COLUMNS));
+        __m512i pair[3];
+        thirds_of_pairs(dw_load(dy[0], r->unit + u, which), dw_load(dy[1], r->unit + u, which), pair);
+#pragma GCC unroll 3
+        for (int i = 0; i < 3; i++)
+            _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
     }
 }
+
+enum { DW_ASKING = 4 };                     /* of the TILES_TIMES of a step: the last sums come early enough */
+
+CELL_CODE void dw_right_share(void *of, int time)
+{
+    struct dw_right *r = of;
+    for (size_t i = 0; i < r->asked && time < DW_ASKING; i++, r->sums += THIRDS_COLUMNS)
+        _mm_prefetch(r->sums, _MM_HINT_T0);
+    for (r->due += r->pairs; r->due >= r->shares; r->due -= r->shares)
+        dw_right_pair(r);
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
 
 /* The units from n on that are a block: side by side in dy. */
 static struct range next_block(const struct dw *d, size_t n, size_t end)
 {
-    const struct range unit = next_units(d, n, end);
-    return (struct range){ n, unit.end - n > LEFT_ROWS ? n + LEFT_ROWS : unit.end };
+    const size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
+    return (struct range){ n, at_most(at_most(end, gate_end), n + DW_BLOCK) };
 }
 
-static void dw_left_begin(struct dw_left *l, const struct dw *d, struct range unit, size_t after, char *to)
+/* Blocks of units whose sums find room. */
+static struct range next_part(const struct dw *d, size_t n, size_t end, size_t columns)
 {
-    l->unit = dy_at(d, unit.first);
-    l->units = unit.end - unit.first;
-    l->after = dy_at(d, after);
-    l->pieces = l->rows->count / THIRDS_K * ((l->units + THIRDS_ROWS - 1) / THIRDS_ROWS);
-    l->made = l->due = 0;
-    l->to = to;
+    struct range part = { n, n };
+    for (size_t room = DW_SUMS / (columns * DW_BLOCK); room > 0 && part.end < end; room--)
+        part.end = next_block(d, part.end, end).end;
+    return part;
 }
 
-/* Adds the rows at hand to some columns of dW. */
-static void dw_thirds_columns(const struct dw *d, const struct dw_found *r, struct range units, struct range column, real *dw)
+/* dW [unit][column] from or to a tile of sums [column][unit]. */
+static void dw_turn_tile(real *tile, real *dw, size_t dw_row, size_t units, size_t columns, bool back)
 {
-    _Alignas(64) char right[DW_TILES * DW_STEPS * RIGHT_BYTES], left[2][DW_STEPS * LEFT_ROWS * LEFT_ROW];
-    struct dw_left next = { .rows = r };
-    struct range unit = next_block(d, units.first, units.end);
-    const size_t wide = (column.end - column.first + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
-    const size_t shares = wide * (r->count / THIRDS_K);
-    size_t configured = 0;
-    dw_right(r, column, right);
-    dw_left_begin(&next, d, unit, unit.first, left[0]);
-    for (int i = 0; unit.first < units.end; i = !i) {
-        const struct range after = unit.end < units.end ? next_block(d, unit.end, units.end) : (struct range){ 0, 0 };
-        while (next.made < next.pieces)
-            dw_left_piece(&next);
-        dw_left_begin(&next, d, after, after.end < units.end ? after.end : units.first, left[!i]);
-        if (configured != unit.end - unit.first)
-            tiles_begin(configured = unit.end - unit.first);
-        dw_block(&(struct dw_block){
-            .left = left[i], .right = right, .units = configured, .steps = r->count / THIRDS_K,
-            .columns = column.end - column.first, .dw = dw + dw_at(d, unit.first), .dw_row = d->dw_row,
-            .next = &next, .shares = shares,
-        });
+    __m512i row[THIRDS_ROWS];
+    for (size_t i = 0; i < THIRDS_ROWS; i++)
+        if (back)
+            row[i] = i < columns ? _mm512_load_si512(tile + i * THIRDS_COLUMNS) : _mm512_setzero_si512();
+        else
+            row[i] = i < units ? _mm512_maskz_loadu_epi32(v_first(columns), dw + i * dw_row) : _mm512_setzero_si512();
+    thirds_transpose(row);
+    for (size_t i = 0; i < THIRDS_ROWS; i++)
+        if (!back && i < columns)
+            _mm512_store_si512(tile + i * THIRDS_COLUMNS, row[i]);
+        else if (back && i < units)
+            _mm512_mask_storeu_epi32(dw + i * dw_row, v_first(columns), row[i]);
+}
+
+/* All of a part, in the order in which tiles are multiplied. */
+static void dw_turn(const struct dw_part *p, real *dw, bool back)
+{
+    const size_t dw_row = p->d->dw_row;
+    real *sums = p->room->sums;
+    struct range unit = next_block(p->d, p->unit.first, p->unit.end);
+    for (; unit.first < p->unit.end; unit = next_block(p->d, unit.end, p->unit.end))
+        for (size_t c = p->column.first, rows; c < p->column.end; c += rows, sums += DW_BLOCK * rows) {
+            const size_t units = unit.end - unit.first;
+            real *at = dw + dw_at(p->d, unit.first) + c;
+            rows = at_most(p->column.end - c, LEFT_ROWS);
+            for (size_t u = 0; u < units; u += THIRDS_COLUMNS)
+                for (size_t i = 0; i < rows; i += THIRDS_ROWS)
+                    dw_turn_tile(sums + u * rows + i * THIRDS_COLUMNS, at + u * dw_row + i, dw_row,
+                                 at_most(units - u, THIRDS_COLUMNS), at_most(rows - i, THIRDS_ROWS), back);
+        }
+}
+
+/* ---- products --------------------------------------------------------------------------- */
+
+/* A block of units of some rows is next. */
+static void dw_right_begin(struct dw_right *r, const struct dw *d, const struct dw_found *rows, struct range unit,
+                           size_t shares, char *to)
+{
+    r->rows = rows;
+    r->unit = dy_at(d, unit.first);
+    r->units = unit.end - unit.first;
+    r->pairs = rows->count / 2;
+    r->made = r->due = 0;
+    r->shares = shares;
+    r->to = to;
+    for (size_t k = 0; k < DW_AHEAD && k < rows->count; k += 2)
+        dw_right_ask(r, k);
+}
+
+/* Columns of x, of which there may be two tiles, by one tile of units or two. */
+CELL_CODE void dw_tiles(const char *left, size_t rows, const char *right, size_t steps, real *sums,
+                        struct dw_right *next, const bool second, const bool wide)
+{
+    real *sums_1 = sums + rows * THIRDS_COLUMNS;
+    tiles_load(sums, sums_1, THIRDS_COLUMNS, rows, second, wide);
+    next->sums = sums + 2 * rows * THIRDS_COLUMNS;
+    next->asked = (2 * rows + DW_ASKING * steps - 1) / (DW_ASKING * steps);
+    tiles_add(left, rows, right, right + steps * RIGHT_BYTES, steps, dw_right_share, next, second, wide);
+    tiles_store(sums, sums_1, THIRDS_COLUMNS, rows, second, wide);
+}
+
+/* A block of units by all columns of a part; returns the sums of the next one. */
+static real *dw_block(const struct dw_part *p, const char *right, bool wide, size_t steps, struct dw_right *next,
+                      real *sums)
+{
+    const size_t columns = p->column.end - p->column.first;
+    const char *left = p->room->left;
+    for (size_t c = 0, rows, configured = 0; c < columns; c += rows) {
+        rows = at_most(columns - c, LEFT_ROWS);
+        if (rows != configured)
+            tiles_begin(configured = rows);
+        if (wide && rows > THIRDS_ROWS)
+            dw_tiles(left, rows, right, steps, sums, next, true, true);
+        else if (wide)
+            dw_tiles(left, rows, right, steps, sums, next, false, true);
+        else if (rows > THIRDS_ROWS)
+            dw_tiles(left, rows, right, steps, sums, next, true, false);
+        else
+            dw_tiles(left, rows, right, steps, sums, next, false, false);
+        left += steps * rows * LEFT_ROW;
+        sums += DW_BLOCK * rows;
+    }
+    return sums;
+}
+
+/* Adds some rows to the sums of a part. `right` is of their first block of units, then of that of the next rows. */
+static void dw_thirds_rows(const struct dw_part *p, const struct dw_found *r, const struct dw_found *next,
+                           struct dw_right *right)
+{
+    const size_t steps = r->count / THIRDS_K, blocks = (p->column.end - p->column.first + LEFT_ROWS - 1) / LEFT_ROWS;
+    struct range unit = next_block(p->d, p->unit.first, p->unit.end);
+    const struct range first = unit;
+    real *sums = p->room->sums;
+    dw_left(p, r);
+    while (unit.first < p->unit.end) {
+        const struct range after = next_block(p->d, unit.end, p->unit.end);
+        const bool is_last = unit.end == p->unit.end;
+        const char *made = right->to;
+        while (right->made < right->pairs)
+            dw_right_pair(right);
+        dw_right_begin(right, p->d, is_last ? next : r, is_last ? first : after, blocks * steps * TILES_TIMES,
+                       p->room->right[made == p->room->right[0]]);
+        sums = dw_block(p, made, unit.end - unit.first > THIRDS_COLUMNS, steps, right, sums);
         comm_poll();
-        unit = after.end > 0 ? after : (struct range){ units.end, units.end };
+        unit = after;
     }
     tiles_end();
 }
 
-static void dw_thirds_rows(const struct dw *d, struct dw_found *r, const struct portion *part, real *dw)
+/* Where the rows of a part are looked for: in which leaf, and where in it. */
+struct dw_walk {
+    struct leaves leaves;
+    size_t t, b;
+    bool in_leaf;
+};
+
+/* The next DW_ROWS rows, or as many as there are. */
+static void dw_walk_on(const struct dw *d, struct dw_walk *w, struct dw_found *r)
 {
-    for (size_t c = part->column.first; c < part->column.end && r->count; c += DW_TILE_COLUMNS) {
-        struct range column = { c, part->column.end - c < DW_TILE_COLUMNS ? part->column.end : c + DW_TILE_COLUMNS };
-        dw_thirds_columns(d, r, part->row, column, dw + c);
-    }
+    const struct leaf *leaf = &w->leaves.at;
     r->count = 0;
+    while (r->count < DW_ROWS && (w->in_leaf || leaf_next(&w->leaves))) {
+        if (!w->in_leaf)
+            w->t = leaf->step.first, w->b = leaf->row.first;
+        find_rows(d, leaf, &w->t, &w->b, r);
+        w->in_leaf = w->t < leaf->step.end;
+        for (; !w->in_leaf && r->count % THIRDS_K; r->count++)
+            r->dy[r->count] = r->x[r->count] = NULL;
+    }
 }
 
-/* This thread's part of dW [(G), U, K] of one shard. */
-static void dw_thirds_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
+static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves, real *dw)
 {
-    struct dw_found r;
-    r.count = 0;
-    while (leaf_next(leaves)) {
-        const struct leaf *leaf = &leaves->at;
-        for (size_t t = leaf->step.first, b = leaf->row.first; t < leaf->step.end;) {
-            if (r.count == DW_ROWS)
-                dw_thirds_rows(d, &r, part, dw);
-            find_rows(d, leaf, &t, &b, &r);
-        }
-        for (; r.count % THIRDS_K; r.count++)
-            r.dy[r.count] = r.x[r.count] = NULL;
+    struct dw_walk walk = { .leaves = *leaves };
+    struct dw_found rows[2];
+    struct dw_right right = { .rows = NULL };
+    dw_turn(p, dw, false);
+    dw_walk_on(p->d, &walk, &rows[0]);
+    dw_right_begin(&right, p->d, &rows[0], next_block(p->d, p->unit.first, p->unit.end), 1, p->room->right[0]);
+    for (int i = 0; rows[i].count > 0; i = !i) {
+        dw_walk_on(p->d, &walk, &rows[!i]);
+        dw_thirds_rows(p, &rows[i], &rows[!i], &right);
     }
-    dw_thirds_rows(d, &r, part, dw);
+    dw_turn(p, dw, true);
+}
+
+/* This thread's portion of dW [(G), U, K] of one shard. */
+static void dw_thirds_shard(const struct dw *d, const struct leaves *leaves, const struct portion *portion, real *dw)
+{
+    struct dw_room room;
+    struct dw_part p = { .d = d, .room = &room };
+    for (size_t c = portion->column.first; c < portion->column.end; c = p.column.end) {
+        p.column = (struct range){ c, at_most(portion->column.end, c + DW_LEFT) };
+        for (size_t u = portion->row.first; u < portion->row.end; u = p.unit.end) {
+            p.unit = next_part(d, u, portion->row.end, p.column.end - c);
+            dw_thirds_part(&p, leaves, dw);
+        }
+    }
 }
 
 /* Thirds have tiles of columns: of fewer ones most of a tile is nothing. */
@@ -241,7 +320,7 @@ static unroll_status kernel_gemm_dw_thirds(const struct call *call, int me, int 
         return kernel_gemm_dw(call, me, team, work);
     const struct dw d = dw_of(call);
     struct portion part = my_portion(d.gates.count * d.gates.units, width, PANEL, me, team);
-    for (uint32_t s = 0; s < dw->count[0] && part.row.first < part.row.end && part.column.first < part.column.end; s++) {
+    for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
         dw_thirds_shard(&d, &leaves, &part, (real *)dw->at + s * dw->stride[0]);
     }

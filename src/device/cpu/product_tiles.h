@@ -127,6 +127,24 @@ static void end_block(const struct tiles_block *b, const float *c)
                          b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH);
 }
 
+/* Where sums will go is asked for meanwhile, too. */
+struct tiles_wanted {
+    struct tiles_ahead ahead;
+    const float *c;
+    size_t c_row, columns, rows, some;      /* rows that are left, and how many to ask for at a time */
+};
+
+CELL_CODE void ask_meanwhile(void *of, int time)
+{
+    struct tiles_wanted *w = of;
+    tiles_ask(&w->ahead, time);
+    for (size_t i = 0; i < w->some && w->rows > 0; i++, w->rows--, w->c += w->c_row) {
+        __builtin_prefetch(w->c, 1);
+        if (w->columns > V_WIDTH)
+            __builtin_prefetch(w->c + V_WIDTH, 1);
+    }
+}
+
 CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide)
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
@@ -140,10 +158,8 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
         tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
     else
         tiles_clear(second, wide);
-    for (size_t r = 0; r < b->rows; r++)
-        for (size_t j = 0; j < b->columns; j += V_WIDTH)
-            __builtin_prefetch(b->c + r * b->c_row + j, 1);
-    tiles_add_and_ask(b->left, b->rows, b->right, b->right_1, b->steps, b->ahead, second, wide);
+    struct tiles_wanted wanted = { b->ahead, b->c, b->c_row, b->columns, b->rows, 1 + b->rows / (b->steps * TILES_TIMES) };
+    tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
     c = whole ? b->c : waiting;
     tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
     if (!whole)
