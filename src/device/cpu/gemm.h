@@ -89,8 +89,9 @@ static void gemm_panels(const struct call *call, const struct gemm *g, const str
 /* With int8 weights the rows become bytes first, as many at a time as there is room for. */
 static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    uint32_t cells[OPERAND_ROOM];
-    const size_t row = operand_cells(g->k), most = OPERAND_ROOM / row;
+    enum { LINE = 16 };                     /* cells: tiles read rows that begin with a line at once */
+    _Alignas(64) uint32_t cells[OPERAND_ROOM];
+    const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, most = OPERAND_ROOM / row;
     struct gemm_rows bytes = { cells, row, x->first, 0 };
     for (size_t done = 0; done < x->count; done += bytes.count) {
         bytes.first = x->first + done;
