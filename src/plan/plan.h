@@ -379,7 +379,7 @@ unroll_status check_mesh(struct plan *const *plans, int ranks);
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
-bool thirds_wanted(const struct plan_config *);
+bool thirds_wanted(const struct plan *);
 enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */
 
