@@ -43,16 +43,26 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
     return UNROLL_OK;
 }
 
-/* An exponent of ones carries into the sign. In blocks of known size, which compilers turn into vector code. */
+/* In blocks of known size, which compilers turn into vector code. */
+enum { BLOCK = 16 };
+
+/* An exponent of ones carries into the sign. */
+static void carry_exponents(uint32_t carried[BLOCK], const float *x)
+{
+    uint32_t bits[BLOCK];
+    memcpy(bits, x, sizeof bits);
+    for (size_t j = 0; j < BLOCK; j++)
+        carried[j] |= (bits[j] & 0x7f800000u) + 0x00800000u;
+}
+
 static bool all_finite(const float *x, size_t n)
 {
-    enum { BLOCK = 16 };
-    uint32_t carried[BLOCK] = { 0 }, any = 0, bits[BLOCK] = { 0 };
-    for (size_t i = 0; i < n; i += BLOCK) {
-        memcpy(bits, x + i, (n - i < BLOCK ? n - i : BLOCK) * sizeof *x);
-        for (size_t j = 0; j < BLOCK; j++)
-            carried[j] |= (bits[j] & 0x7f800000u) + 0x00800000u;
-    }
+    float some[BLOCK] = { 0 };
+    uint32_t carried[BLOCK] = { 0 }, any = 0;
+    for (; n >= BLOCK; n -= BLOCK, x += BLOCK)
+        carry_exponents(carried, x);
+    memcpy(some, x, n * sizeof *x);
+    carry_exponents(carried, some);
     for (size_t j = 0; j < BLOCK; j++)
         any |= carried[j];
     return any < 0x80000000u;
