@@ -128,7 +128,8 @@ static void gemm_thirds(const struct call *call, const struct gemm *g, const str
 static void gemm_part(const struct call *call, const struct gemm *g, struct range row, struct range panel)
 {
     enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
-    const size_t most = g->thirds ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
+    const bool is_packed = g->thirds || g->type == DTYPE_I8;        /* its rows are made anew, so that tiles read them */
+    const size_t most = is_packed ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < most ? rows : most;
