@@ -16,8 +16,8 @@ static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units
 
 /* A step of fewer rows leaves tiles empty, and leaves of gradients, which are some steps, fill none; of narrow layers
  * half full ones do not make up for the work of splitting. The steps do not count: sessions of one model that differ in
- * them have the same bits. The batch of all ranks counts, and cuts that keep or move sums over units have none: so neither
- * ranks nor chunks show in the bits. */
+ * them have the same bits. The batch of all ranks counts, and cuts that keep or move sums over units have none: so
+ * neither ranks nor chunks show in the bits. */
 bool thirds_wanted(const struct plan *p)
 {
     enum { FEWEST = THIRDS_ROWS / 2, WIDE = 64 };

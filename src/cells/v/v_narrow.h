@@ -9,7 +9,7 @@
 
 #if V_WIDTH == 16 && defined(__AVX512BW__)
 
-/* Of 16 numbers, not of 8 as __m512i: where gcc 12 sees a sum as one and the other, it copies it in each turn of a loop. */
+/* Of 16 numbers, not of 8 as __m512i: a sum that gcc 12 sees as both is copied in each turn of a loop. */
 typedef __v16si VC;
 
 CELL_CODE VC vc_load(const void *p)     { return (VC)_mm512_loadu_si512(p); }

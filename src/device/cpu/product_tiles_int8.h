@@ -1,6 +1,6 @@
 /* The product with int8 weights on AMX: a tile of 16 rows of the operand, 64 bytes each, by 16 columns of a panel of
- * weights, which lie as tiles read them (product_narrow.h). Sums are exact: the bits are those of every ISA. Included after
- * v_tiles.h and product_narrow.h. */
+ * weights, which lie as tiles read them (product_narrow.h). Sums are exact: the bits are those of every ISA. Included
+ * after v_tiles.h and product_narrow.h. */
 
 enum {
     BYTES_STEP = 16,                        /* cells of k in a tile */
@@ -12,9 +12,10 @@ _Static_assert(PANEL == 2 * THIRDS_COLUMNS, "a panel is two tiles wide");
 /* The block's rows of the operand from cell `first` on, where those before cell `fresh` count as zeros. */
 static void int8_last_step(const struct narrow_tile *t, size_t rows, size_t first, size_t fresh, uint32_t *to)
 {
+    const size_t before = fresh - first;
     memset(to, 0, rows * BYTES_STEP * sizeof *to);
     for (size_t r = 0; r < rows; r++)
-        memcpy(to + r * BYTES_STEP + (fresh - first), t->a + r * t->a_row + fresh, (first + BYTES_STEP - fresh) * sizeof *to);
+        memcpy(to + r * BYTES_STEP + before, t->a + r * t->a_row + fresh, (BYTES_STEP - before) * sizeof *to);
 }
 
 #define BYTES_MULTIPLY_(a, a_row, b)                                                                    \
@@ -65,8 +66,9 @@ static void int8_end(const struct narrow_tile *t, const int32_t *sum, size_t row
         const V scale = v_load((const real *)(const void *)narrow_at(end, t->b_panel, j));
         const VC zero = vc_load(narrow_at(end + PANEL * 4, t->b_panel, j));
         for (size_t r = 0; r < rows; r++) {
-            V by = v_mul(scale, v_const(t->a[r * t->a_row + cells]));
-            V y = v_fma(vc_to_float(vc_sub(vc_load(sum + r * PANEL + j * V_WIDTH), zero)), by, narrow_start(t, r, j, last));
+            const V dot = vc_to_float(vc_sub(vc_load(sum + r * PANEL + j * V_WIDTH), zero));
+            const V by = v_mul(scale, v_const(t->a[r * t->a_row + cells]));
+            const V y = v_fma(dot, by, narrow_start(t, r, j, last));
             tile_store(t->c + r * t->c_row + j * V_WIDTH, y, last);
         }
     }
