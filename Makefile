@@ -30,7 +30,7 @@ ARCH    := $(shell uname -m)
 ISA_avx2   = -mavx2 -mfma
 ISA_avx512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma
 ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
-ISA_amx    = $(ISA_avx512_vnni) -mavx512bf16 -mamx-tile -mamx-bf16
+ISA_amx    = $(ISA_avx512_vnni) -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8
 
 X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c %_amx.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))

@@ -443,7 +443,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
      * in every allowed way without changing the order of any sum. */
     p->rows = config->B;
-    p->thirds = thirds_wanted(config);
+    p->thirds = thirds_wanted(p);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     if (p->thirds)
         p->quantum = thirds_quantum(config, p->quantum);

@@ -379,7 +379,7 @@ unroll_status check_mesh(struct plan *const *plans, int ranks);
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
-bool thirds_wanted(const struct plan_config *);
+bool thirds_wanted(const struct plan *);
 uint32_t thirds_quantum(const struct plan_config *, uint32_t least);     /* steps in a leaf, at least so many */
 enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */

@@ -4,11 +4,26 @@
 #include "cells/thirds.h"
 #include "plan/plan.h"
 
-/* Fewer rows leave tiles empty; of one row there is nothing that is read twice. The batch of all ranks counts, and cuts
- * that keep or move sums over units have none: so neither ranks nor chunks show in the bits. */
-bool thirds_wanted(const struct plan_config *c)
+static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units)
 {
-    return c->thirds && c->packed && c->B >= THIRDS_ROWS && c->mesh[M_HIDDEN] == 1 && !c->exact &&
+    for (int i = 0; i < model->parameters; i++) {
+        const struct parameter *q = &model->parameter[i];
+        if (q->role == PARAM_W_HH && q->size[q->rank - 1] >= units)
+            return true;
+    }
+    return false;
+}
+
+/* A step of fewer rows leaves tiles empty, and leaves of gradients, which are some steps, fill none; of narrow layers
+ * half full ones do not make up for the work of splitting. The steps do not count: sessions of one model that differ in
+ * them have the same bits. The batch of all ranks counts, and cuts that keep or move sums over units have none: so
+ * neither ranks nor chunks show in the bits. */
+bool thirds_wanted(const struct plan *p)
+{
+    enum { FEWEST = THIRDS_ROWS / 2, WIDE = 64 };
+    const struct plan_config *c = &p->config;
+    const bool fills = c->B >= THIRDS_ROWS || (c->B >= FEWEST && has_wide_recurrence(p->model, WIDE));
+    return c->thirds && c->packed && fills && c->mesh[M_HIDDEN] == 1 && !c->exact &&
            c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
 }
 

@@ -267,7 +267,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
-    isa = cpu_isa_without_thirds(isa);
+    isa = cpu_isa_without_tiles(isa);
     struct packer p = { m, isa, dtype, memory, 0 };
     const unroll_spec *spec = &m->spec;
     *head = (struct unroll_stream_weights){

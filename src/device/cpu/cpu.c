@@ -38,7 +38,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     struct instance *made;
     TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
-    config.isa = plan->thirds ? config.isa : cpu_isa_without_thirds(config.isa);
+    config.isa = plan->thirds || plan->config.weights == DTYPE_I8 ? config.isa : cpu_isa_without_tiles(config.isa);
     TRY(instance_new(plan, store, &config, &made));
     *instance = made;
     return UNROLL_OK;

@@ -89,8 +89,9 @@ static void gemm_panels(const struct call *call, const struct gemm *g, const str
 /* With int8 weights the rows become bytes first, as many at a time as there is room for. */
 static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    uint32_t cells[OPERAND_ROOM];
-    const size_t row = operand_cells(g->k), most = OPERAND_ROOM / row;
+    enum { LINE = 16 };                     /* cells: tiles read rows that begin with a line at once */
+    _Alignas(64) uint32_t cells[OPERAND_ROOM];
+    const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, most = OPERAND_ROOM / row;
     struct gemm_rows bytes = { cells, row, x->first, 0 };
     for (size_t done = 0; done < x->count; done += bytes.count) {
         bytes.first = x->first + done;
@@ -127,7 +128,8 @@ static void gemm_thirds(const struct call *call, const struct gemm *g, const str
 static void gemm_part(const struct call *call, const struct gemm *g, struct range row, struct range panel)
 {
     enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
-    const size_t most = g->thirds ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
+    const bool is_packed = g->thirds || g->type == DTYPE_I8;        /* its rows are made anew, so that tiles read them */
+    const size_t most = is_packed ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < most ? rows : most;

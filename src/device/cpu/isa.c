@@ -80,7 +80,7 @@ bool cpu_isa_has_thirds(const char *name)
     return found && found->product_thirds;
 }
 
-const struct cpu_isa *cpu_isa_without_thirds(const struct cpu_isa *isa)
+const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *isa)
 {
     return isa->isa == ISA_AMX ? cpu_isa_find(ISA_AVX512_VNNI, isa->real) : isa;
 }

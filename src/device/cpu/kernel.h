@@ -168,8 +168,8 @@ const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name
 /* Will the ISA that is chosen by this name have products of thirds? One that is drawn by lot: no. */
 bool cpu_isa_has_thirds(const char *name);
 
-/* What multiplies as this ISA does where there are no thirds. */
-const struct cpu_isa *cpu_isa_without_thirds(const struct cpu_isa *);
+/* What multiplies as this ISA does where it has no use for tiles. */
+const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *);
 
 /* By its name, which users give; NULL: the best there is. */
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen);
