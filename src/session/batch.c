@@ -1,4 +1,5 @@
 /* A batch comes into a session: checked before anything changes, then this rank's rows in the device's buffers. */
+#include "base/finite.h"
 #include "base/status.h"
 #include "session/session.h"
 #include "session/weights.h"
@@ -41,21 +42,6 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
                 return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, least, most);
         }
     return UNROLL_OK;
-}
-
-/* An exponent of ones carries into the sign. In blocks of known size, which compilers turn into vector code. */
-static bool all_finite(const float *x, size_t n)
-{
-    enum { BLOCK = 16 };
-    uint32_t carried[BLOCK] = { 0 }, any = 0, bits[BLOCK] = { 0 };
-    for (size_t i = 0; i < n; i += BLOCK) {
-        memcpy(bits, x + i, (n - i < BLOCK ? n - i : BLOCK) * sizeof *x);
-        for (size_t j = 0; j < BLOCK; j++)
-            carried[j] |= (bits[j] & 0x7f800000u) + 0x00800000u;
-    }
-    for (size_t j = 0; j < BLOCK; j++)
-        any |= carried[j];
-    return any < 0x80000000u;
 }
 
 static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
