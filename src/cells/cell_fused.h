@@ -17,7 +17,7 @@ enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 12 };
 #define FUSED_HEIGHTS(H) H(2) H(3)
 #else
 enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
-#define FUSED_HEIGHTS(H)
+#define FUSED_HEIGHTS(H) H(1)
 #endif
 _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a strip too narrow for a lone row");
 #ifndef FUSED_INT8_ALONE
@@ -29,6 +29,8 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 enum {
     FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
                                    what fits L1 is so few k that sums would go to memory and back too often */
+    LONE_TILE = V_WIDTH >= CELL_TILE / 2 ? CELL_TILE / V_WIDTH : 0, /* vectors of a tile of units, at most 2; 0: more */
+    LONE_STEPS = 4,             /* of k without a look at the end: of a lone row */
     RECURRENT = FROM_H | FROM_LINK
 };
 
@@ -36,6 +38,7 @@ enum {
  * products: sums come from `in` where it does not begin, and go there where it does not end. */
 struct fused_tile {
     size_t row, unit, k, k_end;
+    size_t last;                /* units of the last vector */
     bool   ends;
     const char *ahead;          /* this tile's share of the weights of the next block: asked for meanwhile, .. */
     size_t ahead_step;          /* .. so many bytes at each k; 0: none */
@@ -76,9 +79,14 @@ CELL_CODE size_t fused_row(const struct fused_step *s, size_t place)
 }
 
 /* Units of vector j of the tile. */
-CELL_CODE size_t fused_units(const struct fused_step *s, const struct fused_tile *t, size_t j)
+CELL_CODE size_t fused_units(const struct fused_tile *t, size_t j, size_t vectors)
 {
-    size_t left = s->unit_end - (t->unit + j * V_WIDTH);
+    return j + 1 < vectors ? V_WIDTH : t->last;
+}
+
+CELL_CODE size_t fused_last(const struct fused_step *s, size_t unit, size_t vectors)
+{
+    size_t left = s->unit_end - (unit + (vectors - 1) * V_WIDTH);
     return left < V_WIDTH ? left : V_WIDTH;
 }
 
@@ -136,9 +144,10 @@ CELL_CODE void fused_ask_weights(const struct fused_step *s, struct fused_tile *
 
 CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct fused_tile *t,
                                        const struct fused_operand *a, const struct fused_weights *w,
-                                       size_t k, size_t k_end, const size_t rows, const size_t vectors)
+                                       const size_t gates, size_t k, size_t k_end, const size_t rows,
+                                       const size_t vectors)
 {
-    struct fused_walk walk = { .k = k_end - k, .step = w->gates * CELL_TILE, .cell = w->cell };
+    struct fused_walk walk = { .k = k_end - k, .step = gates * CELL_TILE, .cell = w->cell };
     size_t first = w->cell == FUSED_BF16 ? k / 2 : k;
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
@@ -157,6 +166,7 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
 
 #define INPUT_SOURCES(name, from)   from,
 #define INPUT_OR(name, from)        | (from)
+#define INPUT_SEES_X(name, from)    + (((from) & FROM_X) != 0)
 #define INPUT_RECURS(name, from)    + (((from) & RECURRENT) != 0)
 #define INPUT_WEIGHT(name, from)                                                                        \
     CELL_(weight_##name), CELL_(weight_after_##name) = (int)CELL_(weight_##name) - (((from) & RECURRENT) == 0),
@@ -182,7 +192,11 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
 #define TILE_HEIGHTS FUSED_HEIGHTS
 #endif
 
-/* By input: where its sum comes from; which of the recurrent weights is its own. */
+/* Gates of the weights. By input: where its sum comes from; which of the recurrent weights is its own. */
+enum {
+    CELL_(gates_x) = 0 GATE_INPUTS(INPUT_SEES_X) GATE_INPUTS_2(INPUT_SEES_X),
+    CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
+};
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
 static const unsigned char CELL_(sources)[] = { GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES) };
 static const unsigned char CELL_(weight_of)[] = { GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF) };

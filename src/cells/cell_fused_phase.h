@@ -46,9 +46,9 @@ static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_til
                 v_element *in = cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, t->row + r),
                                              t->unit + j * V_WIDTH);
                 if (!fetches)
-                    v_store_some(in, v_load(made), fused_units(s, t, j));
+                    v_store_some(in, v_load(made), fused_units(t, j, vectors));
                 else if (PHASE_(was)(s, t, i))
-                    v_store(made, v_load_some(in, fused_units(s, t, j)));
+                    v_store(made, v_load_some(in, fused_units(t, j, vectors)));
             }
 }
 
@@ -58,7 +58,7 @@ CELL_CODE void PHASE_(begin)(V sum[][PHASE_(sums)], const struct fused_step *s, 
 {
     v_element some[FUSED_ROWS * PHASE_(sums) * V_WIDTH];
     struct fused_place in = fused_place(s, t, PHASE_FIRST, rows);
-    if (fused_units(s, t, vectors - 1) < V_WIDTH && (t->k > 0 || s->value.in.at)) {
+    if (t->last < V_WIDTH && (t->k > 0 || s->value.in.at)) {
         PHASE_(copy_some)(s, t, some, rows, vectors, true);
         in = fused_dense(some, PHASE_(count), rows, vectors);
     }
@@ -79,7 +79,7 @@ CELL_CODE void PHASE_(begin)(V sum[][PHASE_(sums)], const struct fused_step *s, 
         }
 }
 
-CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *t,
                                 const struct fused_weights *w, const unsigned from, const size_t rows,
                                 const size_t vectors)
 {
@@ -91,7 +91,7 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_step *
         const v_element *bias = (const v_element *)w->bias + gate * w->bias_gate + t->unit;
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++) {
-            V b = v_load_tiles(bias + j * V_WIDTH, CELL_TILE, fused_units(s, t, j));
+            V b = v_load_tiles(bias + j * V_WIDTH, CELL_TILE, fused_units(t, j, vectors));
 #pragma GCC unroll 8
             for (size_t r = 0; r < rows; r++)
                 sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
@@ -202,7 +202,12 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
         return;
     }
 #endif
-    for (size_t k = 0, at = 0; k < walk.k; k++, at += walk.step)
+    size_t k = 0, at = 0;
+    for (; rows == 1 && k + LONE_STEPS <= walk.k; k += LONE_STEPS, at += LONE_STEPS * walk.step)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < LONE_STEPS; i++)
+            PHASE_(add)(sum, &walk, k + i, at + i * walk.step, PART_ALL, from, rows, vectors);
+    for (; k < walk.k; k++, at += walk.step)
         PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
 }
 
@@ -230,7 +235,7 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t j = 0; j < vectors; j++) {
-            size_t n = fused_units(s, t, j), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
+            size_t n = fused_units(t, j, vectors), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
             V sum[PHASE_(count)];
 #pragma GCC unroll 8
             for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH)
@@ -246,7 +251,7 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
 CELL_CODE void PHASE_(end)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                            const size_t rows, const size_t vectors)
 {
-    if (rows == 1 && fused_units(s, t, vectors - 1) == V_WIDTH) {
+    if (rows == 1 && t->last == V_WIDTH) {
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++)
             PHASE_(finish)(s, fused_row(s, t->row), t->unit + j * V_WIDTH, V_WIDTH, sum[0] + j * PHASE_(count));
@@ -266,7 +271,7 @@ CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s
                                const size_t rows, const size_t vectors)
 {
     v_element some[FUSED_ROWS * PHASE_(sums) * V_WIDTH];
-    bool whole = fused_units(s, t, vectors - 1) == V_WIDTH;
+    bool whole = t->last == V_WIDTH;
     struct fused_place in = whole ? fused_place(s, t, PHASE_FIRST, rows)
                                   : fused_dense(some, PHASE_(count), rows, vectors);
 #pragma GCC unroll 8
@@ -287,36 +292,46 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     PHASE_(begin)(sum, s, t, rows, vectors);
     if (t->k == 0) {
         if (s->of_x.bias)
-            PHASE_(add_bias)(sum, s, t, &s->of_x, FROM_X, rows, vectors);
+            PHASE_(add_bias)(sum, t, &s->of_x, FROM_X, rows, vectors);
         if (s->of_x.at)
-            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, 0, s->of_x.k, rows, vectors), FROM_X, rows,
-                             vectors);
+            PHASE_(multiply)(sum, fused_walk(s, t, &s->x, &s->of_x, CELL_(gates_x), 0, s->of_x.k, rows, vectors),
+                             FROM_X, rows, vectors);
         if (s->of_h.bias)
-            PHASE_(add_bias)(sum, s, t, &s->of_h, RECURRENT, rows, vectors);
+            PHASE_(add_bias)(sum, t, &s->of_h, RECURRENT, rows, vectors);
     }
     if (PHASE_(from) & FROM_H) {
-        struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, t->k, t->k_end, rows, vectors);
+        struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors);
         if (!FUSED_INT8_ALONE && rows > 1 && walk.cell == FUSED_REAL)
             PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
         else
             PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
     }
     if (PHASE_(from) & FROM_LINK)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, t->k, t->k_end, rows, vectors), FROM_LINK,
-                         rows, vectors);
+        PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
+                         FROM_LINK, rows, vectors);
     if (t->ends)
         PHASE_(end)(sum, s, t, rows, vectors);
     else
         PHASE_(put_off)(sum, s, t, rows, vectors);
 }
 
-/* A function for each size of a tile. */
-static void PHASE_(lone_1)(const struct fused_step *s, const struct fused_tile *t)   { PHASE_(tile)(s, t, 1, 1); }
-static void PHASE_(lone_2)(const struct fused_step *s, const struct fused_tile *t)   { PHASE_(tile)(s, t, 1, 2); }
-static void PHASE_(lone_all)(const struct fused_step *s, const struct fused_tile *t)
+/* A row that is the only one: with all of k at once, mostly with whole vectors. To look again and again whether it is so
+ * takes a part of a small step's time. */
+CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const size_t vectors)
 {
-    PHASE_(tile)(s, t, 1, PHASE_(lone));
+    const size_t k_end = s->of_h.at ? s->of_h.k : 0, last = fused_last(s, unit, vectors);
+    const struct fused_tile whole = { .unit = unit, .k_end = k_end, .last = V_WIDTH, .ends = true };
+    const struct fused_tile some = { .unit = unit, .k_end = k_end, .last = last, .ends = true };
+    if (last == V_WIDTH)
+        PHASE_(tile)(s, &whole, 1, vectors);
+    else
+        PHASE_(tile)(s, &some, 1, vectors);
 }
+
+/* A function for each size of a tile. */
+static void PHASE_(lone_1)(const struct fused_step *s, size_t unit)     { PHASE_(lone_tile)(s, unit, 1); }
+static void PHASE_(lone_2)(const struct fused_step *s, size_t unit)     { PHASE_(lone_tile)(s, unit, 2); }
+static void PHASE_(lone_all)(const struct fused_step *s, size_t unit)   { PHASE_(lone_tile)(s, unit, PHASE_(lone)); }
 #define PHASE_HEIGHT(rows)                                                                              \
     static void PHASE_(rows_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
     {                                                                                                   \
@@ -328,32 +343,40 @@ static void PHASE_(lone_all)(const struct fused_step *s, const struct fused_tile
     }
 TILE_HEIGHTS(PHASE_HEIGHT)
 
-#define PHASE_ROWS(rows) PHASE_(rows_##rows),
-#define PHASE_SOME(rows) PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
-static void (*const PHASE_(lone_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    NULL, PHASE_(lone_1), PHASE_(lone_2),
-};
+#define PHASE_ROWS(rows) [rows] = PHASE_(rows_##rows),
+#define PHASE_SOME(rows) [rows] = PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
 static void (*const PHASE_(whole_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    NULL, NULL, TILE_HEIGHTS(PHASE_ROWS)
+    TILE_HEIGHTS(PHASE_ROWS)
 };
 static void (*const PHASE_(some_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    NULL, NULL, TILE_HEIGHTS(PHASE_SOME)
+    TILE_HEIGHTS(PHASE_SOME)
 };
 
-static void PHASE_(run_tile)(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors)
+/* A lone row goes tile by tile of units where its weights are more than the L1 cache holds, but those of a tile leave
+ * room: a step that goes the other way begins with what the one before ended with. Four chains are as many as L2 can
+ * feed. */
+static bool PHASE_(goes_by_tiles)(const struct fused_step *s)
 {
-    if (rows == 1)
-        (vectors > 2 ? PHASE_(lone_all) : PHASE_(lone_tile)[vectors])(s, t);
-    else
-        (vectors == 1 ? PHASE_(some_tile) : PHASE_(whole_tile))[rows](s, t);
+    enum { HELD = 48 << 10, LEAVES_ROOM = 33 << 10 };
+    const size_t x = s->of_x.at ? fused_cells(&s->of_x) * CELL_(gates_x) : 0;
+    const size_t h = s->of_h.at ? fused_cells(&s->of_h) * CELL_(gates_h) : 0, unit = (x + h) * sizeof(v_element);
+    return LONE_TILE > 0 && PHASE_(weights) >= 4 && unit * CELL_TILE <= LEAVES_ROOM &&
+           unit * (s->unit_end - s->unit) > HELD;
 }
 
-/* Vectors of the next strip of units, of those that are left. Of a lone row never one after many. */
-static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left)
+/* Vectors of a strip of units, at most. */
+static size_t PHASE_(most_vectors)(const struct fused_step *s)
 {
-    bool is_lone = s->rows == 1 || FUSED_ROWS == 1;
-    size_t most = is_lone ? PHASE_(lone) : PHASE_(vectors);
-    if (left >= most && !(is_lone && left == most + 1))
+    if (s->rows > 1)
+        return PHASE_(vectors);
+    return PHASE_(goes_by_tiles)(s) ? LONE_TILE : PHASE_(lone);
+}
+
+/* Of the next strip, of those that are left. Of a lone row never one after many. */
+static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, size_t most)
+{
+    bool is_lone = s->rows == 1;
+    if (left >= most && !(is_lone && most > 2 && left == most + 1))
         return most;
     return is_lone && left >= 2 ? 2 : 1;
 }
@@ -362,16 +385,11 @@ static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left)
  * where tiles are many and the sums have a place to wait; those of int8 have none. */
 static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
 {
-    if (s->rows == 1) {                     /* no divisions: a small step takes no longer than some of them */
-        struct fused_tile lone = { .unit = unit, .k_end = s->of_h.at ? s->of_h.k : 0, .ends = true };
-        PHASE_(run_tile)(s, &lone, 1, vectors);
-        return;
-    }
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + TILE_ROWS - 1) / TILE_ROWS, width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && s->of_h.cell != FUSED_INT8;
     size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
-    struct fused_tile t = { .unit = unit };
+    struct fused_tile t = { .unit = unit, .last = fused_last(s, unit, vectors) };
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {
         t.k_end = t.k + (width - t.k) / count;
@@ -383,7 +401,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
             fused_ask_weights(s, &t, tiles - left, tiles, t.ends ? next_unit : unit, t.ends ? 0 : t.k_end);
             if (t.k == 0 && rows > 1)
                 fused_ask(s, &t, rows, vectors, next_unit, PHASE_FIRST, PHASE_END);
-            PHASE_(run_tile)(s, &t, rows, vectors);
+            (vectors == 1 ? PHASE_(some_tile) : PHASE_(whole_tile))[rows](s, &t);
             t.row += rows;
         }
     }
@@ -392,10 +410,14 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 static void PHASE_(fused)(const struct fused_step *s)
 {
     size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH, unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
+    const size_t most = PHASE_(most_vectors)(s);
     while (left > 0) {
-        size_t vectors = PHASE_(strip_vectors)(s, left), width = vectors * V_WIDTH;
+        size_t vectors = PHASE_(strip_vectors)(s, left, most), width = vectors * V_WIDTH;
         unit -= s->reverse ? width : 0;
-        PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);
+        if (s->rows == 1)                   /* no divisions: a small step takes no longer than some of them */
+            (vectors == 1 ? PHASE_(lone_1) : vectors == 2 ? PHASE_(lone_2) : PHASE_(lone_all))(s, unit);
+        else
+            PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);
         unit += s->reverse ? 0 : width;
         left -= vectors;
     }

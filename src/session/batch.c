@@ -47,7 +47,7 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
 static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
 {
     int i = 0;
-    while (i < width - 1 && is_finite(x[i]))
+    while (i < width - 1 && isfinite(x[i]))
         i++;
     return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
 }

@@ -109,13 +109,10 @@ struct frame {
     float *outputs;
 };
 
-static unroll_status check_inputs(const struct unroll_stream *s, const struct unroll_stream_weights *w,
-                                  const float *inputs)
+static unroll_status refuse_inputs(const struct unroll_stream_weights *w, const float *inputs)
 {
     size_t i = 0;
-    if (all_finite(inputs, s->rows * w->input))
-        return UNROLL_OK;
-    while (is_finite(inputs[i]))
+    while (isfinite(inputs[i]))
         i++;
     return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s", i / w->input, i % w->input,
                 isnan(inputs[i]) ? "NaN" : "infinite");
@@ -137,26 +134,33 @@ static void look_up(const struct unroll_stream *s, const float *table, size_t wi
         memcpy(to + b * width, table + (size_t)tokens[b] * width, width * sizeof *to);
 }
 
-/* What layers read of the frame: its vectors, rows of the embedding, one-hot vectors, or sums where a layer has a
- * table of them. */
-static void enter(const struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
+/* What layers read of symbols: rows of the embedding, one-hot vectors, or sums where a layer has a table of them. */
+static void enter_tokens(const struct unroll_stream *s, const struct unroll_stream_weights *w, const int32_t *tokens)
 {
     float *x = stream_array(s, s->x);
-    for (size_t l = 0; l < w->layers && f->tokens; l++)
+    for (size_t l = 0; l < w->layers; l++)
         if (w->layer[l].sums_symbols)
-            look_up(s, stream_array(w, w->layer[l].w_ih), w->layer[l].gates_x * s->layer[l].row, f->tokens,
+            look_up(s, stream_array(w, w->layer[l].w_ih), w->layer[l].gates_x * s->layer[l].row, tokens,
                     stream_array(s, s->layer[l].x));
     if (!x)
         return;
-    if (f->inputs)
-        memcpy(x, f->inputs, s->rows * w->input * sizeof *x);
-    else if (w->embedding)
-        look_up(s, stream_array(w, w->embedding), w->width, f->tokens, x);
-    else {
-        memset(x, 0, s->rows * w->width * sizeof *x);
-        for (size_t b = 0; b < s->rows; b++)
-            x[b * w->width + (size_t)f->tokens[b]] = 1;
+    if (w->embedding) {
+        look_up(s, stream_array(w, w->embedding), w->width, tokens, x);
+        return;
     }
+    memset(x, 0, s->rows * w->width * sizeof *x);
+    for (size_t b = 0; b < s->rows; b++)
+        x[b * w->width + (size_t)tokens[b]] = 1;
+}
+
+static unroll_status enter(const struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
+{
+    if (!f->tokens)
+        return copy_finite(stream_array(s, s->x), f->inputs, s->rows * w->input) ? UNROLL_OK
+                                                                                  : refuse_inputs(w, f->inputs);
+    TRY(check_tokens(s, w, f->tokens));
+    enter_tokens(s, w, f->tokens);
+    return UNROLL_OK;
 }
 
 /* From the last layer, unless it is dense and has written them itself. */
@@ -171,8 +175,7 @@ static void leave(const struct unroll_stream *s, const struct unroll_stream_weig
 
 static unroll_status step(struct unroll_stream *s, const struct unroll_stream_weights *w, const struct frame *f)
 {
-    TRY(f->tokens ? check_tokens(s, w, f->tokens) : check_inputs(s, w, f->inputs));
-    enter(s, w, f);
+    TRY(enter(s, w, f));
     run_layers(s, w, f->outputs);
     leave(s, w, f->outputs);
     s->now ^= 1;

@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/dtype.h"
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/memory_limit.h"
@@ -304,6 +305,26 @@ static void test_cpu(void)
 
 /* ---- files ---- */
 
+/* One number of a few, wherever it is, is seen, and no other counts for infinite. */
+static void test_finite(void)
+{
+    enum { MOST = 21 };
+    const float finite[] = { 3.4028235e38f, -3.4028235e38f, 1e-45f, -0.0f };
+    const float others[] = { INFINITY, -INFINITY, NAN, -NAN };
+    for (size_t n = 0; n <= MOST; n++) {
+        float x[MOST + 1], copy[MOST + 1] = { 0 };
+        for (size_t i = 0; i <= MOST; i++)
+            x[i] = i < n ? finite[i % 4] : NAN;
+        CHECK(copy_finite(copy, x, n), "%zu finite numbers", n);
+        CHECK(memcmp(copy, x, n * sizeof *x) == 0 && copy[n] == 0, "%zu numbers are copied and no more", n);
+        for (size_t i = 0; i < 4 * n; i++) {
+            x[i / 4] = others[i % 4];
+            CHECK(!all_finite(x, n) && !copy_finite(copy, x, n), "%g at %zu of %zu", others[i % 4], i / 4, n);
+            x[i / 4] = finite[i / 4 % 4];
+        }
+    }
+}
+
 static void test_read(void)
 {
     void *data;
@@ -490,6 +511,7 @@ int main(void)
     test_memory_of_groups();
     test_affinity();
     test_cpu();
+    test_finite();
     test_read();
     test_write();
     test_write_interrupted();

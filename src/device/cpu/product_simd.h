@@ -259,29 +259,32 @@ static bool has_short_chains(const struct tile *t)
     return t->start == ZERO_THEN_ADD && !t->bias && t->chains < t->k && t->k < SHORT * t->chains;
 }
 
-/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. */
-static void tile_column(struct tile t, size_t rows, size_t n)
+/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. Tiles are not
+ * copied but changed in place: a copy waits until what was written number by number is there to be read as vectors. */
+static void tile_column(struct tile *t, size_t rows, size_t n)
 {
-    const real *a = t.a;
+    const real *a = t->a, *b = t->b, *bias = t->bias;
+    real *c = t->c;
     for (size_t row = 0, height; row < rows; row += height) {
-        struct tile part = t;
-        height = next_height(&t, rows - row);
-        part.a = t.a_strip ? a + row / STRIP * t.a_strip + row % STRIP * t.a_row : a + row * t.a_row;
-        if (n == TILE_COLUMNS && height == TILE_ROWS && has_short_chains(&t)) {
-            tile_of_short_chains(&part);
-            part.a += TILE_ROWS / 2 * t.a_row;
-            part.c += TILE_ROWS / 2 * t.c_row;
-            tile_of_short_chains(&part);
+        height = next_height(t, rows - row);
+        t->a = t->a_strip ? a + row / STRIP * t->a_strip + row % STRIP * t->a_row : a + row * t->a_row;
+        t->c = c + row * t->c_row;
+        if (n == TILE_COLUMNS && height == TILE_ROWS && has_short_chains(t)) {
+            tile_of_short_chains(t);
+            t->a += TILE_ROWS / 2 * t->a_row;
+            t->c += TILE_ROWS / 2 * t->c_row;
+            tile_of_short_chains(t);
         } else if (n == TILE_COLUMNS)
-            tile_whole[height](&part);
+            tile_whole[height](t);
         else
-            for (size_t j = 0; j < n; j += V_WIDTH, part.b += V_WIDTH, part.c += V_WIDTH) {
-                tile_some[height](&part, n - j < V_WIDTH ? n - j : V_WIDTH);
-                part.bias += part.bias ? V_WIDTH : 0;
+            for (size_t j = 0; j < n; j += V_WIDTH, t->c += V_WIDTH) {
+                t->b = b + j;
+                t->bias = bias ? bias + j : NULL;
+                tile_some[height](t, n - j < V_WIDTH ? n - j : V_WIDTH);
             }
-        t.ahead.at += t.ahead.tile;
-        t.c += height * t.c_row;
+        t->ahead.at += t->ahead.tile;
     }
+    t->a = a;
 }
 
 /* A panel of a dense b, side by side. Memory does not guess far rows by itself: it is asked for them. */
@@ -300,19 +303,20 @@ static void copy_panel(real *to, const real *from, size_t from_row, size_t k, si
 }
 
 /* One or two rows: returns how many columns are done. */
-static size_t product_wide(const struct product *p, struct tile t)
+static size_t product_wide(const struct product *p, struct tile *t)
 {
     const size_t columns = (p->m == 1 ? WIDE_VECTORS : WIDE_VECTORS / 2) * V_WIDTH;
+    const real *b = t->b, *bias = t->bias;
+    real *c = t->c;
     size_t n = 0;
     for (; n + columns <= p->n; n += columns) {
-        struct tile part = t;
-        part.b += n / PANEL * p->b_panel + n % PANEL;
-        part.c += n;
-        part.bias += part.bias ? n : 0;
+        t->b = b + n / PANEL * p->b_panel + n % PANEL;
+        t->c = c + n;
+        t->bias = bias ? bias + n : NULL;
         if (p->m == 1)
-            tile_wide_1(&part);
+            tile_wide_1(t);
         else
-            tile_wide_2(&part);
+            tile_wide_2(t);
     }
     return n;
 }
@@ -347,31 +351,31 @@ static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 }
 
 /* All columns of a block of rows and of k. The tiles of one panel of b ask for the next. */
-static void product_block(const struct product *p, struct tile t, size_t rows,
+static void product_block(const struct product *p, struct tile *t, size_t rows,
                           const struct ahead *wanted)
 {
     _Alignas(64) real panel[BLOCK_K * PANEL];
-    const real *b = t.b, *bias = t.bias;
-    real *c = t.c;
-    bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t.k <= BLOCK_K;
+    const real *b = t->b, *bias = t->bias;
+    real *c = t->c;
+    bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t->k <= BLOCK_K;
     size_t tiles = tiles_over(rows, TILE_ROWS);
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
         const real *from = b + n / PANEL * p->b_panel;
         comm_poll();
         if (copies && in_panel == 0)
-            copy_panel(panel, from, p->b_row, t.k, rest < PANEL ? rest : PANEL);
-        t.b = (copies ? panel : from) + in_panel;
-        t.b_row = copies ? PANEL : p->b_row;
-        t.c = c + n;
-        t.bias = bias ? bias + n : NULL;
-        t.ahead = *wanted;
+            copy_panel(panel, from, p->b_row, t->k, rest < PANEL ? rest : PANEL);
+        t->b = (copies ? panel : from) + in_panel;
+        t->b_row = copies ? PANEL : p->b_row;
+        t->c = c + n;
+        t->bias = bias ? bias + n : NULL;
+        t->ahead = *wanted;
         if (wanted->at)
-            t.ahead.at += n / TILE_COLUMNS * tiles * wanted->tile;
+            t->ahead.at += n / TILE_COLUMNS * tiles * wanted->tile;
         else if (p->n <= TILE_COLUMNS)
-            t.ahead = next_rows_of_a(p, &t);
+            t->ahead = next_rows_of_a(p, t);
         else
-            t.ahead = next_panel(p, &t, b, n + TILE_COLUMNS, tiles);
+            t->ahead = next_panel(p, t, b, n + TILE_COLUMNS, tiles);
         tile_column(t, rows, rest < TILE_COLUMNS ? rest : TILE_COLUMNS);
     }
 }
@@ -387,15 +391,15 @@ static bool copies_rows(const struct product *p)
 
 /* Not inlined: only who copies has the copy on its stack. */
 __attribute__((noinline))
-static void product_block_of_copy(const struct product *p, struct tile t, size_t rows, const struct ahead *wanted)
+static void product_block_of_copy(const struct product *p, struct tile *t, size_t rows, const struct ahead *wanted)
 {
     _Alignas(64) real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
-    const real *from = t.a;
-    for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t.a_row)
-        for (size_t k = 0; k < t.k; k += V_WIDTH)
-            v_store(to + k, t.k - k < V_WIDTH ? v_load_some(from + k, t.k - k) : v_load(from + k));
-    t.a = copy;
-    t.a_row = BLOCK_K + SPARE;
+    const real *from = t->a;
+    for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t->a_row)
+        for (size_t k = 0; k < t->k; k += V_WIDTH)
+            v_store(to + k, t->k - k < V_WIDTH ? v_load_some(from + k, t->k - k) : v_load(from + k));
+    t->a = copy;
+    t->a_row = BLOCK_K + SPARE;
     product_block(p, t, rows, wanted);
 }
 
@@ -420,7 +424,7 @@ static void product(const struct product *p)
             };
             if (ahead.at)
                 ahead.at = wanted;
-            (copies && depth <= BLOCK_K ? product_block_of_copy : product_block)(p, t, rows, &ahead);
+            (copies && depth <= BLOCK_K ? product_block_of_copy : product_block)(p, &t, rows, &ahead);
             wanted += ahead.at ? tiles_over(rows, TILE_ROWS) * columns * ahead.tile : 0;
         }
         k += depth;

@@ -22,6 +22,7 @@ struct back {
     size_t gathers_in;                      /* planes of the gathered rows of one step */
     bool   thirds;                          /* products multiply thirds */
     bool   at_once;                         /* a step's products end before its cells begin: one gathered step will do */
+    struct cell_step step, ahead;           /* as the cell sees them: addresses and rows change from step to step */
 };
 
 /* The plane of the gradient of state s that is carried: with a projection the cell's own h is not. */
@@ -30,10 +31,10 @@ static size_t carried_plane(const struct back *k, size_t s)
     return s == 0 && k->r.projected ? k->d_whole : k->d_state + s;
 }
 
-static struct fields from_unit(struct fields f, size_t unit)
+/* at may be NULL. */
+static real *from_unit(const real *at, size_t unit)
 {
-    f.at = f.at ? (real *)f.at + unit : NULL;
-    return f;
+    return at ? (real *)at + unit : NULL;               /* of which some are only read */
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -166,74 +167,83 @@ static void load_values(const struct back *k, size_t unit, size_t units)
         }
 }
 
-/* The same where views have them, all rows. */
-static void view_values(const struct rnn *r, size_t t, struct cell_arrays *value)
+/* The same where views have them, all rows, from one unit on. */
+static void place_values(const struct rnn *r, size_t t, size_t unit, struct cell_arrays *value)
 {
-    size_t before = r->call->op->direction ? t + 1 : t - 1;
+    const size_t before = r->call->op->direction ? t + 1 : t - 1;
     const struct tensor *h0 = &r->view[RNN_H0], *s0 = &r->view[RNN_S0];
-    struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1], .tile = CELL_TILE };
-    value->first_next = value->first_state = h;
-    value->first_next.at = (real *)leaving(r, 0, t, r->row);        /* which are only read */
-    value->next = r->states > 1 ? step_fields(r, RNN_S, t, r->row) : h;
+    value->first_next.at = from_unit(leaving(r, 0, t, r->row), unit);
+    value->next.at = from_unit(at_step(r, RNN_S, t, r->row), unit);
+    value->state = value->next;
+    value->first_state = value->first_next;
     if (t != step_at(r, 0)) {
-        value->first_state.at = (real *)leaving(r, 0, before, r->row);
-        value->state = r->states > 1 ? step_fields(r, RNN_S, before, r->row) : h;
+        value->first_state.at = from_unit(leaving(r, 0, before, r->row), unit);
+        value->state.at = from_unit(at_step(r, RNN_S, before, r->row), unit);
         return;
     }
-    value->state = (struct fields){ at_state(r, RNN_H0, RNN_S0, 1, r->row), s0->stride[0], s0->stride[1],
-                                    CELL_TILE };
-    value->first_state = value->first_next;
+    value->state = (struct fields){ from_unit(at_state(r, RNN_H0, RNN_S0, 1, r->row), unit), s0->stride[0],
+                                    s0->stride[1], CELL_TILE };
     if (!r->projected) {
-        value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit;
+        value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit + unit;
         value->first_state.row = h0->stride[0];
     }
 }
 
 /* ---- the cell -------------------------------------------------------------------------- */
 
-/* n rows of step t from row b on, some units. */
-static struct cell_step cell_step_of(const struct back *k, size_t t, size_t b, size_t n, size_t unit,
-                                     size_t units)
+/* What all steps have in common. */
+static struct cell_step prepare_cell(const struct back *k)
 {
     const struct rnn *r = &k->r;
-    struct fields in = from_unit(step_fields(r, RNN_G, t, b), unit), dy = { 0 };
-    struct fields d_state = plane_fields(r, k->d_state, b, unit);
-    if (present(r, RNN_DY) && !r->projected)
-        dy = from_unit(step_fields(r, RNN_DY, t, b), r->first_unit + unit);
+    const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
+    const struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1], .tile = CELL_TILE };
     struct cell_step step = {
-        .rows = n, .width = units,
-        .value = { .saved = in, .vector = from_unit(vector_fields(r), unit) },
-        .gradient = { .in = in, .state = d_state, .next = d_state, .first_next = dy,
-                      .link = plane_fields(r, k->d_link, b, r->group && !r->gathers ? r->first_unit : unit),
-                      .vector = from_unit(step_fields(r, RNN_DV, t, b), unit) },
+        .value = { .saved = in, .state = plane, .next = plane, .vector = vector_fields(r) },
+        .gradient = { .in = in, .state = plane, .next = plane, .first_next = step_fields(r, RNN_DY), .link = plane,
+                      .vector = step_fields(r, RNN_DV) },
+        .copy = { .field = r->sums, .row = gathered_row(r), .tile = CELL_TILE },
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
-    if (!k->in_views) {
-        step.value.state = plane_fields(r, k->state, b, unit);
-        step.value.next = plane_fields(r, k->next, b, unit);
-        return step;
+    if (k->in_views) {
+        step.value.first_next = h;
+        step.value.next = step_fields(r, RNN_S);
     }
-    view_values(r, t, &step.value);
-    step.value.state = from_unit(step.value.state, unit);
-    step.value.next = from_unit(step.value.next, unit);
-    step.value.first_state = from_unit(step.value.first_state, unit);
-    step.value.first_next = from_unit(step.value.first_next, unit);
     return step;
 }
 
-/* The last phase runs first and sets the gradients of the states entering; another adds to them. */
-static void run_cell_back(const struct back *k, size_t unit, size_t units, int phase,
-                          const struct cell_step *ahead)
+/* n rows of step t from row b on, some units. */
+static void place_cell(const struct back *k, struct cell_step *step, size_t t, size_t b, size_t n, size_t unit,
+                       size_t units)
 {
     const struct rnn *r = &k->r;
+    step->rows = n;
+    step->width = units;
+    step->value.saved.at = step->gradient.in.at = at_step(r, RNN_G, t, b) + unit;
+    step->value.vector.at = from_unit(r->view[RNN_VECTOR].at, unit);
+    step->gradient.state.at = step->gradient.next.at = at_plane(r, k->d_state, b) + unit;
+    step->gradient.link.at = at_plane(r, k->d_link, b) + (r->group && !r->gathers ? r->first_unit : unit);
+    step->gradient.vector.at = from_unit(at_step(r, RNN_DV, t, b), unit);
+    step->gradient.first_next.at = r->projected ? NULL : from_unit(at_step(r, RNN_DY, t, b), r->first_unit + unit);
+    if (k->in_views) {
+        place_values(r, t, unit, &step->value);
+        return;
+    }
+    step->value.state.at = at_plane(r, k->state, b) + unit;
+    step->value.next.at = at_plane(r, k->next, b) + unit;
+}
+
+/* The last phase runs first and sets the gradients of the states entering; another adds to them. */
+static void run_cell_back(struct back *k, size_t unit, size_t units, int phase, const struct cell_step *ahead)
+{
+    const struct rnn *r = &k->r;
+    struct cell_step *step = &k->step;
     size_t place = 0;
+    step->sets_state = phase == r->cell->phases - 1;
+    step->ahead = ahead;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n, place += n) {
-        struct cell_step step = cell_step_of(k, k->rows.t, b, n, unit, units);
-        if (!k->thirds)
-            step.copy = (struct fields){ at_own_gathered(r, &k->rows, place) + unit, r->sums, gathered_row(r), CELL_TILE };
-        step.sets_state = phase == r->cell->phases - 1;
-        step.ahead = ahead;
-        r->call->cell->backward[phase](&step);
+        place_cell(k, step, k->rows.t, b, n, unit, units);
+        step->copy.at = k->thirds ? NULL : at_own_gathered(r, &k->rows, place) + unit;
+        r->call->cell->backward[phase](step);
     }
     if (k->thirds)
         gather_left(k, unit, units, phase);
@@ -477,8 +487,7 @@ static bool next_units(const struct back *k, size_t i, size_t *unit, size_t *uni
 }
 
 /* What the cell works on after block i, of these units: the next block, or the same of the step after. */
-static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t unit, size_t units,
-                                          struct cell_step *room)
+static const struct cell_step *step_ahead(struct back *k, size_t i, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
     size_t t = k->rows.t;
@@ -489,8 +498,8 @@ static const struct cell_step *step_ahead(const struct back *k, size_t i, size_t
             return NULL;
         t = r->call->op->direction ? t + 1 : t - 1;
     }
-    *room = cell_step_of(k, t, r->row, r->row_end - r->row, unit, units);
-    return room;
+    place_cell(k, &k->ahead, t, r->row, r->row_end - r->row, unit, units);
+    return &k->ahead;
 }
 
 static void clear_absent(const struct back *k, size_t unit, size_t units)
@@ -506,7 +515,6 @@ static unroll_status backward_step(struct back *k, size_t t)
 {
     const struct rnn *r = &k->r;
     const int last = r->cell->phases - 1;
-    struct cell_step ahead;
     size_t unit, units;
     find_rows(k, t);
     k->r.row_steps += (double)k->rows.count;
@@ -517,7 +525,7 @@ static unroll_status backward_step(struct back *k, size_t t)
         if (!k->in_views)
             load_values(k, unit, units);
         clear_absent(k, unit, units);
-        run_cell_back(k, unit, units, last, step_ahead(k, i, unit, units, &ahead));
+        run_cell_back(k, unit, units, last, step_ahead(k, i, unit, units));
     }
     TRY(gather_phase(k, last));
     meet(&k->r);
@@ -597,6 +605,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
     divide_back(&k, me, team);
+    k.step = k.ahead = prepare_cell(&k);
     begin_gradients(&k);
     for (size_t i = k.r.steps; i-- > 0; comm_poll())
         TRY(backward_step(&k, step_at(&k.r, i)));

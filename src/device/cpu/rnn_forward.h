@@ -7,6 +7,7 @@
 struct forward {
     struct rnn r;
     size_t state, next;                     /* the first of their planes */
+    struct fused_step step;                 /* as the kernel sees it: addresses and rows change from step to step */
 };
 
 static size_t link_plane(const struct rnn *r)
@@ -87,29 +88,38 @@ static bool is_trained(const struct rnn *r)
     return r->call->plan->config.mode >= MODE_TRAIN;
 }
 
-/* Step t from row `first` on, as the kernel is to see it; rows are set by the caller. */
-static struct fused_step step_of(const struct forward *f, size_t t, size_t first)
+/* What all steps have in common. */
+static struct fused_step prepare_step(const struct rnn *r)
 {
-    const struct rnn *r = &f->r;
-    struct fields in = step_fields(r, RNN_G, t, first), none = { 0 };
-    const struct tensor *y = &r->view[r->projected ? RNN_M : RNN_Y], *s = &r->view[RNN_S];
+    const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
+    const struct tensor *made = &r->view[r->projected ? RNN_M : RNN_Y];
     return (struct fused_step){
         .unit = r->unit, .unit_end = r->unit_end,
-        .x = { at_step(r, RNN_X, t, first), r->view[RNN_X].stride[1] },
-        .h = { at_plane(r, f->state, first), r->scratch_row },
-        .link = { at_plane(r, link_plane(r), first), r->scratch_row },
+        .x.row = r->view[RNN_X].stride[1], .h.row = r->scratch_row, .link.row = r->scratch_row,
         .of_x = weights_of(&r->view[RNN_W_X], &r->view[RNN_BIAS_X]),
         .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
-        .value = { .in = in, .saved = is_trained(r) ? in : none,
-                   .state = plane_fields(r, f->state, first, r->first_unit),
-                   .next = plane_fields(r, f->next, first, r->first_unit),
-                   .link = plane_fields(r, link_plane(r), first, r->first_unit),
-                   .vector = vector_fields(r) },
-        .output = y->at && (!r->group || r->projected) ? (struct fields){ at_step(r, r->projected ? RNN_M : RNN_Y, t, first), 0,
-                                                        y->stride[1], CELL_TILE } : none,
-        .others = s->at ? step_fields(r, RNN_S, t, first) : none,
+        .value = { .in = in, .saved = in, .state = plane, .next = plane, .link = plane, .vector = vector_fields(r) },
+        .output = { .row = made->stride[1], .tile = CELL_TILE }, .others = step_fields(r, RNN_S),
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
+}
+
+/* Step t from row `first` on; rows are set by the caller. */
+static void place_step(struct forward *f, size_t t, size_t first)
+{
+    const struct rnn *r = &f->r;
+    struct fused_step *step = &f->step;
+    real *state = at_plane(r, f->state, first), *link = at_plane(r, link_plane(r), first);
+    step->x.at = at_step(r, RNN_X, t, first);
+    step->h.at = state;
+    step->link.at = link;
+    step->value.in.at = at_step(r, RNN_G, t, first);
+    step->value.saved.at = is_trained(r) ? step->value.in.at : NULL;
+    step->value.state.at = state + r->first_unit;
+    step->value.next.at = at_plane(r, f->next, first) + r->first_unit;
+    step->value.link.at = link + r->first_unit;
+    step->output.at = !r->group || r->projected ? at_step(r, r->projected ? RNN_M : RNN_Y, t, first) : NULL;
+    step->others.at = at_step(r, RNN_S, t, first);
 }
 
 /* Rows of k numbers of one operand as bytes. */
@@ -133,8 +143,9 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 }
 
 /* Each thread makes the bytes for itself: that takes less time than to wait for those of another. */
-static void run_int8(const struct rnn *r, struct fused_step *step, int phase)
+static void run_int8(const struct rnn *r, struct fused_step own, int phase)
 {
+    struct fused_step *step = &own;
     uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h: with int8 only a narrow one comes here */
     if (step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
@@ -166,8 +177,9 @@ static struct operands operands_of(const struct rnn *r, int phase)
 }
 
 /* As with int8. */
-static void run_thirds(const struct rnn *r, struct fused_step *step, int phase)
+static void run_thirds(const struct rnn *r, struct fused_step own, int phase)
 {
+    struct fused_step *step = &own;
     _Alignas(64) char room[SPLIT_ROOM];
     const struct operands reads = operands_of(r, phase);
     char *to = room;
@@ -199,12 +211,12 @@ static bool has_thirds(const struct rnn *r)
     return r->view[RNN_W].layout == LAYOUT_THIRDS || r->view[RNN_W_X].layout == LAYOUT_THIRDS;
 }
 
-static void run_kernel(const struct rnn *r, struct fused_step *step, int phase)
+static void run_kernel(const struct rnn *r, const struct fused_step *step, int phase)
 {
     if (has_thirds(r))
-        run_thirds(r, step, phase);
+        run_thirds(r, *step, phase);
     else if (r->call->plan->config.weights == DTYPE_I8)
-        run_int8(r, step, phase);
+        run_int8(r, *step, phase);
     else
         r->call->cell->fused[phase](step);
 }
@@ -214,7 +226,9 @@ static size_t rows_together(const struct rnn *r)
 {
     const size_t inputs = r->view[RNN_W_X].at ? r->view[RNN_W_X].count[2] : 0;
     size_t rows = r->row_end - r->row;
-    if (comm_wants_polls() && rows > 1) {
+    if (rows <= 1)
+        return rows;
+    if (comm_wants_polls()) {
         const double flops = 2.0 * (double)(r->width + inputs) * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
         size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
@@ -223,14 +237,14 @@ static size_t rows_together(const struct rnn *r)
         size_t room = rows_with_room(r);
         return rows > room ? room : rows;
     }
-    if (r->call->plan->config.weights != DTYPE_I8 || rows == 1)
+    if (r->call->plan->config.weights != DTYPE_I8)
         return rows;
     size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
     return rows > room ? room : rows;
 }
 
 /* All rows at once, or those that take part by their numbers. */
-static void run_phase(const struct forward *f, size_t t, int phase, bool reverse)
+static void run_phase(struct forward *f, size_t t, int phase, bool reverse)
 {
     enum { LISTED = 256 };
     const struct rnn *r = &f->r;
@@ -240,17 +254,16 @@ static void run_phase(const struct forward *f, size_t t, int phase, bool reverse
     most = all || most < LISTED ? most : LISTED;
     for (size_t first = r->row; first < r->row_end && r->unit < r->unit_end; first += most) {
         size_t end = r->row_end - first < most ? r->row_end : first + most;
-        struct fused_step step = step_of(f, t, first);
-        step.reverse = reverse;
-        step.row = all ? NULL : list;
-        for (size_t b = first; b < end; b++)
-            if (all || takes_part(r, t, b)) {
-                if (!all)
-                    list[step.rows] = (uint32_t)(b - first);
-                step.rows++;
-            }
-        if (step.rows > 0)
-            run_kernel(r, &step, phase);
+        struct fused_step *step = &f->step;
+        place_step(f, t, first);
+        step->reverse = reverse;
+        step->row = all ? NULL : list;
+        step->rows = all ? end - first : 0;
+        for (size_t b = first; b < end && !all; b++)
+            if (takes_part(r, t, b))
+                list[step->rows++] = (uint32_t)(b - first);
+        if (step->rows > 0)
+            run_kernel(r, step, phase);
         comm_poll();
     }
 }
@@ -410,6 +423,7 @@ unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work 
     divide(&f.r, me, team, f.r.cell->phases);
     f.state = 0;
     f.next = f.r.states;
+    f.step = prepare_step(&f.r);
     TRY(forward_steps(&f));
     count_work(&f.r, me, work);
     return UNROLL_OK;

@@ -56,16 +56,17 @@ static real *at_plane(const struct rnn *r, size_t plane, size_t b)
     return (real *)r->view[RNN_SCRATCH].at + plane * r->plane + b * r->scratch_row;
 }
 
-static struct fields step_fields(const struct rnn *r, int slot, size_t t, size_t b)
+/* Fields whose address changes from step to step: of a [T, B, fields, U] view .. */
+static struct fields step_fields(const struct rnn *r, int slot)
 {
     const struct tensor *x = &r->view[slot];
-    return (struct fields){ at_step(r, slot, t, b), x->stride[2], x->stride[1], CELL_TILE };
+    return (struct fields){ NULL, x->stride[2], x->stride[1], CELL_TILE };
 }
 
-/* Consecutive planes as fields, from one unit of their rows on. */
-static struct fields plane_fields(const struct rnn *r, size_t plane, size_t b, size_t unit)
+/* .. and of consecutive planes. */
+static struct fields plane_fields(const struct rnn *r)
 {
-    return (struct fields){ at_plane(r, plane, b) + unit, r->plane, r->scratch_row, CELL_TILE };
+    return (struct fields){ NULL, r->plane, r->scratch_row, CELL_TILE };
 }
 
 /* Weights per unit: the same for all rows. */
