@@ -87,6 +87,16 @@ static bool is_trained(const struct rnn *r)
     return r->call->plan->config.mode >= MODE_TRAIN;
 }
 
+/* Are saved values so many that caches hold none of them when the backward comes, and only written? Sums that a product
+ * with x left there are near already. */
+static bool saves_far(const struct rnn *r, const struct fields *saved)
+{
+    const struct plan *p = r->call->plan;
+    const size_t strides = saved->field | saved->row | saved->tile;
+    return is_trained(r) && present(r, RNN_W_X) && strides * sizeof(real) % 64 == 0 && (uintptr_t)saved->at % 64 == 0 &&
+           plan_is_far(p, (double)p->buffer[r->call->op->view[RNN_G].buffer].bytes);
+}
+
 /* Step t from row `first` on, as the kernel is to see it; rows are set by the caller. */
 static struct fused_step step_of(const struct forward *f, size_t t, size_t first)
 {
@@ -94,7 +104,7 @@ static struct fused_step step_of(const struct forward *f, size_t t, size_t first
     struct fields in = step_fields(r, RNN_G, t, first), none = { 0 };
     const struct tensor *y = &r->view[r->projected ? RNN_M : RNN_Y], *s = &r->view[RNN_S];
     return (struct fused_step){
-        .unit = r->unit, .unit_end = r->unit_end,
+        .unit = r->unit, .unit_end = r->unit_end, .far = saves_far(r, &in),
         .x = { at_step(r, RNN_X, t, first), r->view[RNN_X].stride[1] },
         .h = { at_plane(r, f->state, first), r->scratch_row },
         .link = { at_plane(r, link_plane(r), first), r->scratch_row },
