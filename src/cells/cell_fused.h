@@ -111,6 +111,12 @@ CELL_CODE struct fused_place fused_dense(v_element *at, size_t count, const size
     return place;
 }
 
+#if FUSED_THIRDS_ALONE
+#define STREAM_SAVED(name)      v_stream(cell_address(&s->value.saved, CELL_(saved_##name), row, unit), v.saved.name);
+#else
+#define STREAM_SAVED(name)
+#endif
+
 /* Asks for the sums of the tile after this one, or for where its saved values go: of the rows that follow, or of
  * the first rows of the next strip. Memory does not guess rows that lie far apart. */
 CELL_CODE void fused_ask(const struct fused_step *s, const struct fused_tile *t, size_t rows, size_t vectors,

@@ -28,7 +28,9 @@ CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t uni
     PHASE_VECTORS(LOAD_VECTOR)
     PHASE_FORWARD(&v);
     PHASE_STORE
-    if (s->value.saved.at) {
+    if (FUSED_THIRDS_ALONE && s->far && n == V_WIDTH) {
+        PHASE_SAVED(STREAM_SAVED)
+    } else if (s->value.saved.at) {
         PHASE_SAVED(STORE_SAVED)
     }
 }

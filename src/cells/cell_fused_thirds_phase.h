@@ -113,4 +113,5 @@ static void PHASE_(fused)(const struct fused_step *s)
     pass.before = pass.now;
     pass.finished = 0;
     PHASE_(end_rows)(&pass, LEFT_ROWS);
+    v_stream_end();
 }

@@ -113,12 +113,18 @@ static double bytes_of_sums(const struct plan *p, const struct layer *l)
     return weights > p->config.near / 2 ? 0 : p->config.T * rows * sums * real;
 }
 
+/* Are so many bytes far more than caches hold? */
+bool plan_is_far(const struct plan *p, double bytes)
+{
+    enum { FAR = 8 };
+    return p->config.near && bytes > (double)FAR * p->config.near;
+}
+
 /* A training goes over the sums of a layer eight times, operation by operation. Where they are far more than caches
  * hold, pieces that stay near are faster: by 10% with few units and inputs, by 1% with many. Pieces of rows, segments
  * of checkpoints and a pipeline of ranks are for others to say. */
 void pass_near(struct plan *p)
 {
-    enum { FAR = 8 };
     const struct plan_config *c = &p->config;
     double most = 0;
     if (c->chunks)
@@ -126,7 +132,7 @@ void pass_near(struct plan *p)
     for (int i = 0; i < p->model->layers; i++)
         most = fmax(most, bytes_of_sums(p, &p->model->layer[i]));
     uint32_t quanta = (c->T + p->quantum - 1) / p->quantum;
-    bool wanted = most > (double)FAR * c->near && c->mode >= MODE_TRAIN && c->near && !c->checkpoint &&
+    bool wanted = plan_is_far(p, most) && c->mode >= MODE_TRAIN && !c->checkpoint &&
                   c->mesh[M_LAYER] == 1 && c->mesh[M_HIDDEN] == 1;
     double chunks = wanted ? ceil(most / c->near) : 1;
     p->config.chunks = chunks < quanta ? (int)chunks : (int)quanta;

@@ -357,6 +357,7 @@ int plan_lanes_for(const struct unroll_model *, const struct plan_config *, int 
 unroll_status pass_lower(struct plan *);                    /* forward list on whole tensors */
 unroll_status pass_balance(struct plan *);                  /* which stage does which depth */
 unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
+bool          plan_is_far(const struct plan *, double bytes);
 void          pass_near(struct plan *);                     /* how many chunks caches ask for, if nobody else does */
 unroll_status pass_segment(struct plan *);                  /* how many chunks a checkpoint asks for */
 unroll_status pass_chunk(struct plan *);

@@ -26,7 +26,7 @@ struct ask {
 };
 
 /* Arrays in the order of struct cell_arrays but gradients, then the copies. */
-struct numbers { float array[8][NUMBERS]; };
+struct numbers { _Alignas(64) float array[8][NUMBERS]; };
 
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
@@ -240,7 +240,7 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
     size_t x_gates = (size_t)cell_inputs_from(c, FROM_X), gates = (size_t)cell_inputs_from(c, FROM_H | FROM_LINK);
     struct fused_step step = {
         .rows = a->rows, .row = a->listed ? list : NULL, .unit = a->unit, .unit_end = a->unit_end,
-        .reverse = a->reverse, .value = arrays_of(n, c, a), .options = SOME_OPTIONS,
+        .reverse = a->reverse, .far = a->saves && a->width % CELL_TILE == 0, .value = arrays_of(n, c, a), .options = SOME_OPTIONS,
         .x = operand_of(a, 0, a->x), .h = operand_of(a, 1, a->k), .link = operand_of(a, 2, a->k),
         .output = { n->array[6], 0, a->width, CELL_TILE },
         .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width, CELL_TILE },
@@ -368,6 +368,8 @@ static void check_thirds(const struct cell_kernels *scalar, const struct cell_ke
         a.cell = FUSED_THIRDS;
         a.of = ROWS;
         a.rows = 1 + random_bits(&seed) % ROWS;
+        if (tries % 2 && a.width <= WIDEST - CELL_TILE)
+            a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE;    /* saved values may be far */
         pack_thirds(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
         pack_thirds(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {

@@ -96,6 +96,20 @@ CELL_CODE void thirds_transpose(__m512i row[16])
     }
 }
 
+/* ---- memory ---------------------------------------------------------------------------- */
+
+/* A line of memory past the caches, which else would read it first: 22 GB/s against 9. */
+CELL_CODE void v_stream(float *line, V a)
+{
+    _mm512_stream_ps(line, a);
+}
+
+/* Before other threads may read what was stored so. */
+CELL_CODE void v_stream_end(void)
+{
+    _mm_sfence();
+}
+
 /* ---- tiles ----------------------------------------------------------------------------- */
 
 /* The registers of a block: sums of two tiles of rows by two of columns, the left factors, the right ones. Macros,

@@ -88,13 +88,25 @@ static bool is_trained(const struct rnn *r)
     return r->call->plan->config.mode >= MODE_TRAIN;
 }
 
+/* Are saved values so many that caches hold none of them when the backward comes, and only written? Sums that a product
+ * with x left there are near already. */
+static bool saves_far(const struct rnn *r)
+{
+    enum { LINE = 64 };
+    const struct plan *p = r->call->plan;
+    const struct tensor *g = &r->view[RNN_G];
+    const size_t strides = (g->stride[0] | g->stride[1] | g->stride[2]) * sizeof(real);
+    return is_trained(r) && present(r, RNN_W_X) && ((uintptr_t)g->at | strides) % LINE == 0 &&
+           plan_is_far(p, (double)p->buffer[r->call->op->view[RNN_G].buffer].bytes);
+}
+
 /* What all steps have in common. */
 static struct fused_step prepare_step(const struct rnn *r)
 {
     const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
     const struct tensor *made = &r->view[r->projected ? RNN_M : RNN_Y];
     return (struct fused_step){
-        .unit = r->unit, .unit_end = r->unit_end,
+        .unit = r->unit, .unit_end = r->unit_end, .far = saves_far(r),
         .x.row = r->view[RNN_X].stride[1], .h.row = r->scratch_row, .link.row = r->scratch_row,
         .of_x = weights_of(&r->view[RNN_W_X], &r->view[RNN_BIAS_X]),
         .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
