@@ -347,6 +347,13 @@ static void run_rank(void *argument, int me)
     run_both(c, NULL, 2, "ranks");
 }
 
+/* What is kept for backward has nothing of rows that have ended. */
+static bool is_kept(const struct rnn_case *c, int slot, uint32_t t, uint32_t b)
+{
+    const bool for_backward = slot == RNN_G || slot == RNN_S || slot == RNN_LINK || slot == RNN_M;
+    return !for_backward || takes_part(c, t, b);
+}
+
 /* The own units of a rank lie at first_unit of the last axis of what one rank computes. */
 static double worst_of_slice(const struct rnn_case *whole, const struct rnn_case *part, int slot)
 {
@@ -358,7 +365,7 @@ static double worst_of_slice(const struct rnn_case *whole, const struct rnn_case
     uint32_t shift = b->rank && n[b->rank - 1] != a->count[a->rank - 1] ? part->first_unit : 0;
     for (i[0] = 0; b->rank && i[0] < n[0]; i[0]++)
         for (i[1] = 0; i[1] < n[1]; i[1]++)
-            for (i[2] = 0; i[2] < n[2]; i[2]++)
+            for (i[2] = 0; i[2] < n[2] && is_kept(part, slot, i[0], i[1]); i[2]++)
                 for (i[3] = 0; i[3] < n[3]; i[3]++) {
                     uint32_t j[4] = { i[0], i[1], i[2], i[3] };
                     j[b->rank - 1] += shift;

@@ -167,24 +167,24 @@ static void load_values(const struct back *k, size_t unit, size_t units)
         }
 }
 
-/* The same where views have them, all rows, from one unit on. */
-static void place_values(const struct rnn *r, size_t t, size_t unit, struct cell_arrays *value)
+/* The same where views have them, from one row and unit on. */
+static void place_values(const struct rnn *r, size_t t, size_t b, size_t unit, struct cell_arrays *value)
 {
     const size_t before = r->call->op->direction ? t + 1 : t - 1;
     const struct tensor *h0 = &r->view[RNN_H0], *s0 = &r->view[RNN_S0];
-    value->first_next.at = from_unit(leaving(r, 0, t, r->row), unit);
-    value->next.at = from_unit(at_step(r, RNN_S, t, r->row), unit);
+    value->first_next.at = from_unit(leaving(r, 0, t, b), unit);
+    value->next.at = from_unit(at_step(r, RNN_S, t, b), unit);
     value->state = value->next;
     value->first_state = value->first_next;
     if (t != step_at(r, 0)) {
-        value->first_state.at = from_unit(leaving(r, 0, before, r->row), unit);
-        value->state.at = from_unit(at_step(r, RNN_S, before, r->row), unit);
+        value->first_state.at = from_unit(leaving(r, 0, before, b), unit);
+        value->state.at = from_unit(at_step(r, RNN_S, before, b), unit);
         return;
     }
-    value->state = (struct fields){ from_unit(at_state(r, RNN_H0, RNN_S0, 1, r->row), unit), s0->stride[0],
+    value->state = (struct fields){ from_unit(at_state(r, RNN_H0, RNN_S0, 1, b), unit), s0->stride[0],
                                     s0->stride[1], CELL_TILE };
     if (!r->projected) {
-        value->first_state.at = (real *)h0->at + r->row * h0->stride[0] + r->first_unit + unit;
+        value->first_state.at = (real *)h0->at + b * h0->stride[0] + r->first_unit + unit;
         value->first_state.row = h0->stride[0];
     }
 }
@@ -225,7 +225,7 @@ static void place_cell(const struct back *k, struct cell_step *step, size_t t, s
     step->gradient.vector.at = from_unit(at_step(r, RNN_DV, t, b), unit);
     step->gradient.first_next.at = r->projected ? NULL : from_unit(at_step(r, RNN_DY, t, b), r->first_unit + unit);
     if (k->in_views) {
-        place_values(r, t, unit, &step->value);
+        place_values(r, t, b, unit, &step->value);
         return;
     }
     step->value.state.at = at_plane(r, k->state, b) + unit;
@@ -591,7 +591,9 @@ static void divide_back(struct back *k, int me, int team)
 
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
 {
-    struct back k = { .in_views = !call->view[RNN_LENGTHS].at && !call->view[RNN_RESET].at };
+    /* Against time a row's first step may come late, and enters from another view than the others'. */
+    const bool ends = call->view[RNN_LENGTHS].at && call->op->direction;
+    struct back k = { .in_views = !ends && !call->view[RNN_RESET].at };
     TRY(begin(&k.r, call, me, team, 4));
     size_t states = k.r.states;
     k.state = 0;

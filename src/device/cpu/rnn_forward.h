@@ -349,44 +349,42 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
 
 /* ---- the loop -------------------------------------------------------------------------- */
 
-/* A row that takes no part hands its states on; its outputs and what backward would read are zeros. */
-static void pass_by(const struct forward *f, size_t t, size_t b)
+/* A row that takes no part hands its states on, once to each of the planes that change places; its outputs are zeros.
+ * Nobody reads what it would save. */
+static void pass_by(const struct forward *f, size_t i, size_t b)
 {
     const struct rnn *r = &f->r;
-    const struct tensor *g = &r->view[RNN_G], *s = &r->view[RNN_S];
-    size_t units = r->unit_end - r->unit;
-    for (size_t i = 0; i < r->states; i++)
-        put(at_own(r, f->next, i, b), at_own(r, f->state, i, b), own_count(r, i));
+    const size_t t = step_at(r, i);
+    for (size_t s = 0; s < r->states && (i == 0 || takes_part(r, step_at(r, i - 1), b)); s++)
+        put(at_own(r, f->next, s, b), at_own(r, f->state, s, b), own_count(r, s));
     clear(at_step(r, RNN_Y, t, b) + own_numbers(r, 0).first, own_count(r, 0));
-    for (size_t i = 1; s->at && i < r->states; i++)
-        clear(at_step(r, RNN_S, t, b) + (i - 1) * s->stride[2] + r->unit, units);
-    if (present(r, RNN_M))
-        clear(at_step(r, RNN_M, t, b), r->units);
-    for (size_t i = 0; is_trained(r) && i < g->count[2]; i++)
-        clear(at_step(r, RNN_G, t, b) + i * g->stride[2] + r->unit, units);
 }
 
 /* What the kernel did not write itself: whole rows of h, and links. */
-static void keep(const struct forward *f, size_t t)
+static void keep(const struct forward *f, size_t i)
 {
     const struct rnn *r = &f->r;
     const struct tensor *link = &r->view[RNN_LINK];
     struct range own = r->group ? (struct range){ 0, r->width } : (struct range){ r->unit, r->unit_end };
-    for (size_t b = r->row; b < r->row_end; b++) {
-        bool part = takes_part(r, t, b);
-        if (!part)
-            pass_by(f, t, b);
-        else if (r->group || r->projected)
-            put(at_step(r, RNN_Y, t, b), at_plane(r, f->next, b), r->width);
-        for (size_t i = 0; link->at && i < r->links; i++)
-            put(at_step(r, RNN_LINK, t, b) + i * link->stride[2] + own.first,
-                part ? at_plane(r, link_plane(r) + i, b) + own.first : NULL, own.end - own.first);
-    }
+    const size_t t = step_at(r, i);
+    for (size_t b = r->row; b < r->row_end; b++)
+        if (!takes_part(r, t, b)) {
+            pass_by(f, i, b);
+        } else {
+            if (r->group || r->projected)
+                put(at_step(r, RNN_Y, t, b), at_plane(r, f->next, b), r->width);
+            for (size_t l = 0; link->at && l < r->links; l++)
+                put(at_step(r, RNN_LINK, t, b) + l * link->stride[2] + own.first,
+                    at_plane(r, link_plane(r) + l, b) + own.first, own.end - own.first);
+        }
 }
 
-static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
+/* Steps go through the units to and fro, so that each begins with the weights that the last one used. */
+static unroll_status forward_step(struct forward *f, size_t i)
 {
     struct rnn *r = &f->r;
+    const size_t t = step_at(r, i);
+    const bool reverse = i % 2;
     find_active(r, t);
     bool any = r->active < r->active_end;
     if (any)
@@ -402,11 +400,10 @@ static unroll_status forward_step(struct forward *f, size_t t, bool reverse)
         project(r, f->next, t);
         TRY(r->group && r->projected ? sum_over_ranks(r, f->next, r->active, r->active_end) : exchange(r, f->next));
     }
-    keep(f, t);
+    keep(f, i);
     return UNROLL_OK;
 }
 
-/* Steps go through the units to and fro, so that each begins with the weights that the last one used. */
 static unroll_status forward_steps(struct forward *f)
 {
     struct rnn *r = &f->r;
@@ -416,7 +413,7 @@ static unroll_status forward_steps(struct forward *f)
         if (i == 0)
             forget(r, f->state, t);
         meet(r);                            /* all of h is there */
-        TRY(forward_step(f, t, i % 2));
+        TRY(forward_step(f, i));
         if (i + 1 < r->steps)
             forget(r, f->next, step_at(r, i + 1));
         f->state = f->next;
