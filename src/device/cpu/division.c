@@ -1,5 +1,6 @@
-/* Chooses how a team divides a step, by a model of what the slowest thread waits for. The model knows three
- * speeds, of which only ratios matter: multiply-adds, weights read from the cache of a core, from beyond it. */
+/* Chooses how a team divides a step, by a model of what the slowest thread waits for. The model knows four speeds, of
+ * which only ratios matter: multiply-adds, weights read from the cache of a core, from beyond it, what another core
+ * has just made. */
 #include "device/cpu/division.h"
 #include "cells/cell.h"
 #include "base/cpu.h"
@@ -11,6 +12,7 @@
 #define BYTES_FAR        14.0
 #define THIRDS_ADDED     110.0      /* likewise, as AMX does it; its weights come in long runs */
 #define THIRDS_FAR       25.0
+#define BYTES_HANDED     3.5        /* from the cache of another core */
 #define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
 #define BARRIER          400.0      /* nanoseconds for two threads, more for more */
 
@@ -35,15 +37,16 @@ static size_t part_of(size_t n, int parts)
 /* Nanoseconds of a step in the largest part. */
 static double step_time(const struct division_shape *s, struct division_parts parts)
 {
-    size_t rows = part_of(s->rows, parts.rows);
+    double rows = (double)part_of(s->rows, parts.rows) * s->taking_part;
     size_t tiles = part_of(part_of(s->units, CELL_TILE), parts.units);
     double weights = (double)(tiles * CELL_TILE * s->gates) * (double)s->width;
     double bytes = weights * (double)s->number;
     bool near = bytes <= 0.75 * (double)cpu_cache_bytes();
-    double product = weights * (double)rows / (s->thirds ? THIRDS_ADDED : MULTIPLY_ADDS);
+    double product = weights * rows / (s->thirds ? THIRDS_ADDED : MULTIPLY_ADDS);
     double reading = bytes / (near ? BYTES_NEAR : s->thirds ? THIRDS_FAR : BYTES_FAR);
     double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
-    return (product > reading ? product : reading) + (double)(rows * tiles) * GATES_OF_A_TILE + barriers;
+    double handed = rows * (double)s->handed * (1 - 1.0 / parts.units) / BYTES_HANDED;
+    return (product > reading ? product : reading) + rows * (double)tiles * GATES_OF_A_TILE + barriers + handed;
 }
 
 static struct division_parts by_rows(const struct division_shape *s, int team)

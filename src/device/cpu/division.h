@@ -14,7 +14,9 @@ unroll_status division_parse(const char *name, enum division *division);    /* N
 /* One step of one call. */
 struct division_shape {
     size_t rows, units, gates, width;       /* products [rows, width] x [width, gates * units] */
+    double taking_part;                     /* of the rows, in a step: 1 but of ragged batches */
     size_t number;                          /* bytes of a weight */
+    size_t handed;                          /* bytes of a row that all units make and the products of all read */
     bool   thirds;                          /* products of thirds of floats */
     int    barriers;                        /* of a step whose units are divided */
     bool   rows_only;                       /* something in the step needs all units of a row */

@@ -429,7 +429,7 @@ unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work 
 {
     struct forward f;
     TRY(begin(&f.r, call, me, team, 2));
-    divide(&f.r, me, team, f.r.cell->phases);
+    divide(&f.r, me, team, f.r.cell->phases, (1 + f.r.links) * f.r.width * sizeof(real));
     f.state = 0;
     f.next = f.r.states;
     f.step = prepare_step(&f.r);

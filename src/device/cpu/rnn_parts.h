@@ -266,16 +266,27 @@ static size_t weight_bytes(const struct tensor *w)
     return w->at ? dtype_size(w->dtype) : sizeof(real);
 }
 
-/* Divides steps anew, by rows and units as the shape and the caches ask for. `barriers`: how often a step waits
- * for others where units are divided. */
-static void divide(struct rnn *r, int me, int team, int barriers)
+/* Of the rows, in a step of this chunk; not nothing. */
+static double taking_part(const struct rnn *r)
+{
+    const size_t rows = r->view[RNN_G].count[1];
+    size_t all = 0;
+    for (size_t b = 0; b < rows; b++)
+        all += steps_of_row(r, b);
+    return (double)all / (double)((r->steps + 1) * rows);
+}
+
+/* Divides steps anew, by rows and units as the shape and the caches ask for. Where units are divided a step waits for
+ * others so many times, and so many bytes of a row are made that all of them read. */
+static void divide(struct rnn *r, int me, int team, int barriers, size_t handed)
 {
     if (r->group)
         return;
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct division_shape shape = {
         .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .number = weight_bytes(w), .thirds = is_of_thirds(w), .barriers = barriers, .rows_only = r->projected,
+        .taking_part = taking_part(r), .number = weight_bytes(w), .handed = handed, .thirds = is_of_thirds(w),
+        .barriers = barriers, .rows_only = r->projected,
     };
     struct division_parts parts = division_of(&shape, team, r->call->division);
     struct range row = { 0, 0 };
