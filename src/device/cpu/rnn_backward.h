@@ -580,7 +580,8 @@ static void end_gradients(const struct back *k)
 static void divide_back(struct back *k, int me, int team)
 {
     struct rnn *r = &k->r;
-    divide(r, me, team, r->cell->phases, (size_t)r->cell->inputs * r->sums * (k->thirds ? 3 * sizeof(uint16_t) : sizeof(real)));
+    divide(r, me, team, r->cell->phases,
+           (size_t)r->cell->inputs * r->sums * (k->thirds ? 3 * sizeof(uint16_t) : sizeof(real)));
     k->block = r->group || r->projected ? r->units : PANEL;
     if (is_lone(k))
         k->block = 4 * PANEL;
