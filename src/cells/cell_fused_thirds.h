@@ -12,8 +12,16 @@ struct fused_block {
     float *made;
 };
 
+/* Recurrent weights of one or two inputs that are wanted next, for so many of the shares in which they are asked for. */
+struct fused_ahead {
+    const char *at, *at_1;
+    size_t times;
+};
+
 struct fused_pass {
     const struct fused_step *step;
+    bool   is_far;              /* are the recurrent weights more than stays near from step to step? */
+    struct fused_ahead ahead;
     struct fused_block now, before;
     size_t finished;            /* rows of the block before that the cell is done with */
     size_t asked;               /* rows of this block whose `in` is asked for */
@@ -34,10 +42,40 @@ CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, si
            (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * thirds_steps(w->k) * RIGHT_BYTES;
 }
 
+/* More than an L2 cache holds of the weights of this thread's units. */
+CELL_CODE bool fused_is_far(const struct fused_step *s)
+{
+    enum { HELD = 2 << 20 };
+    const size_t tiles = s->of_h.gates * thirds_tiles(s->unit_end - s->unit);
+    return s->of_h.at && tiles * thirds_steps(s->of_h.k) * RIGHT_BYTES > HELD;
+}
+
+CELL_CODE struct fused_ahead fused_ahead(const struct fused_step *s, size_t gate, size_t gate_1, size_t unit)
+{
+    return (struct fused_ahead){ fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit),
+                                 thirds_steps(s->of_h.k) * TILES_TIMES };
+}
+
+/* As many of a step of k as are multiplied meanwhile: far memory is faster than it guesses. */
+CELL_CODE void fused_ask_ahead(struct fused_ahead *a)
+{
+    enum { LINE = 64, SHARE = RIGHT_BYTES / TILES_TIMES };
+    if (a->times == 0)
+        return;
+    for (size_t i = 0; i < SHARE; i += LINE) {
+        __builtin_prefetch(a->at + i, 0, 2);
+        __builtin_prefetch(a->at_1 + i, 0, 2);
+    }
+    a->at += SHARE;
+    a->at_1 += SHARE;
+    a->times--;
+}
+
 CELL_CODE void fused_beside(void *of, int time)
 {
     struct fused_pass *p = of;
     (void)time;
+    fused_ask_ahead(&p->ahead);
     for (p->due += LEFT_ROWS; p->due >= p->times; p->due -= p->times)
         p->beside(p);
 }

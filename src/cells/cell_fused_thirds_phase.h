@@ -65,6 +65,32 @@ CELL_CODE bool PHASE_(is_pair)(size_t i)
     return i + 1 < PHASE_(count) && CELL_(sources)[PHASE_FIRST + i] == CELL_(sources)[PHASE_FIRST + i + 1];
 }
 
+/* The first input from i on that has recurrent weights. */
+CELL_CODE size_t PHASE_(recurring)(size_t i)
+{
+    size_t first = PHASE_(count);
+#pragma GCC unroll 8
+    for (size_t j = PHASE_(count); j-- > 0;)
+        if (j >= i && (CELL_(sources)[PHASE_FIRST + j] & RECURRENT))
+            first = j;
+    return first;
+}
+
+/* What is read after the inputs before i: the weights of others, or those of the next tile of units. */
+CELL_CODE struct fused_ahead PHASE_(ahead)(const struct fused_pass *p, size_t i)
+{
+    const struct fused_step *s = p->step;
+    size_t unit = p->now.unit;
+    i = PHASE_(recurring)(i);
+    if (i == PHASE_(count)) {
+        i = PHASE_(recurring)(0);
+        unit = s->reverse ? unit - CELL_TILE : unit + CELL_TILE;
+    }
+    if (!p->is_far || i == PHASE_(count) || unit < s->unit || unit >= s->unit_end)
+        return (struct fused_ahead){ .times = 0 };
+    return fused_ahead(s, CELL_(weight_of)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i + PHASE_(is_pair)(i)], unit);
+}
+
 /* The products of a block, and beside them all of the block before. */
 static void PHASE_(block)(struct fused_pass *p)
 {
@@ -81,6 +107,7 @@ static void PHASE_(block)(struct fused_pass *p)
             .h = CELL_(weight_of)[at], .h_1 = CELL_(weight_of)[next],
             .to = p->now.made + i * CELL_TILE, .to_row = PHASE_(count) * CELL_TILE,
         };
+        p->ahead = PHASE_(ahead)(p, next + 1 - PHASE_FIRST);
         if (fused_steps(s, pair.from) > 0)
             fused_multiply_pair[p->now.rows > THIRDS_ROWS][next > at](p, &pair);
     }
@@ -105,7 +132,8 @@ static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 static void PHASE_(fused)(const struct fused_step *s)
 {
     _Alignas(64) float made[2][LEFT_ROWS * PHASE_(count) * CELL_TILE];
-    struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside) };
+    struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside),
+                               .is_far = fused_is_far(s) };
     const size_t tiles = (s->unit_end - s->unit + CELL_TILE - 1) / CELL_TILE;
     for (size_t i = 0; i < tiles; i++)
         PHASE_(tile)(&pass, s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE);

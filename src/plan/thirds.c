@@ -56,10 +56,11 @@ static bool fills_tiles(const struct buffer *master)
     return columns >= THIRDS_COLUMNS && columns <= MOST && units >= THIRDS_COLUMNS;
 }
 
-/* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. */
+/* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. From a
+ * tile of rows on the products that are saved outweigh that. */
 static bool is_far_of_few(const struct plan *p, const struct buffer *master)
 {
-    enum { FEW_ROWS = 32, BYTES = 6 };
+    enum { FEW_ROWS = THIRDS_ROWS, BYTES = 6 };
     uint64_t bytes = BYTES;
     for (int i = 0; i < master->rank; i++)
         bytes *= master->whole[i];

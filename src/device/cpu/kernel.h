@@ -128,6 +128,7 @@ struct product_thirds {
     float *c;           size_t c_row;
     const float *bias;                      /* NULL: none */
     enum start start;
+    bool reverse;                           /* columns from the last to the first */
     const char *wanted; size_t wanted_pieces, wanted_distance;  /* WANTED_PIECE each, that are brought nearer */
 };
 

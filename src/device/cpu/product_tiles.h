@@ -174,10 +174,10 @@ static void multiply_two_wide(const struct tiles_block *b)      { multiply_block
 /* For `blocks` blocks to ask for: the right factor of the columns after those from n on, or what the caller wants. */
 static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, size_t blocks)
 {
-    const size_t next = n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
+    const size_t next = p->reverse ? n - 2 * THIRDS_COLUMNS : n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
     struct tiles_ahead ahead = { p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
                                  (2 * p->steps * RIGHT_BYTES / AHEAD_PIECE + steps - 1) / steps, AHEAD_PIECE };
-    if (next >= p->n)
+    if (next >= p->n)                       /* also before the first */
         ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
     else if (p->right_steps != p->steps)
         ahead.pieces = 0;
@@ -190,7 +190,9 @@ static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, siz
 static void product_of_height(const struct product_thirds *p, size_t row, size_t row_end, size_t height)
 {
     tiles_begin(height);
-    for (size_t n = 0; n < p->n; n += 2 * THIRDS_COLUMNS) {
+    const size_t pairs = (p->n + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
+    for (size_t i = 0; i < pairs; i++) {
+        const size_t n = (p->reverse ? pairs - 1 - i : i) * 2 * THIRDS_COLUMNS;
         const size_t columns = p->n - n < 2 * THIRDS_COLUMNS ? p->n - n : 2 * THIRDS_COLUMNS;
         const bool wide = columns > THIRDS_COLUMNS;
         struct tiles_block b = {

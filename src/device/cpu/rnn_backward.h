@@ -300,7 +300,7 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
         .left_steps = steps_of_sums(r, (size_t)r->cell->inputs),
         .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * RIGHT_BYTES,
         .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
-        .c = p.c, .c_row = p.c_row, .start = p.start,
+        .c = p.c, .c_row = p.c_row, .start = p.start, .reverse = k->reverse,
         .wanted = (const char *)(at_step(r, RNN_G, k->rows.t, r->row) + column),
         .wanted_pieces = wants ? p.m * (size_t)r->cell->inputs * p.n * sizeof(real) / WANTED_PIECE : 0,
         .wanted_distance = p.n < r->units ? r->view[RNN_G].stride[2] * sizeof(real) : WANTED_PIECE,
