@@ -114,6 +114,9 @@ struct op *plan_take_list(struct plan *p, int *count)
 int plan_find_buffer(const struct plan *p, const char *name)
 {
     for (int i = 0; i < p->buffers; i++)
+        if (p->buffer[i].name == name)          /* the plan's own: sessions ask so in each run */
+            return i;
+    for (int i = 0; i < p->buffers; i++)
         if (!strcmp(p->buffer[i].name, name))
             return i;
     return -1;

@@ -83,7 +83,7 @@ static void check_refused_configs(void)
     refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
     c = config_of(UNROLL_TRAIN, 65, ROWS);
     c.checkpoint_time = 1;
-    refuse_config(m, c, UNROLL_UNSUPPORTED, "more than 64 segments", __LINE__);
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "sums of 2 steps", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
     c.carry = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);

@@ -175,20 +175,35 @@ static void take_units(const struct dw_rows *r, size_t from, size_t count, real 
                 copy_numbers(to + s + i * STRIP, r->at.dy[i] + from + u, count - u < STRIP ? count - u : STRIP);
 }
 
+/* The distance in memory from each of the rows at hand to the next, if it is the same and a near cache holds them: then
+ * they are read as they lie. Else 0. */
+static ptrdiff_t near_distance(const struct dw_rows *r)
+{
+    enum { HELD = 32 << 10 };
+    const ptrdiff_t distance = r->at.count > 1 ? r->at.dy[1] - r->at.dy[0] : 0;
+    for (size_t i = 2; i < r->at.count; i++)
+        if (r->at.dy[i] - r->at.dy[i - 1] != distance)
+            return 0;
+    return r->at.count * (size_t)(distance < 0 ? -distance : distance) * sizeof(real) <= HELD ? distance : 0;
+}
+
 /* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
 static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
                      enum start start, real *to, size_t to_row, bool dense)
 {
     _Alignas(64) real a[DW_UNITS / STRIP * STRIP_NUMBERS];
     const struct dy_range dy = range_of(r);
+    const ptrdiff_t distance = near_distance(r);
     const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
     struct range n = next_units(d, unit.first, unit.end);
     for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
-        take_units(r, from, count, a);
+        if (!distance)
+            take_units(r, from, count, a);
         struct product p = {
             .m = count, .n = columns, .k = r->at.count,
-            .a = a, .a_row = 1, .a_col = STRIP, .a_strip = STRIP_NUMBERS,
+            .a = distance ? r->at.dy[0] + from : a, .a_row = 1,
+            .a_col = distance ? distance : STRIP, .a_strip = distance ? 0 : STRIP_NUMBERS,
             .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
             .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
             .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
@@ -262,7 +277,7 @@ static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, str
 {
     d->call->isa->product(&(struct product){
         .m = columns, .n = unit.end - unit.first, .k = rows,
-        .a = d->x.at + t * d->x.t + b * d->x.b, .a_row = 1, .a_col = d->x.b,
+        .a = d->x.at + t * d->x.t + b * d->x.b, .a_row = 1, .a_col = (ptrdiff_t)d->x.b,
         .b = d->dy.at + t * d->dy.t + b * d->dy.b + dy_at(d, unit.first), .b_row = d->dy.b, .b_panel = PANEL,
         .c = sum, .c_row = DW_NARROW_UNITS, .start = start,
     });

@@ -20,6 +20,11 @@ struct thread_work {
     alignas(64) struct work work;
 };
 
+/* The last operation of a lane that has ended, on a cache line that only those read who wait for it. */
+struct lane_end {
+    alignas(64) atomic_int op;
+};
+
 struct instance {
     const struct plan *plan;
     const struct cpu_isa *isa;
@@ -36,8 +41,8 @@ struct instance {
     uint64_t bytes;
 
     enum part part;                         /* what runs now */
-    alignas(64) atomic_int ended[LANES_MAX];    /* the last operation of each lane that has ended */
-    atomic_int error;                       /* the first status that is not UNROLL_OK */
+    struct lane_end ended[LANES_MAX];
+    alignas(64) atomic_int error;                       /* the first status that is not UNROLL_OK */
     char message[1024];                     /* and its words; written by the thread that set error */
 
     atomic_int sleepers;                    /* threads that wait for a change of ended or error */

@@ -81,7 +81,7 @@ enum { STRIP = 12 };
 
 struct product {
     size_t m, n, k;
-    const void *a;  size_t a_row, a_col, a_strip;
+    const void *a;  size_t a_row, a_strip;  ptrdiff_t a_col;    /* below zero: rows of a^T that fall in memory */
     const void *b;  size_t b_row, b_panel;
     void       *c;  size_t c_row;
     const void *bias;

@@ -5,7 +5,7 @@
 static real chain(const struct product *p, const real *a, const real *b, size_t first, size_t end, real sum)
 {
     for (size_t k = first; k < end; k++)
-        sum = REAL_FMA(a[k * p->a_col], b[k * p->b_row], sum);
+        sum = REAL_FMA(a[(ptrdiff_t)k * p->a_col], b[k * p->b_row], sum);
     return sum;
 }
 

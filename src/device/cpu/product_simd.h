@@ -31,7 +31,7 @@ struct ahead { const char *at; size_t step, tile; };
 struct tile {
     size_t k;
     const size_t *end;  size_t chains;      /* the last ends before k */
-    const real *a;  size_t a_row, a_col, a_strip;
+    const real *a;  size_t a_row, a_strip;  ptrdiff_t a_col;
     const real *b;  size_t b_row, b_panel;
     real       *c;  size_t c_row;
     const real *bias;
@@ -135,7 +135,7 @@ CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const si
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
             column[j] = tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL, last);
-        const real *a = t->a + k * t->a_col;
+        const real *a = t->a + (ptrdiff_t)k * t->a_col;
         HIDE_ORIGIN(a);
 #pragma GCC unroll 16
         for (size_t r = 0; r < rows; r++, a += t->a_row) {
@@ -403,8 +403,40 @@ static void product_block_of_copy(const struct product *p, struct tile *t, size_
     product_block(p, t, rows, wanted);
 }
 
+/* A lone row as wide as a tile only waits for its chains. Few instructions beside them: then the processor is already
+ * at what comes after them. */
+static void product_lone(const struct product *p)
+{
+    enum { STEPS = 8 };
+    V sum[1][WIDE_VECTORS];
+    const real *a = p->a, *b = p->b;
+    size_t k = 0;
+    if (p->start == AS_IS)
+        tile_load_all(sum, p->c, 0, 1, TILE_VECTORS, V_WIDTH);
+    else
+        tile_clear(sum, 1, TILE_VECTORS);
+    for (; k + STEPS <= p->k; k += STEPS, a += STEPS, b += STEPS * PANEL)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < STEPS; i++)
+            tile_add(sum, &(const real *){ a + i }, 0, b + i * PANEL, 0, 1, TILE_VECTORS, V_WIDTH);
+    for (; k < p->k; k++, a++, b += PANEL)
+        tile_add(sum, &(const real *){ a }, 0, b, 0, 1, TILE_VECTORS, V_WIDTH);
+    tile_store_all(p->c, 0, sum, 1, TILE_VECTORS, V_WIDTH);
+}
+
+/* Weights that are so few are near: nothing is asked for. */
+static bool is_lone_tile(const struct product *p)
+{
+    return p->m == 1 && p->n == TILE_COLUMNS && p->k <= BLOCK_K && p->a_col == 1 && p->b_row == PANEL && !p->bias &&
+           !p->chains && p->start != ZERO_THEN_ADD && !p->wanted;
+}
+
 static void product(const struct product *p)
 {
+    if (is_lone_tile(p)) {
+        product_lone(p);
+        return;
+    }
     size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
     const char *wanted = p->wanted;
     const bool copies = copies_rows(p);
@@ -415,7 +447,7 @@ static void product(const struct product *p)
             size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
             struct tile t = {
                 .k = depth, .end = p->chains ? p->end : &depth, .chains = p->chains ? p->chains : 1,
-                .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) + k * p->a_col,
+                .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) + (ptrdiff_t)k * p->a_col,
                 .a_row = p->a_row, .a_col = p->a_col, .a_strip = p->a_strip,
                 .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
                 .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,

@@ -22,6 +22,7 @@ struct back {
     size_t gathers_in;                      /* planes of the gathered rows of one step */
     bool   thirds;                          /* products multiply thirds */
     bool   at_once;                         /* a step's products end before its cells begin: one gathered step will do */
+    struct product lone;                    /* of a lone row that is done at once, but for its sums; m 0: it is not so */
     struct cell_step step, ahead;           /* as the cell sees them: addresses and rows change from step to step */
 };
 
@@ -307,28 +308,37 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
     });
 }
 
+/* That of some sums through the weights, some columns. */
+static struct product operand_product(const struct back *k, const struct rows *rows, struct block of, real *sum,
+                                      size_t column, size_t columns, enum start start)
+{
+    const struct rnn *r = &k->r;
+    const struct tensor *w = &r->view[RNN_W];
+    const size_t panel = w->count[0] * w->stride[0];
+    return (struct product){
+        .m = rows->count, .n = columns, .k = of.count * r->sums,
+        .a = at_gathered(r, rows, 0) + of.input * r->sums, .a_row = gathered_row(r), .a_col = 1,
+        .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
+        .b_row = PANEL, .b_panel = panel,
+        .c = sum + column, .c_row = r->scratch_row,
+        .start = start,
+    };
+}
+
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
 static void add_operand_gradient(const struct back *k, const struct rows *rows, unsigned source, size_t plane,
                                  size_t column, size_t columns, enum start start)
 {
     const struct rnn *r = &k->r;
-    const struct tensor *w = &r->view[RNN_W];
     bool moves = scattered(rows);
-    size_t panel = w->count[0] * w->stride[0];
     const struct wanted wanted = wanted_after(k, column);
     if (moves && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
     for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
         real *sum = moves ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
-        struct product p = {
-            .m = rows->count, .n = columns, .k = of.count * r->sums,
-            .a = at_gathered(r, rows, 0) + of.input * r->sums, .a_row = gathered_row(r), .a_col = 1,
-            .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
-            .b_row = PANEL, .b_panel = panel,
-            .c = sum + column, .c_row = r->scratch_row,
-            .start = start,
-            .wanted = wanted.at, .wanted_bytes = wanted.bytes,
-        };
+        struct product p = operand_product(k, rows, of, sum, column, columns, start);
+        p.wanted = wanted.at;
+        p.wanted_bytes = wanted.bytes;
         if (k->thirds)
             multiply_thirds(k, rows, of, p, column);
         else
@@ -544,6 +554,34 @@ static unroll_status backward_step(struct back *k, size_t t)
     return UNROLL_OK;
 }
 
+/* A lone row whose step is one product and one call of the cell: to look at each step what else it may need takes a
+ * tenth of a narrow one's time. */
+static void prepare_lone(struct back *k)
+{
+    const struct rnn *r = &k->r;
+    const struct rows rows = { .first = r->row, .end = r->row_end, .count = 1, .gathered = k->spare + 1 };
+    const size_t units = r->unit_end - r->unit;
+    struct block all = { 0 };
+    if (!is_lone(k) || r->row_end - r->row != 1 || !k->in_views || k->thirds || r->meets || r->cell->phases > 1 ||
+        units == 0 || units > k->block || present(r, RNN_DG) || !next_block(r, FROM_H, true, &all) ||
+        all.count < (size_t)r->cell->inputs)
+        return;
+    k->lone = operand_product(k, &rows, all, at_plane(r, carried_plane(k, 0), r->row), r->unit, units, AS_IS);
+}
+
+static void lone_step(struct back *k, size_t t)
+{
+    struct rnn *r = &k->r;
+    find_rows(k, t);
+    if (k->before.count) {
+        k->lone.a = at_gathered(r, &k->before, 0);
+        r->call->isa->product(&k->lone);
+    }
+    run_cell_back(k, r->unit, r->unit_end - r->unit, 0, NULL);
+    r->row_steps += 1;
+    k->before = k->rows;
+}
+
 /* ---- the loop -------------------------------------------------------------------------- */
 
 static void begin_gradients(const struct back *k)
@@ -610,8 +648,12 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
     divide_back(&k, me, team);
     k.step = k.ahead = prepare_cell(&k);
     begin_gradients(&k);
+    prepare_lone(&k);
     for (size_t i = k.r.steps; i-- > 0; comm_poll())
-        TRY(backward_step(&k, step_at(&k.r, i)));
+        if (k.lone.m)
+            lone_step(&k, step_at(&k.r, i));
+        else
+            TRY(backward_step(&k, step_at(&k.r, i)));
     size_t unit, units;
     for (size_t i = 0; next_units(&k, i, &unit, &units); i++)
         TRY(end_step(&k, unit, units));

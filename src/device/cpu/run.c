@@ -72,7 +72,7 @@ static void end_time(struct instance *in, int op, double begin)
 static bool may_begin(struct instance *in, const struct op *op)
 {
     for (int lane = 0; lane < in->plan->config.lanes; lane++)
-        if (atomic_load(&in->ended[lane]) < op->wait[lane])
+        if (op->wait[lane] >= 0 && atomic_load(&in->ended[lane].op) < op->wait[lane])
             return false;
     return true;
 }
@@ -137,7 +137,7 @@ static void end_op(struct instance *in, struct lane_team *team, int me, int i, d
     if (me == 0)
         end_time(in, i, begin);
     if (me == 0 && in->teams > 1 && !failed(in)) {
-        atomic_store(&in->ended[in->plan->op[i].lane], i);
+        atomic_store(&in->ended[in->plan->op[i].lane].op, i);
         wake_sleepers(in);
     }
 }
@@ -193,7 +193,7 @@ static void run_together(struct instance *in)
     int first, end;
     part_range(in->plan, in->part, &first, &end);
     for (int i = 0; i < LANES_MAX; i++)
-        atomic_store(&in->ended[i], in->part == PART_SUM ? INT_MAX : first - 1);
+        atomic_store(&in->ended[i].op, in->part == PART_SUM ? INT_MAX : first - 1);
     team_run(in->all, run_thread, in);
 }
 
