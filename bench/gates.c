@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 2, UNITS = 256, FIELDS = 8, PASSES = 15, CALLS = 300, LATENCY = 4, LINKS = 1 << 14 };
+enum { ROWS = 2, UNITS = 256, FIELDS = 8, PASSES = 15, CALLS = 300, LATENCY = 4, LINKS = 1 << 14, CACHE_LINE = 64 };
 
-static float memory[7][FIELDS][ROWS][UNITS];
+static _Alignas(CACHE_LINE) float memory[7][FIELDS][ROWS][UNITS];
 
 static struct fields fields_at(int array)
 {
