@@ -249,11 +249,12 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
         }
 }
 
-/* A lone row with whole vectors stays in registers to the end. */
+/* A lone row with whole vectors stays in registers to the end; not with single numbers, for each of which the cell's
+ * code would be written again. */
 CELL_CODE void PHASE_(end)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                            const size_t rows, const size_t vectors)
 {
-    if (rows == 1 && t->last == V_WIDTH) {
+    if (V_WIDTH > 1 && rows == 1 && t->last == V_WIDTH) {
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++)
             PHASE_(finish)(s, fused_row(s, t->row), t->unit + j * V_WIDTH, V_WIDTH, sum[0] + j * PHASE_(count));
@@ -324,7 +325,7 @@ CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const 
     const size_t k_end = s->of_h.at ? s->of_h.k : 0, last = fused_last(s, unit, vectors);
     const struct fused_tile whole = { .unit = unit, .k_end = k_end, .last = V_WIDTH, .ends = true };
     const struct fused_tile some = { .unit = unit, .k_end = k_end, .last = last, .ends = true };
-    if (last == V_WIDTH)
+    if (V_WIDTH == 1 || last == V_WIDTH)
         PHASE_(tile)(s, &whole, 1, vectors);
     else
         PHASE_(tile)(s, &some, 1, vectors);

@@ -169,7 +169,7 @@ static double worst_of_sums(struct plain *p)
     double worst = 0;
     for (uint32_t t = 0; t < g->count[0]; t++)
         for (uint32_t b = 0; b < g->count[1]; b++)
-            for (uint32_t k = 0; k < g->count[2]; k++)
+            for (uint32_t k = 0; takes_part(c, t, b) && k < g->count[2]; k++)
                 for (uint32_t u = 0; (c->cell->declaration->input[k].from & FROM_X) && u < g->count[3]; u++)
                     worst = fmax(worst, off(get(g, t, b, k, u), slope(p, number(&p->sums, t, b, k, u))));
     return worst;
@@ -216,7 +216,7 @@ static double worst_of_weights(struct plain *p)
                 double sum = 0;
                 for (uint32_t t = 0; t < c->shape.T; t++)
                     for (uint32_t b = 0; b < c->shape.B; b++)
-                        sum += get(&c->slot[RNN_G], t, b, k, u) *
+                        sum += !takes_part(c, t, b) ? 0 : get(&c->slot[RNN_G], t, b, k, u) *
                                (i == c->shape.K ? 1 : operand(c, cell->input[k].from, t, b, i));
                 if (i < c->shape.K)
                     worst = fmax(worst, off(sum, slope(p, number(&c->w_dense, row, u, i, 0))));
@@ -253,7 +253,7 @@ static double worst_of_projection(struct plain *p)
             double sum = 0;
             for (uint32_t t = 0; t < c->shape.T; t++)
                 for (uint32_t b = 0; b < c->shape.B; b++)
-                    sum += get(&c->slot[RNN_DP], t, b, i, 0) * get(&c->slot[RNN_M], t, b, u, 0);
+                    sum += takes_part(c, t, b) ? get(&c->slot[RNN_DP], t, b, i, 0) * get(&c->slot[RNN_M], t, b, u, 0) : 0;
             worst = fmax(worst, off(sum, slope(p, number(&c->slot[RNN_PROJ], i, u, 0, 0))));
         }
     return worst;

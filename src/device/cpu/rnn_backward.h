@@ -563,8 +563,8 @@ static void prepare_lone(struct back *k)
     const size_t units = r->unit_end - r->unit;
     struct block all = { 0 };
     if (!is_lone(k) || r->row_end - r->row != 1 || !k->in_views || k->thirds || r->meets || r->cell->phases > 1 ||
-        units == 0 || units > k->block || present(r, RNN_DG) || !next_block(r, FROM_H, true, &all) ||
-        all.count < (size_t)r->cell->inputs)
+        units == 0 || units > k->block || present(r, RNN_DG) || present(r, RNN_LENGTHS) ||
+        !next_block(r, FROM_H, true, &all) || all.count < (size_t)r->cell->inputs)
         return;
     k->lone = operand_product(k, &rows, all, at_plane(r, carried_plane(k, 0), r->row), r->unit, units, AS_IS);
 }
