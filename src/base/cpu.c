@@ -41,11 +41,12 @@ bool isa_parse(const char *name, enum isa *isa)
 }
 
 #if defined(__x86_64__)
-/* Tiles of bf16 and of bytes, and numbers turned into bf16. A process has to ask the system for the tiles, which are 8 KB of state
- * for each thread; it may as often as it likes. */
+/* Tiles of bf16 and of bytes, and numbers turned into bf16. A process has to ask the system for the tiles, which are
+ * 8 KB of state for each thread; it may as often as it likes. */
 static bool has_tiles(void)
 {
-    enum { TILES_BF16 = 1 << 22, TILES = 1 << 24, TILES_BYTES = 1 << 25, NUMBERS_BF16 = 1 << 5, ASK_FOR_STATE = 0x1023, STATE_OF_TILES = 18 };
+    enum { TILES_BF16 = 1 << 22, TILES = 1 << 24, TILES_BYTES = 1 << 25, NUMBERS_BF16 = 1 << 5,
+           ASK_FOR_STATE = 0x1023, STATE_OF_TILES = 18 };
     unsigned a, b, c, d;
 
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES_BF16) || !(d & TILES) || !(d & TILES_BYTES))
