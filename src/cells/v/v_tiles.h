@@ -98,7 +98,7 @@ CELL_CODE void thirds_transpose(__m512i row[16])
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-/* A line of memory past the caches, which else would read it first: 22 GB/s against 9. */
+/* A line of memory past the caches, which else would read it first. */
 CELL_CODE void v_stream(float *line, V a)
 {
     _mm512_stream_ps(line, a);

@@ -618,8 +618,8 @@ static void end_gradients(const struct back *k)
 static void divide_back(struct back *k, int me, int team)
 {
     struct rnn *r = &k->r;
-    divide(r, me, team, r->cell->phases,
-           (size_t)r->cell->inputs * r->sums * (k->thirds ? 3 * sizeof(uint16_t) : sizeof(real)));
+    /* gradients of the sums go into products in the form that the weights have */
+    divide(r, me, team, r->cell->phases, (size_t)r->cell->inputs * r->sums * weight_bytes(&r->view[RNN_W]));
     k->block = r->group || r->projected ? r->units : PANEL;
     if (is_lone(k))
         k->block = 4 * PANEL;
