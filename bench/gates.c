@@ -15,7 +15,7 @@ static _Alignas(CACHE_LINE) float memory[7][FIELDS][ROWS][UNITS];
 
 static struct fields fields_at(int array)
 {
-    return (struct fields){ memory[array], ROWS * UNITS, UNITS, CELL_TILE };
+    return (struct fields){ memory[array], ROWS * UNITS, UNITS };
 }
 
 /* Ticks of the time stamp for a cycle: a multiply-add waits LATENCY cycles for the one before it, on Intel's processors

@@ -9,7 +9,7 @@
 #include "cells/activation.h"
 #include "cells/cell_source.h"
 
-enum { CELL_TILE = 16 };      /* units that always lie side by side */
+enum { CELL_TILE = 16 };      /* units of which packed weights lie side by side (struct fused_weights) */
 
 struct cell_input {
     const char *name;
@@ -28,13 +28,12 @@ struct cell_declaration {
 
 /* A view of n fields of [rows, width] numbers, floats or doubles as the kernel's table says. Strides
  * count numbers: field f of row b, unit u lies at
- *     at[f * field + b * row + (u / CELL_TILE) * tile + u % CELL_TILE]
- * Dense arrays have tile = CELL_TILE; arrays that interleave n gates by tiles have
- * field = CELL_TILE, tile = n * CELL_TILE. row = 0 gives all rows the same numbers. No alignment is
- * needed, and nothing outside the width units is read or written. */
+ *     at[f * field + b * row + u]
+ * row = 0 gives all rows the same numbers. No alignment is needed, and nothing outside the width units is read or
+ * written. */
 struct fields {
     void  *at;
-    size_t field, row, tile;
+    size_t field, row;
 };
 
 /* What one time step reads and writes; the comment of cell_begin.h says when. Arrays of which a
@@ -110,8 +109,7 @@ static inline size_t fused_cells(const struct fused_weights *w)
  * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; with thirds
  * both are one chain of steps of k (tiles_add in v/v_tiles.h), added to the rest at the end. Only FROM_X
  * inputs have the first two terms, which value.in holds already if of_x is absent, only FROM_H and FROM_LINK inputs the
- * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. It is dense
- * (tile = CELL_TILE). Row b means the same in all arrays and operands.
+ * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. Row b means the same in all arrays and operands.
  * h is read whole while next is written: they must not share memory, as other states may. What
  * cell_begin.h says of saved and vector holds; saved may be absent. */
 struct fused_step {

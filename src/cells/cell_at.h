@@ -5,31 +5,22 @@
 #define CELLS_CELL_AT_H
 #include "cells/cell.h"
 
-#if V_WIDTH <= 16           /* CELL_TILE: all units lie in one tile */
-CELL_CODE V v_load_tiles(const v_element *p, size_t tile, size_t n)
+CELL_CODE V v_load_units(const v_element *p, size_t n)
 {
-    (void)tile;
     return n == V_WIDTH ? v_load(p) : v_load_some(p, n);
 }
 
-CELL_CODE void v_store_tiles(v_element *p, size_t tile, V a, size_t n)
+CELL_CODE void v_store_units(v_element *p, V a, size_t n)
 {
-    (void)tile;
     if (n == V_WIDTH)
         v_store(p, a);
     else
         v_store_some(p, a, n);
 }
-#endif
 
 CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t row, size_t unit)
 {
-#if V_WIDTH % 16 == 0       /* CELL_TILE: a unit is the first of its tile, and its place is one that a loop adds up */
-    size_t place = unit * (f->tile / CELL_TILE);
-#else
-    size_t place = unit / CELL_TILE * f->tile + unit % CELL_TILE;
-#endif
-    return (v_element *)f->at + index * f->field + row * f->row + place;
+    return (v_element *)f->at + index * f->field + row * f->row + unit;
 }
 
 /* State `index`, of which the first may lie apart from the others. */
@@ -38,7 +29,7 @@ CELL_CODE V state_load(const struct fields *all, const struct fields *first, siz
 {
     bool apart = first->at != NULL;
     const struct fields *f = apart && index == 0 ? first : all;
-    return v_load_tiles(cell_address(f, index - (apart && index > 0), row, unit), f->tile, n);
+    return v_load_units(cell_address(f, index - (apart && index > 0), row, unit), n);
 }
 
 /* Brings the units nearer that some later call will load. */
@@ -61,9 +52,9 @@ CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t uni
         cell_ask(&s->gradient.first_next, 0, row, unit);
 }
 
-#define AT(fields, index)       cell_address(&s->fields, CELL_(index), row, unit), s->fields.tile
-#define LOAD(fields, index)     v_load_tiles(AT(fields, index), n);
-#define STORE(fields, index, a) v_store_tiles(AT(fields, index), a, n);
+#define AT(fields, index)       cell_address(&s->fields, CELL_(index), row, unit)
+#define LOAD(fields, index)     v_load_units(AT(fields, index), n);
+#define STORE(fields, index, a) v_store_units(AT(fields, index), a, n);
 
 #define SET_OPTION(name)        v.option.name = v_const(s->options.name);
 
@@ -85,9 +76,9 @@ CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t uni
 #define LOAD_D_LINK(name)       d.link.name   = LOAD(gradient.link, link_##name)
 #define ADD_D_OUTPUT(name)                                                                              \
     if (CELL_(state_##name) == 0 && s->gradient.first_next.at)                                          \
-        d.next.name = v_add(d.next.name, v_load_tiles(AT(gradient.first_next, state_##name), n));
+        d.next.name = v_add(d.next.name, v_load_units(AT(gradient.first_next, state_##name), n));
 #define LOAD_D_STATE(name)                                                                              \
-    d.state.name = s->sets_state ? v_const(0) : v_load_tiles(AT(gradient.state, state_##name), n);
+    d.state.name = s->sets_state ? v_const(0) : v_load_units(AT(gradient.state, state_##name), n);
 #define STORE_D_STATE(name)     STORE(gradient.state, state_##name, d.state.name)
 #define STORE_D_IN(name, from)                                                                           \
     STORE(gradient.in, in_##name, d.in.name)                                                             \

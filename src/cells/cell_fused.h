@@ -181,10 +181,9 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
 #define TAKE_SUM(name, from)        v.in.name = sum[CELL_(in_##name) - PHASE_FIRST];
 #define STORE_KEPT(name)                                                                                \
     if (CELL_(state_##name) == 0 && s->output.at)                                                       \
-        v_store_tiles(cell_address(&s->output, 0, row, unit), s->output.tile, v.next.name, n);          \
+        v_store_units(cell_address(&s->output, 0, row, unit), v.next.name, n);                          \
     else if (CELL_(state_##name) > 0 && s->others.at)                                                   \
-        v_store_tiles(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit),              \
-                      s->others.tile, v.next.name, n);
+        v_store_units(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit), v.next.name, n);
 #endif
 
 /* The tiles of a rare cell are low: it is slower with many rows, and a third of the code. */

@@ -93,7 +93,7 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *
         const v_element *bias = (const v_element *)w->bias + gate * w->bias_gate + t->unit;
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++) {
-            V b = v_load_tiles(bias + j * V_WIDTH, CELL_TILE, fused_units(t, j, vectors));
+            V b = v_load_units(bias + j * V_WIDTH, fused_units(t, j, vectors));
 #pragma GCC unroll 8
             for (size_t r = 0; r < rows; r++)
                 sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);

@@ -2,7 +2,7 @@
 
 CELL_CODE V PHASE_(add_bias)(V sum, const struct fused_weights *w, size_t gate, size_t unit, size_t n)
 {
-    return v_add(sum, v_load_tiles((const float *)w->bias + gate * w->bias_gate + unit, CELL_TILE, n));
+    return v_add(sum, v_load_units((const float *)w->bias + gate * w->bias_gate + unit, n));
 }
 
 /* The cell on n units of row r of the block before. */
@@ -16,7 +16,7 @@ CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_bl
         const unsigned from = CELL_(sources)[PHASE_FIRST + i];
         sum[i] = v_const(0);
         if (PHASE_(was)(s, &none, i))
-            sum[i] = v_load_tiles(cell_address(&s->value.in, PHASE_FIRST + i, row, b->unit), CELL_TILE, n);
+            sum[i] = v_load_units(cell_address(&s->value.in, PHASE_FIRST + i, row, b->unit), n);
         if ((from & FROM_X) && s->of_x.bias)
             sum[i] = PHASE_(add_bias)(sum[i], &s->of_x, PHASE_FIRST + i, b->unit, n);
         if ((from & RECURRENT) && s->of_h.bias)

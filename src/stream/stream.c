@@ -144,7 +144,7 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
 
 static struct fields fields(const void *at, size_t field, size_t row)
 {
-    return (struct fields){ (void *)at, field, row, CELL_TILE };
+    return (struct fields){ (void *)at, field, row };
 }
 
 /* What multiplies weights: as bytes where they are int8 (step.c makes them). */

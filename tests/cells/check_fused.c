@@ -117,7 +117,7 @@ static size_t row_of(const struct ask *a, size_t place)
 
 static struct fields fields_of(float *at, size_t fields, size_t width)
 {
-    return (struct fields){ at, width, fields * width, CELL_TILE };
+    return (struct fields){ at, width, fields * width };
 }
 
 static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declaration *c, const struct ask *a)
@@ -217,9 +217,9 @@ static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, 
         for (int i = 0; i < 4; i++)
             view[i]->at = view[i]->at ? (float *)view[i]->at + row * view[i]->row + a->unit : NULL;
         if (!a->saves)
-            step.value.saved = (struct fields){ spare, a->width, 0, CELL_TILE };
+            step.value.saved = (struct fields){ spare, a->width, 0 };
         step.value.vector.at = n->array[5] + a->unit;
-        step.value.in = (struct fields){ in + a->unit, a->width, 0, CELL_TILE };
+        step.value.in = (struct fields){ in + a->unit, a->width, 0 };
         scalar->forward[phase](&step);
         if (phase == c->phases - 1)
             copy_states(n, c, a, row);

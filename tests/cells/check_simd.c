@@ -8,22 +8,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROWS = 2, WIDEST = 70, TILES = 5, FIELDS = 12, PER_ARRAY = ROWS * TILES * CELL_TILE * FIELDS };
-enum layout { PLANES, SIDE_BY_SIDE, INTERLEAVED, IN_PLACE, LAYOUTS };
+enum { ROWS = 2, WIDEST = 70, FIELDS = 12, PER_ARRAY = ROWS * WIDEST * FIELDS };
+enum layout { PLANES, SIDE_BY_SIDE, IN_PLACE, LAYOUTS };
 
 /* The arrays of one step: values, then gradients, in the order of struct cell_arrays. */
 struct numbers { float array[12][PER_ARRAY]; };
 
 static struct fields fields_of(float *array, enum layout layout, size_t width)
 {
-    switch (layout) {
-    case PLANES:
-        return (struct fields){ array, ROWS * width, width, CELL_TILE };
-    case SIDE_BY_SIDE:
-        return (struct fields){ array, width, FIELDS * width, CELL_TILE };
-    default:            /* tiles of 16 units of all fields; [tiles, rows, fields, 16] */
-        return (struct fields){ array, CELL_TILE, FIELDS * CELL_TILE, ROWS * FIELDS * CELL_TILE };
-    }
+    return layout == PLANES ? (struct fields){ array, ROWS * width, width }
+                            : (struct fields){ array, width, FIELDS * width };
 }
 
 static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layout, size_t width)
@@ -114,8 +108,7 @@ static int differing_copies(const struct cell_declaration *c, int phase, const s
             for (size_t unit = 0; unit < APART; unit++) {
                 bool written = i < c->inputs && c->input[i].phase == phase && unit < width;
                 const float untouched = UNTOUCHED;
-                const float *from = (const float *)in->at + (size_t)i * in->field + row * in->row +
-                                    unit / CELL_TILE * in->tile + unit % CELL_TILE;
+                const float *from = (const float *)in->at + (size_t)i * in->field + row * in->row + unit;
                 differ += memcmp(copy + (row * FIELDS + (size_t)i) * APART + unit, written ? from : &untouched,
                                  sizeof *copy) != 0;
             }
@@ -136,8 +129,7 @@ static void check_copies(const struct cell_kernels *const *table, const char *na
                     for (size_t i = 0; i < sizeof copy / sizeof *copy; i++)
                         copy[i] = UNTOUCHED;
                     run(backward, &expected, layout, width, (struct fields){ 0 });
-                    run(backward, &got, layout, width,
-                        (struct fields){ copy, APART, FIELDS * APART, CELL_TILE });
+                    run(backward, &got, layout, width, (struct fields){ copy, APART, FIELDS * APART });
                     beside += memcmp(&got, &expected, sizeof got) != 0;
                     const struct fields in = fields_of(got.array[layout == IN_PLACE ? 0 : 6], layout, width);
                     differ += differing_copies((*table)->declaration, phase, &in, copy, width);
@@ -170,7 +162,7 @@ static void run_at_the_end(const struct cell_kernels *cell, char *const end[12],
         struct fields *view[6] = { &a->in, &a->state, &a->next, &a->saved, &a->link, &a->vector };
         for (int i = 0; i < 6; i++)
             *view[i] = (struct fields){ .at = end[6 * half + i] - fields[i] * width * sizeof(float),
-                                        .field = width, .tile = CELL_TILE };
+                                        .field = width };
     }
     for (int phase = 0; phase < c->phases; phase++) {
         cell->forward[phase](&step);

@@ -147,14 +147,13 @@ static inline size_t state_step(const struct layer *l)
 /* n fields of each row side by side: [B, n, H] of step t */
 static inline struct fields rows_of(real *array, size_t t, size_t n, struct layer_shape s)
 {
-    return (struct fields){ .at = array + t * s.B * n * s.H, .field = s.H, .row = n * s.H,
-                            .tile = CELL_TILE };
+    return (struct fields){ .at = array + t * s.B * n * s.H, .field = s.H, .row = n * s.H };
 }
 
 /* one plane per state: [states, B, H] */
 static inline struct fields planes_of(real *array, struct layer_shape s)
 {
-    return (struct fields){ .at = array, .field = s.B * s.H, .row = s.H, .tile = CELL_TILE };
+    return (struct fields){ .at = array, .field = s.B * s.H, .row = s.H };
 }
 
 static inline struct cell_step step_of(const struct layer *l, size_t t)
@@ -170,7 +169,7 @@ static inline struct cell_step step_of(const struct layer *l, size_t t)
             .next   = planes_of(l->state + after, s),
             .saved  = rows_of(l->in, t, cell->inputs, s),
             .link   = rows_of(l->link, t, cell->links, s),
-            .vector = { .at = l->value.vector, .field = s.H, .tile = CELL_TILE },
+            .vector = { .at = l->value.vector, .field = s.H },
         },
         .gradient = {
             .in     = rows_of(l->in, t, cell->inputs, s),

@@ -1,6 +1,5 @@
 /* V is 32 floats in two AVX-512 registers, with the bits of v_f32.h: two chains of operations side
- * by side hide the latency that one chain of a sigmoid waits for, 20% of a cell's forward. It has
- * its own v_load_tiles, because its halves may lie in different tiles (cells/cell.h). For pointwise code:
+ * by side hide the latency that one chain of a sigmoid waits for, 20% of a cell's forward. For pointwise code:
  * the fused steps of the library's table want one register. */
 #ifndef __AVX512F__
 #error "v_avx512x2.h needs -mavx512f"
@@ -22,25 +21,6 @@ typedef float v_element;
 CELL_CODE __mmask16 v_first_a(size_t n)   { return (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffff); }
 CELL_CODE __mmask16 v_first_b(size_t n)   { return (__mmask16)(n < 16 ? 0 : (1u << (n - 16)) - 1); }
 
-/* n <= 32 floats: 16 at p, the others at p + tile. */
-CELL_CODE V v_load_tiles(const float *p, size_t tile, size_t n)
-{
-    if (n == V_WIDTH)
-        return (V){ _mm512_loadu_ps(p), _mm512_loadu_ps(p + tile) };
-    return (V){ _mm512_maskz_loadu_ps(v_first_a(n), p), _mm512_maskz_loadu_ps(v_first_b(n), p + tile) };
-}
-
-CELL_CODE void v_store_tiles(float *p, size_t tile, V x, size_t n)
-{
-    if (n == V_WIDTH) {
-        _mm512_storeu_ps(p, x.a);
-        _mm512_storeu_ps(p + tile, x.b);
-    } else {
-        _mm512_mask_storeu_ps(p, v_first_a(n), x.a);
-        _mm512_mask_storeu_ps(p + tile, v_first_b(n), x.b);
-    }
-}
-
 CELL_CODE __m512 v_half_select_less(__m512 a, __m512 b, __m512 yes, __m512 no)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
@@ -60,10 +40,17 @@ CELL_CODE __m512 v_half_mantissa(__m512 a)
     return _mm512_castsi512_ps(_mm512_or_si512(fraction, _mm512_set1_epi32(0x3f800000)));
 }
 
-CELL_CODE V    v_load(const float *p)     { return v_load_tiles(p, 16, V_WIDTH); }
-CELL_CODE void v_store(float *p, V x)     { v_store_tiles(p, 16, x, V_WIDTH); }
-CELL_CODE V    v_load_some(const float *p, size_t n)     { return v_load_tiles(p, 16, n); }
-CELL_CODE void v_store_some(float *p, V x, size_t n)     { v_store_tiles(p, 16, x, n); }
+CELL_CODE V    v_load(const float *p)     { return (V){ _mm512_loadu_ps(p), _mm512_loadu_ps(p + 16) }; }
+CELL_CODE void v_store(float *p, V x)     { _mm512_storeu_ps(p, x.a), _mm512_storeu_ps(p + 16, x.b); }
+CELL_CODE V    v_load_some(const float *p, size_t n)
+{
+    return (V){ _mm512_maskz_loadu_ps(v_first_a(n), p), _mm512_maskz_loadu_ps(v_first_b(n), p + 16) };
+}
+CELL_CODE void v_store_some(float *p, V x, size_t n)
+{
+    _mm512_mask_storeu_ps(p, v_first_a(n), x.a);
+    _mm512_mask_storeu_ps(p + 16, v_first_b(n), x.b);
+}
 CELL_CODE V    v_const(float c)           { return (V){ _mm512_set1_ps(c), _mm512_set1_ps(c) }; }
 CELL_CODE V    v_add(V x, V y)            { return BOTH2(_mm512_add_ps, x, y); }
 CELL_CODE V    v_sub(V x, V y)            { return BOTH2(_mm512_sub_ps, x, y); }

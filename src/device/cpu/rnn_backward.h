@@ -183,7 +183,7 @@ static void place_values(const struct rnn *r, size_t t, size_t b, size_t unit, s
         return;
     }
     value->state = (struct fields){ from_unit(at_state(r, RNN_H0, RNN_S0, 1, b), unit), s0->stride[0],
-                                    s0->stride[1], CELL_TILE };
+                                    s0->stride[1] };
     if (!r->projected) {
         value->first_state.at = (real *)h0->at + b * h0->stride[0] + r->first_unit + unit;
         value->first_state.row = h0->stride[0];
@@ -197,12 +197,12 @@ static struct cell_step prepare_cell(const struct back *k)
 {
     const struct rnn *r = &k->r;
     const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
-    const struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1], .tile = CELL_TILE };
+    const struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1] };
     struct cell_step step = {
         .value = { .saved = in, .state = plane, .next = plane, .vector = vector_fields(r) },
         .gradient = { .in = in, .state = plane, .next = plane, .first_next = step_fields(r, RNN_DY), .link = plane,
                       .vector = step_fields(r, RNN_DV) },
-        .copy = { .field = r->sums, .row = gathered_row(r), .tile = CELL_TILE },
+        .copy = { .field = r->sums, .row = gathered_row(r) },
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
     if (k->in_views) {

@@ -111,7 +111,7 @@ static struct fused_step prepare_step(const struct rnn *r)
         .of_x = weights_of(&r->view[RNN_W_X], &r->view[RNN_BIAS_X]),
         .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
         .value = { .in = in, .saved = in, .state = plane, .next = plane, .link = plane, .vector = vector_fields(r) },
-        .output = { .row = made->stride[1], .tile = CELL_TILE }, .others = step_fields(r, RNN_S),
+        .output = { .row = made->stride[1] }, .others = step_fields(r, RNN_S),
         .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
     };
 }

@@ -60,20 +60,20 @@ static real *at_plane(const struct rnn *r, size_t plane, size_t b)
 static struct fields step_fields(const struct rnn *r, int slot)
 {
     const struct tensor *x = &r->view[slot];
-    return (struct fields){ NULL, x->stride[2], x->stride[1], CELL_TILE };
+    return (struct fields){ NULL, x->stride[2], x->stride[1] };
 }
 
 /* .. and of consecutive planes. */
 static struct fields plane_fields(const struct rnn *r)
 {
-    return (struct fields){ NULL, r->plane, r->scratch_row, CELL_TILE };
+    return (struct fields){ NULL, r->plane, r->scratch_row };
 }
 
 /* Weights per unit: the same for all rows. */
 static struct fields vector_fields(const struct rnn *r)
 {
     const struct tensor *x = &r->view[RNN_VECTOR];
-    return (struct fields){ x->at, x->stride[0], 0, CELL_TILE };
+    return (struct fields){ x->at, x->stride[0], 0 };
 }
 
 static void clear(real *to, size_t n)

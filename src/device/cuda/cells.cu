@@ -90,7 +90,7 @@ KERNEL(gpu_receive, struct receive_args)
 
 GPU_CODE struct fields row_fields(const struct gpu_fields &f, size_t row)
 {
-    return f.at ? fields{ f.at + row * f.row, f.field, 0, CELL_TILE } : fields{ NULL, 0, 0, 0 };
+    return f.at ? fields{ f.at + row * f.row, f.field, 0 } : fields{ NULL, 0, 0 };
 }
 
 GPU_CODE struct cell_step forward_step(const struct cell_forward_args &a, size_t row)
@@ -101,7 +101,7 @@ GPU_CODE struct cell_step forward_step(const struct cell_forward_args &a, size_t
     s.value.state = row_fields(a.state, row);
     s.value.next = row_fields(a.next, row);
     s.value.link = row_fields(a.link, row);
-    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0, CELL_TILE };
+    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0 };
     s.options = a.options;
     return s;
 }
@@ -149,16 +149,16 @@ GPU_CODE struct cell_step backward_step(const struct cell_backward_args &a, size
     struct cell_step s = {};
     s.width = a.units;
     s.value.saved = s.gradient.in = row_fields(a.g, row);
-    s.value.first_state = fields{ (void *)(h ? h : a.zeros), 0, 0, CELL_TILE };
-    s.value.first_next = fields{ a.y.at + row * a.y.row, 0, 0, CELL_TILE };
-    s.value.state = fields{ (void *)(s0 ? s0 : a.zeros), s0 ? s_field : 0, 0, CELL_TILE };
+    s.value.first_state = fields{ (void *)(h ? h : a.zeros), 0, 0 };
+    s.value.first_next = fields{ a.y.at + row * a.y.row, 0, 0 };
+    s.value.state = fields{ (void *)(s0 ? s0 : a.zeros), s0 ? s_field : 0, 0 };
     s.value.next = row_fields(a.s, row);
-    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0, CELL_TILE };
+    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0 };
     s.gradient.state = s.gradient.next = row_fields(a.d_state, row);
     s.gradient.link = row_fields(a.d_link, row);
     s.gradient.vector = row_fields(a.dv, row);
     if (a.dy && !a.projected)
-        s.gradient.first_next = fields{ (void *)(a.dy + row * a.dy_row), 0, 0, CELL_TILE };
+        s.gradient.first_next = fields{ (void *)(a.dy + row * a.dy_row), 0, 0 };
     s.options = a.options;
     s.sets_state = last;
     return s;
