@@ -32,8 +32,8 @@ static void check_range(void)
 {
     const struct cell_kernels *relu = cell_find(cells_fixed, "rnn_relu");
     float in[4] = { 1e30f, -INFINITY, NAN, 1.25f }, next[4], expected[4] = { 32767 / 4096.f, 0, 0, 1.25f };
-    struct fields dense = { next, 4, 4, CELL_TILE };
-    struct cell_step step = { .rows = 1, .width = 4, .value = { .in = { in, 4, 4, CELL_TILE }, .next = dense,
+    struct fields dense = { next, 4, 4 };
+    struct cell_step step = { .rows = 1, .width = 4, .value = { .in = { in, 4, 4 }, .next = dense,
                                                                 .state = dense } };
     relu->forward[0](&step);
     for (int i = 0; i < 4; i++)

@@ -129,7 +129,7 @@ static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declara
         .next = fields_of(array[2], (size_t)c->states, a->width),
         .saved = fields_of(array[3], (size_t)c->inputs, a->width),
         .link = fields_of(array[4], (size_t)c->links, a->width),
-        .vector = { array[5], a->width, 0, CELL_TILE },
+        .vector = { array[5], a->width, 0 },
     };
     if (!a->saves)
         v.saved.at = NULL;
@@ -242,8 +242,8 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
         .rows = a->rows, .row = a->listed ? list : NULL, .unit = a->unit, .unit_end = a->unit_end,
         .reverse = a->reverse, .far = a->saves && a->width % CELL_TILE == 0, .value = arrays_of(n, c, a), .options = SOME_OPTIONS,
         .x = operand_of(a, 0, a->x), .h = operand_of(a, 1, a->k), .link = operand_of(a, 2, a->k),
-        .output = { n->array[6], 0, a->width, CELL_TILE },
-        .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width, CELL_TILE },
+        .output = { n->array[6], 0, a->width },
+        .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width },
     };
     if (a->x)
         step.of_x = weights_of(a, 0, a->x, x_gates, true);

@@ -20,9 +20,9 @@ struct unit {
 static inline struct cell_arrays unit_arrays(struct unit_numbers *n)
 {
     struct cell_arrays arrays = {
-        .in    = { n->in,    UNITS, 0, CELL_TILE }, .state = { n->state, UNITS, 0 },
-        .next  = { n->next,  UNITS, 0, CELL_TILE }, .saved = { n->saved, UNITS, 0 },
-        .link  = { n->link,  UNITS, 0, CELL_TILE }, .vector = { n->vector, UNITS, 0 },
+        .in    = { n->in,    UNITS, 0 }, .state = { n->state, UNITS, 0 },
+        .next  = { n->next,  UNITS, 0 }, .saved = { n->saved, UNITS, 0 },
+        .link  = { n->link,  UNITS, 0 }, .vector = { n->vector, UNITS, 0 },
     };
     return arrays;
 }

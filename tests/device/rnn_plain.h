@@ -33,7 +33,7 @@ struct plain {
 
 static inline struct fields plain_fields(const float *at, uint32_t units)
 {
-    struct fields f = { (void *)at, units, 0, CELL_TILE };
+    struct fields f = { (void *)at, units, 0 };
     return f;
 }
 

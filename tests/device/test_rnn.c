@@ -62,13 +62,13 @@ static void plain_step(struct plain *p, uint32_t t, uint32_t b)
 {
     const struct rnn_case *c = p->c;
     double next[STATES_MOST][UNITS_MOST] = { { 0 } }, saved[FIELDS_MOST][UNITS_MOST], m[UNITS_MOST];
-    struct fields in = { p->in, UNITS_MOST, 0, CELL_TILE }, state = { p->state, UNITS_MOST, 0, CELL_TILE };
-    struct fields link = { p->link, UNITS_MOST, 0, CELL_TILE }, made = { next, UNITS_MOST, 0, CELL_TILE };
+    struct fields in = { p->in, UNITS_MOST, 0 }, state = { p->state, UNITS_MOST, 0 };
+    struct fields link = { p->link, UNITS_MOST, 0 }, made = { next, UNITS_MOST, 0 };
     struct cell_step step = {
         .rows = 1, .width = c->units, .options = c->layer.options,
         .value = { .in = in, .state = state, .next = made, .link = link,
-                   .saved = { saved, UNITS_MOST, 0, CELL_TILE },
-                   .vector = { c->slot[RNN_VECTOR].at, c->units, 0, CELL_TILE } },
+                   .saved = { saved, UNITS_MOST, 0 },
+                   .vector = { c->slot[RNN_VECTOR].at, c->units, 0 } },
     };
     plain_sums(p, t, b);
     plain_products(p, FROM_H, p->state[0]);

@@ -29,6 +29,7 @@ CELL_CODE V    v_sub(V a, V b)            { return _mm256_sub_ps(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return _mm256_mul_ps(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return _mm256_div_ps(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return _mm256_fmadd_ps(a, b, c); }
+CELL_CODE V    v_fnma(V a, V b, V c)      { return _mm256_fnmadd_ps(a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return _mm256_sqrt_ps(a); }
 CELL_CODE V    v_abs(V a)                 { return _mm256_andnot_ps(_mm256_set1_ps(-0.f), a); }
 CELL_CODE V    v_min(V a, V b)            { return _mm256_min_ps(a, b); }

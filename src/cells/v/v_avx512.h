@@ -24,6 +24,7 @@ CELL_CODE V    v_sub(V a, V b)            { return _mm512_sub_ps(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return _mm512_mul_ps(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return _mm512_div_ps(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return _mm512_fmadd_ps(a, b, c); }
+CELL_CODE V    v_fnma(V a, V b, V c)      { return _mm512_fnmadd_ps(a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return _mm512_sqrt_ps(a); }
 CELL_CODE V    v_abs(V a)                 { return _mm512_abs_ps(a); }
 CELL_CODE V    v_min(V a, V b)            { return _mm512_min_ps(a, b); }

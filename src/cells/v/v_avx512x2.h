@@ -57,6 +57,7 @@ CELL_CODE V    v_sub(V x, V y)            { return BOTH2(_mm512_sub_ps, x, y); }
 CELL_CODE V    v_mul(V x, V y)            { return BOTH2(_mm512_mul_ps, x, y); }
 CELL_CODE V    v_div(V x, V y)            { return BOTH2(_mm512_div_ps, x, y); }
 CELL_CODE V    v_fma(V x, V y, V z)       { return BOTH3(_mm512_fmadd_ps, x, y, z); }
+CELL_CODE V    v_fnma(V x, V y, V z)      { return BOTH3(_mm512_fnmadd_ps, x, y, z); }
 CELL_CODE V    v_sqrt(V x)                { return BOTH(_mm512_sqrt_ps, x); }
 CELL_CODE V    v_abs(V x)                 { return BOTH(_mm512_abs_ps, x); }
 CELL_CODE V    v_min(V x, V y)            { return BOTH2(_mm512_min_ps, x, y); }

@@ -18,6 +18,7 @@ CELL_CODE V    v_sub(V a, V b)            { return __fsub_rn(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return __fmul_rn(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return __fdiv_rn(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return __fmaf_rn(a, b, c); }
+CELL_CODE V    v_fnma(V a, V b, V c)      { return __fmaf_rn(-a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return __fsqrt_rn(a); }
 CELL_CODE V    v_abs(V a)                 { return __int_as_float(__float_as_int(a) & 0x7fffffff); }
 CELL_CODE V    v_min(V a, V b)            { return a < b ? a : b; }

@@ -22,6 +22,7 @@ CELL_CODE V    v_sub(V a, V b)            { return a - b; }
 CELL_CODE V    v_mul(V a, V b)            { return a * b; }
 CELL_CODE V    v_div(V a, V b)            { return a / b; }
 CELL_CODE V    v_fma(V a, V b, V c)       { return fmaf(a, b, c); }
+CELL_CODE V    v_fnma(V a, V b, V c)      { return fmaf(-a, b, c); }
 CELL_CODE V    v_sqrt(V a)                { return sqrtf(a); }
 CELL_CODE V    v_abs(V a)                 { return fabsf(a); }
 CELL_CODE V    v_min(V a, V b)            { return a < b ? a : b; }

@@ -1,6 +1,7 @@
 /* sigmoid, tanh, exp and log for every V of 32-bit floats, written once on the basic operations, so
  * that all instruction sets give the same bits (compile with -ffp-contract=off). Besides the
- * operations of v_derived.h a V of floats gives four for this file:
+ * operations of v_derived.h a V of floats gives five for this file:
+ *     v_fnma(a, b, c)                 c - a b, rounded once
  *     v_select_less(a, b, yes, no)    yes where a < b, otherwise no
  *     v_exponent_of_low_bits(t)       the bits of t shifted left by 23: 2^(low 8 bits - 127)
  *     v_low_bits_of_exponent(a)       for a >= 0: 2^23 + the 8 bits of a's exponent
@@ -8,7 +9,7 @@
  *
  * An argument x is taken apart as n ln 2 + r with s = 2^n and n = round(x / ln 2):
  *     exp      s (1 + q), q = e^r - 1 = r + r^2 P(r), P of degree 4, relative error of q 2.5e-8
- *     sigmoid  s (1 + t) / ((1 - t) + s (1 + t)), t = tanh(r / 2)
+ *     sigmoid  (1 + t) / ((1 + t) + (1 - t) / s), t = tanh(r / 2)
  *     tanh     of n ln 2 / 2 + r: ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t), t = tanh r, where nothing cancels
  *              near 0; for both tanh r = r + r^3 P(r^2), P of degree 1, relative error 5.5e-8
  *     log      x = 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)):
@@ -55,20 +56,20 @@ CELL_CODE struct v_exponential v_exponential(V x)
     return e;
 }
 
-/* e^x = s (1 + t) / (1 - t) with t = tanh(r / 2). ln 2 as one float is exact enough: n of it are wrong by 2e-9 n, at
+/* e^-x = s (1 - t) / (1 + t) with t = tanh(r / 2). ln 2 as one float is exact enough: n of it are wrong by 2e-9 n, at
  * most 2.4e-7. */
 CELL_CODE V v_sigmoid(V x)
 {
-    const V shift = v_const(V_SHIFT);
+    const V shift = v_const(V_SHIFT), one = v_const(1);
     V x87 = v_between(-87, x, 87);
-    V n = v_fma(x87, v_const(1.44269502f), shift);
-    V r = v_fma(v_sub(n, shift), v_const(-0.693147182f), x87);
+    V n = v_fma(x87, v_const(-1.44269502f), shift);
+    V r = v_fma(v_sub(n, shift), v_const(0.693147182f), x87);
 
     V square = v_mul(r, r);
     V p = v_fma(v_const(0.131106287f / 32), square, v_const(-0.33331272f / 8));
-    V t = v_mul(r, v_fma(p, square, v_const(0.5f)));
-    V s = v_exponent_of_low_bits(n), above = v_fma(s, t, s);
-    return v_div(above, v_add(v_sub(v_const(1), t), above));
+    V q = v_fma(p, square, v_const(0.5f));              /* t = r q */
+    V above = v_fma(r, q, one), below = v_fnma(r, q, one);
+    return v_div(above, v_fma(v_exponent_of_low_bits(n), below, above));
 }
 
 /* tanh 10 rounds to 1, so |n| <= 29 and ln 2 / 2 is exact enough as one float. */

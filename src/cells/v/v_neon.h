@@ -37,6 +37,7 @@ CELL_CODE V    v_sub(V a, V b)            { return vsubq_f32(a, b); }
 CELL_CODE V    v_mul(V a, V b)            { return vmulq_f32(a, b); }
 CELL_CODE V    v_div(V a, V b)            { return vdivq_f32(a, b); }
 CELL_CODE V    v_fma(V a, V b, V c)       { return vfmaq_f32(c, a, b); }
+CELL_CODE V    v_fnma(V a, V b, V c)      { return vfmsq_f32(c, a, b); }
 CELL_CODE V    v_sqrt(V a)                { return vsqrtq_f32(a); }
 CELL_CODE V    v_abs(V a)                 { return vabsq_f32(a); }
 CELL_CODE V    v_select_less(V a, V b, V yes, V no)  { return vbslq_f32(vcltq_f32(a, b), yes, no); }
