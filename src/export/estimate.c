@@ -17,7 +17,7 @@ struct price { double product, row, operation, function, conversion; };
 enum set { ARMV7EM, ARMV6M, SETS };
 
 static const struct price prices[2][SETS] = {
-    { [ARMV7EM] = { 2.58, 23.4, 0, 17.8, 0 }, [ARMV6M] = { 512, 0, 0, 5380, 0 } },
+    { [ARMV7EM] = { 2.58, 23.4, 0, 18.8, 0 }, [ARMV6M] = { 511, 0, 0, 5940, 0 } },
     { [ARMV7EM] = { 2.37, 42.4, 4.88, 23.6, 47.7 }, [ARMV6M] = { 5.32, 108, 0, 23.2, 287 } },
 };
 

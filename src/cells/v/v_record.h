@@ -29,7 +29,7 @@ CELL_CODE V v_tanh(V a)                   { return record_operation(NODE_TANH, a
 #include <math.h>
 #include <stdint.h>
 
-CELL_CODE V v_fnma(V a, V b, V c)         { return v_fma(v_sub(v_const(0), a), b, c); }
+CELL_CODE V v_fnma(V a, V b, V c)         { return v_fma(v_mul(v_const(-1), a), b, c); }
 CELL_CODE V v_select_less(V a, V b, V yes, V no) { return record_choice(a, b, yes, no); }
 CELL_CODE V v_exponent_of_low_bits(V t)   { return record_operation(NODE_EXPONENT_OF_LOW_BITS, t, NULL, NULL); }
 CELL_CODE V v_low_bits_of_exponent(V a)   { return record_operation(NODE_LOW_BITS_OF_EXPONENT, a, NULL, NULL); }
