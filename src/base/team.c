@@ -18,8 +18,9 @@
 
 /* ---- barrier ---- */
 
-/* A wait inside a time step is a few us; going to sleep and being woken costs about 20. */
-enum { SPIN_NANOSECONDS = 20000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
+/* A wait inside a time step is a few us; going to sleep and being woken costs about 20. Members that have no
+ * processor of their own keep those that they wait for from running. */
+enum { SPIN_NANOSECONDS = 20000, CROWDED_SPIN_NANOSECONDS = 1000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
 
 static int64_t nanoseconds(void)
 {
@@ -35,6 +36,7 @@ void barrier_init(struct barrier *barrier, int members)
     atomic_init(&barrier->epoch, 0);
     atomic_init(&barrier->sleepers, 0);
     barrier->members = (unsigned)members;
+    barrier->spin = members > 1 && members > cpu_count() ? CROWDED_SPIN_NANOSECONDS : SPIN_NANOSECONDS;
 }
 
 /* Counts one arrival at meeting `epoch`; the last one opens the barrier. */
@@ -60,7 +62,7 @@ static bool opens_while_spinning(struct barrier *barrier, unsigned epoch)
                 return true;
             cpu_pause();
         }
-    } while (nanoseconds() - begin < SPIN_NANOSECONDS);
+    } while (nanoseconds() - begin < barrier->spin);
     return false;
 }
 

@@ -10,7 +10,7 @@
 enum { TEAM_LARGEST = 1024 };   /* members */
 
 /* A meeting point of `members` threads, for a team or a part of it. Waiting spins for some 20 us,
- * then sleeps, so that more threads than processors still progress. What a member wrote before
+ * 1 us where there are more members than processors, then sleeps. What a member wrote before
  * is seen by all after. It may be released once every member has returned from its last wait and
  * synchronised otherwise (the end of team_run does). */
 struct barrier {
@@ -18,6 +18,7 @@ struct barrier {
     alignas(64) atomic_uint epoch;      /* meetings so far, modulo 2^32: read by all, written once each */
     atomic_uint sleepers;
     unsigned members;
+    int spin;                           /* nanoseconds before a wait sleeps */
 };
 
 void barrier_init(struct barrier *barrier, int members);
