@@ -22,10 +22,10 @@ static void maps_of_unit(struct layer *l, size_t u, struct map *map)
     for (size_t t = 0; t < l->shape.T; t++) {
         real zero = 0, one = 1, saved[8], d_in[8];
         struct cell_step step = { .rows = 1, .width = 1,
-            .value = { .in = { l->in + t * cell->inputs * H + u, H, 0, 0 }, .state = { &zero, 0, 0, 0 },
-                       .next = { &map[t].b, 0, 0, 0 }, .saved = { saved, 1, 0, 0 } },
-            .gradient = { .in = { d_in, 1, 0, 0 }, .next = { &one, 0, 0, 0 },
-                          .state = { &map[t].a, 0, 0, 0 } } };
+            .value = { .in = { l->in + t * cell->inputs * H + u, H, 0 }, .state = { &zero, 0, 0 },
+                       .next = { &map[t].b, 0, 0 }, .saved = { saved, 1, 0 } },
+            .gradient = { .in = { d_in, 1, 0 }, .next = { &one, 0, 0 },
+                          .state = { &map[t].a, 0, 0 } } };
         map[t].a = 0;                       /* backward adds to it */
         l->cell->forward[0](&step);
         l->cell->backward[0](&step);
