@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs test commands, one a line of standard input ("SECONDS COMMAND..."), as many at a time as there are
-# processors, and adds up their last lines "NAME: N passed, N failed, N skipped", which it shows in the order of
+# Runs test commands, one a line of standard input ("SECONDS COMMAND..."), one more at a time than there are
+# processors, for many wait, and adds up their last lines "NAME: N passed, N failed, N skipped", which it shows in the order of
 # the commands. Those with "alone" before them watch the clock: they come last, one by one. A program that dies
 # or hangs counts as one failure.
 place=$(mktemp -d) || exit 1
@@ -66,7 +66,7 @@ run_all() {             # LIST WORKERS
 cat >"$place/all"
 grep -v '^alone ' "$place/all" >"$place/together"
 sed -n 's/^alone //p' "$place/all" >"$place/alone"
-run_all "$place/together" "$(nproc)"
+run_all "$place/together" "$(($(nproc) + 1))"
 run_all "$place/alone" 1
 echo
 echo "the slowest:"
