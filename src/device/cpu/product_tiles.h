@@ -212,7 +212,7 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
         b.ahead = ahead_of(p, n, (row_end - row) / height);
         for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
-            b.c = p->c + m * p->c_row + n;
+            b.c = p->each ? NULL : p->c + m * p->c_row + n;
             b.each = p->each ? p->each + m : NULL;
             if (height > THIRDS_ROWS)
                 (wide ? multiply_two_wide : multiply_two_narrow)(&b);
