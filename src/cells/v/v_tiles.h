@@ -152,7 +152,7 @@ CELL_CODE void tiles_end(void)
     _tile_release();
 }
 
-/* Both products of a right factor after each other: another one takes as long to come as 16 rows of a product. */
+/* Both products of a right factor after each other: to take another one in lasts longer than to multiply few rows. */
 #define TILES_MULTIPLY_(second, wide)                                           \
     do {                                                                        \
         _tile_dpbf16ps(SUM_00, LEFT_0, RIGHT_0);                                \
