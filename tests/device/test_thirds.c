@@ -180,8 +180,11 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
 {
     const size_t steps = thirds_steps(p.k);
     uint32_t list[MOST];
-    for (uint32_t i = 0; i < MOST; i++)
+    void *each[MOST];
+    for (uint32_t i = 0; i < MOST; i++) {
         list[i] = (uint32_t)row + i;
+        each[i] = row + i < end ? c + list[i] * p.c_row : NULL;
+    }
     left = place(LEFT, (end - row) * steps * LEFT_ROW);
     amx()->left_rows(&(struct left_rows){
         .to = left, .steps = steps, .at = listed ? p.a : p.a + row * p.a_row, .row = p.a_row,
@@ -189,7 +192,8 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
     amx()->product_thirds(&(struct product_thirds){
         .m = end - row, .n = p.n, .steps = step_end - step,
         .left = left, .left_first = step, .left_steps = steps, .right = right, .right_first = step, .right_steps = steps,
-        .c = c + row * p.c_row, .c_row = p.c_row, .bias = p.has_bias && step == 0 ? p.bias : NULL,
+        .c = listed ? NULL : c + row * p.c_row, .c_row = p.c_row, .each = listed ? each : NULL,
+        .bias = p.has_bias && step == 0 ? p.bias : NULL,
         .start = step == 0 ? p.start : AS_IS });
 }
 

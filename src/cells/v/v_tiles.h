@@ -152,15 +152,16 @@ CELL_CODE void tiles_end(void)
     _tile_release();
 }
 
+/* Both products of a right factor after each other: to take another one in lasts longer than to multiply few rows. */
 #define TILES_MULTIPLY_(second, wide)                                           \
     do {                                                                        \
         _tile_dpbf16ps(SUM_00, LEFT_0, RIGHT_0);                                \
-        if (wide)                                                               \
-            _tile_dpbf16ps(SUM_01, LEFT_0, RIGHT_1);                            \
         if (second)                                                             \
             _tile_dpbf16ps(SUM_10, LEFT_1, RIGHT_0);                            \
         if (second && (wide))                                                   \
             _tile_dpbf16ps(SUM_11, LEFT_1, RIGHT_1);                            \
+        if (wide)                                                               \
+            _tile_dpbf16ps(SUM_01, LEFT_0, RIGHT_1);                            \
     } while (0)
 #define TILES_LEFT_(part, second)                                               \
     do {                                                                        \

@@ -147,10 +147,10 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
 static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows,
                          struct range panel)
 {
-    const real *x[GATHERED];
-    real *y[GATHERED], *to[GATHERED];
+    const real *x[LEFT_TAKEN];
+    real *y[LEFT_TAKEN], *to[LEFT_TAKEN];
     const size_t bytes = panel_bytes(g->type, g->k);
-    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, x, y)) > 0;)
+    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, g->thirds ? LEFT_TAKEN : GATHERED, x, y)) > 0;)
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             size_t gate = p / g->panels, unit = p % g->panels * PANEL;
             next = gate_end(g, p, panel.end);
@@ -290,9 +290,9 @@ static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struc
 static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, struct lasting *rows,
                             struct range column)
 {
-    const real *dy[GATHERED];
-    real *dx[GATHERED];
-    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, dy, dx)) > 0;)
+    const real *dy[LEFT_TAKEN];
+    real *dx[LEFT_TAKEN];
+    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, d->thirds ? LEFT_TAKEN : GATHERED, dy, dx)) > 0;)
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = m;

@@ -126,6 +126,7 @@ struct product_thirds {
     const char *left;   size_t left_first, left_steps;
     const char *right;  size_t right_first, right_steps;
     float *c;           size_t c_row;
+    void *const *each;                      /* or rows of c that lie anywhere: where each begins */
     const float *bias;                      /* NULL: none */
     enum start start;
     bool reverse;                           /* columns from the last to the first */

@@ -99,12 +99,19 @@ struct tiles_block {
     size_t rows, columns, steps;
     float *c;
     size_t c_row;
+    void *const *each;          /* or its rows, which begin so many columns before the block */
+    size_t column;
     const float *bias;
     enum start start;
     struct tiles_ahead ahead;
 };
 
-/* Tiles of c where columns are missing or a bias is added wait here. */
+CELL_CODE float *block_row(const struct tiles_block *b, size_t r)
+{
+    return b->each ? (float *)b->each[r] + b->column : b->c + r * b->c_row;
+}
+
+/* Tiles of c where columns are missing, a bias is added or rows lie anywhere wait here. */
 enum { WAITING_ROW = 2 * THIRDS_COLUMNS };
 
 static void begin_block(const struct tiles_block *b, float *c)
@@ -112,7 +119,7 @@ static void begin_block(const struct tiles_block *b, float *c)
     for (size_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < b->columns; j += V_WIDTH) {
             const size_t n = b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH;
-            V sum = b->start == AS_IS ? v_load_some(b->c + r * b->c_row + j, n) : v_const(0);
+            V sum = b->start == AS_IS ? v_load_some(block_row(b, r) + j, n) : v_const(0);
             if (b->bias)
                 sum = v_add(sum, v_load_some(b->bias + j, n));
             v_store(c + r * WAITING_ROW + j, sum);
@@ -123,25 +130,26 @@ static void end_block(const struct tiles_block *b, const float *c)
 {
     for (size_t r = 0; r < b->rows; r++)
         for (size_t j = 0; j < b->columns; j += V_WIDTH)
-            v_store_some(b->c + r * b->c_row + j, v_load(c + r * WAITING_ROW + j),
+            v_store_some(block_row(b, r) + j, v_load(c + r * WAITING_ROW + j),
                          b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH);
 }
 
 /* Where sums will go is asked for meanwhile, too. */
 struct tiles_wanted {
     struct tiles_ahead ahead;
-    const float *c;
-    size_t c_row, columns, rows, some;      /* rows that are left, and how many to ask for at a time */
+    const struct tiles_block *block;
+    size_t row, some;                       /* how many rows are asked for already, and for how many at a time */
 };
 
 CELL_CODE void ask_meanwhile(void *of, int time)
 {
     struct tiles_wanted *w = of;
     tiles_ask(&w->ahead, time);
-    for (size_t i = 0; i < w->some && w->rows > 0; i++, w->rows--, w->c += w->c_row) {
-        __builtin_prefetch(w->c, 1);
-        if (w->columns > V_WIDTH)
-            __builtin_prefetch(w->c + V_WIDTH, 1);
+    for (size_t i = 0; i < w->some && w->row < w->block->rows; i++, w->row++) {
+        const float *c = block_row(w->block, w->row);
+        __builtin_prefetch(c, 1);
+        if (w->block->columns > V_WIDTH)
+            __builtin_prefetch(c + V_WIDTH, 1);
     }
 }
 
@@ -149,7 +157,7 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
     const bool whole = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
-    const bool waits = !whole || b->bias;
+    const bool scatters = !whole || b->each, waits = scatters || b->bias;
     float *c = waits ? waiting : b->c;
     const size_t c_row = waits ? WAITING_ROW : b->c_row;
     if (waits && (b->bias || b->start == AS_IS))
@@ -158,11 +166,11 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
         tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
     else
         tiles_clear(second, wide);
-    struct tiles_wanted wanted = { b->ahead, b->c, b->c_row, b->columns, b->rows, 1 + b->rows / (b->steps * TILES_TIMES) };
+    struct tiles_wanted wanted = { b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES) };
     tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
-    c = whole ? b->c : waiting;
-    tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
-    if (!whole)
+    c = scatters ? waiting : b->c;
+    tiles_store(c, c + THIRDS_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
+    if (scatters)
         end_block(b, waiting);
 }
 
@@ -196,7 +204,7 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
         const size_t columns = p->n - n < 2 * THIRDS_COLUMNS ? p->n - n : 2 * THIRDS_COLUMNS;
         const bool wide = columns > THIRDS_COLUMNS;
         struct tiles_block b = {
-            .rows = height, .columns = columns, .steps = p->steps, .c_row = p->c_row, .start = p->start,
+            .rows = height, .columns = columns, .steps = p->steps, .c_row = p->c_row, .column = n, .start = p->start,
             .right = p->right + (n / THIRDS_COLUMNS * p->right_steps + p->right_first) * RIGHT_BYTES,
             .bias = p->bias ? p->bias + n : NULL,
         };
@@ -204,7 +212,8 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
         b.ahead = ahead_of(p, n, (row_end - row) / height);
         for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
-            b.c = p->c + m * p->c_row + n;
+            b.c = p->each ? NULL : p->c + m * p->c_row + n;
+            b.each = p->each ? p->each + m : NULL;
             if (height > THIRDS_ROWS)
                 (wide ? multiply_two_wide : multiply_two_narrow)(&b);
             else

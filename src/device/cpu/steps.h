@@ -1,5 +1,5 @@
 /* The axes T and B of a tensor as one list of rows, and of a ragged batch those rows that count: the ones before
- * their length. These lie anywhere: a product gathers them and puts its results back. */
+ * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds where they belong. */
 
 struct steps {
     real  *at;
@@ -92,12 +92,12 @@ static void clear_ended(const struct lasting *l, const struct steps *y, size_t g
 
 enum { GATHERED = 96, GATHERED_K = 256, GATHERED_COLUMNS = 16 * PANEL };
 
-/* The walk's next rows in both, at most GATHERED: how many. */
-static size_t lasting_take(struct lasting *l, const struct steps *x, const struct steps *y, const real **from,
-                           real **to)
+/* The walk's next rows in both, at most `most`: how many. */
+static size_t lasting_take(struct lasting *l, const struct steps *x, const struct steps *y, size_t most,
+                           const real **from, real **to)
 {
     size_t n = 0;
-    for (size_t t, b; n < GATHERED && lasting_next(l, &t, &b); n++) {
+    for (size_t t, b; n < most && lasting_next(l, &t, &b); n++) {
         from[n] = x->at + t * x->t + b * x->b;
         to[n] = y->at + t * y->t + b * y->b;
     }
@@ -185,30 +185,20 @@ struct gathered_thirds {
     enum start start;
 };
 
-/* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. */
+/* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. m <= LEFT_TAKEN. */
 static void product_gathered_thirds(const struct call *call, const struct gathered_thirds *p, const real *const *from,
                                     real *const *to)
 {
     _Alignas(64) char left[LEFT_ROOM];
-    _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
     const struct left_rows rows = { .each = (const void *const *)from, .rows = p->m, .k = p->k };
     const size_t steps = thirds_steps(p->k);
-    for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
-        const size_t columns = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
-        for (size_t m = 0; m < p->m && p->start == AS_IS; m++)
-            copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, columns);
-        for (size_t first = 0, some; first < steps; first += some) {
-            some = n > 0 && steps <= LEFT_STEPS ? steps : take_left(call, &rows, first, left);     /* or still there */
-            call->isa->product_thirds(&(struct product_thirds){
-                .m = p->m, .n = columns, .steps = some, .left = left, .left_steps = some,
-                .right = p->right + n / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
-                .right_first = p->right_first + first, .right_steps = p->right_steps,
-                .c = (float *)(void *)c, .c_row = GATHERED_COLUMNS,
-                .bias = p->bias && first == 0 ? (const float *)(const void *)(p->bias + n) : NULL,
-                .start = first == 0 ? p->start : AS_IS,
-            });
-        }
-        for (size_t m = 0; m < p->m; m++)
-            copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, columns);
+    for (size_t first = 0, some; first < steps; first += some) {
+        some = take_left(call, &rows, first, left);
+        call->isa->product_thirds(&(struct product_thirds){
+            .m = p->m, .n = p->n, .steps = some, .left = left, .left_steps = some,
+            .right = p->right, .right_first = p->right_first + first, .right_steps = p->right_steps,
+            .each = (void *const *)to, .bias = first == 0 ? (const float *)(const void *)p->bias : NULL,
+            .start = first == 0 ? p->start : AS_IS,
+        });
     }
 }
