@@ -216,6 +216,7 @@ struct buffer {
     int          copy_of;                       /* packed copies: the buffer of the master, else -1 */
     bool         wants_gradient;
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
+    bool         is_set;                        /* a gradient: its first product in a backward sets it (pass_sum) */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
     bool         in_shares;                     /* of its last axis each rank of a hidden cut has its share right */

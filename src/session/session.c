@@ -102,7 +102,7 @@ unroll_status session_clear(unroll_session *s, enum segment segment)
     static const char zeros[16384];
     for (int i = 0; i < s->plan->buffers; i++) {
         const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment != segment || !b->bytes)
+        if (b->segment != segment || b->is_set || !b->bytes)
             continue;
         for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
             uint64_t rest = b->bytes - first;
