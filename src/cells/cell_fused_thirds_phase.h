@@ -40,8 +40,9 @@ CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
             PHASE_(end_row)(s, b, p->finished, left);
 }
 
-/* Asks for what the sums of this block begin with, where later something is saved, and for where its states go: memory
- * does not guess rows that lie far apart, and a store that waits for memory keeps all later ones waiting. */
+/* Asks for what the sums of this block begin with, where later something is saved: memory does not guess rows that lie
+ * far apart. Where weights are split meanwhile, also for where states go: a store that waits for memory keeps those of
+ * the thirds waiting. */
 CELL_CODE void PHASE_(ask_row)(const struct fused_step *s, size_t row, size_t unit)
 {
     const struct fused_tile none = { .k = 0 };
@@ -49,6 +50,8 @@ CELL_CODE void PHASE_(ask_row)(const struct fused_step *s, size_t row, size_t un
     for (size_t i = 0; i < PHASE_(count); i++)
         if (PHASE_(was)(s, &none, i))
             fused_ask_lines(&s->value.in, PHASE_FIRST + i, row, unit);
+    if (s->of_h.cell != FUSED_WHOLE)
+        return;
 #pragma GCC unroll 8
     for (size_t i = 0; i < CELL_(states); i++) {
         const struct fields *kept = i ? &s->others : &s->output;
