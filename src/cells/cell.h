@@ -83,12 +83,12 @@ struct fused_operand {
 
 /* A cell of weights: a number of the kernel's type; or 4 bytes that hold two bf16, or four int8, of consecutive k.
  * plan.h and device/cpu/kernel.h say more: what ends the cells of int8 and of their operand, what they sum up to. */
-enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_THIRDS };
+enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_THIRDS, FUSED_WHOLE };
 
 /* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
  *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
  * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. Thirds are no cells in tiles but, for each
- * gate, the right factor of its `units` columns (cells/thirds.h). */
+ * gate, the right factor of its `units` columns (cells/thirds.h), split or whole. */
 struct fused_weights {
     const void *at;
     size_t      k, gates;

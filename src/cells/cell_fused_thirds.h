@@ -12,10 +12,12 @@ struct fused_block {
     float *made;
 };
 
-/* Recurrent weights of one or two inputs that are wanted next, for so many of the shares in which they are asked for. */
+enum { FUSED_LINE = 64 };
+
+/* Recurrent weights of one or two inputs that are wanted next: so many bytes are asked for at a time, so many times. */
 struct fused_ahead {
     const char *at, *at_1;
-    size_t times;
+    size_t share, times;
 };
 
 struct fused_pass {
@@ -36,10 +38,15 @@ CELL_CODE size_t fused_steps(const struct fused_step *s, unsigned from)
     return s->of_h.at && (from & RECURRENT) ? steps + thirds_steps(s->of_h.k) : steps;
 }
 
+/* Bytes of a tile of the right factor. */
+CELL_CODE size_t fused_tile_bytes(const struct fused_weights *w)
+{
+    return thirds_steps(w->k) * right_bytes(w->cell == FUSED_WHOLE);
+}
+
 CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, size_t unit)
 {
-    return (const char *)w->at +
-           (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * thirds_steps(w->k) * RIGHT_BYTES;
+    return (const char *)w->at + (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * fused_tile_bytes(w);
 }
 
 /* More than an L2 cache holds of the weights of this thread's units. */
@@ -47,27 +54,28 @@ CELL_CODE bool fused_is_far(const struct fused_step *s)
 {
     enum { HELD = 2 << 20 };
     const size_t tiles = s->of_h.gates * thirds_tiles(s->unit_end - s->unit);
-    return s->of_h.at && tiles * thirds_steps(s->of_h.k) * RIGHT_BYTES > HELD;
+    return s->of_h.at && tiles * fused_tile_bytes(&s->of_h) > HELD;
 }
 
+/* As much of a step of k as is multiplied meanwhile: far memory is faster than it guesses. In whole lines. */
 CELL_CODE struct fused_ahead fused_ahead(const struct fused_step *s, size_t gate, size_t gate_1, size_t unit)
 {
-    return (struct fused_ahead){ fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit),
-                                 thirds_steps(s->of_h.k) * TILES_TIMES };
+    enum { SHARES = TILES_TIMES * FUSED_LINE };
+    const size_t share = (right_bytes(s->of_h.cell == FUSED_WHOLE) + SHARES - 1) / SHARES * FUSED_LINE;
+    return (struct fused_ahead){ fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit), share,
+                                 fused_tile_bytes(&s->of_h) / share };
 }
 
-/* As many of a step of k as are multiplied meanwhile: far memory is faster than it guesses. */
 CELL_CODE void fused_ask_ahead(struct fused_ahead *a)
 {
-    enum { LINE = 64, SHARE = RIGHT_BYTES / TILES_TIMES };
     if (a->times == 0)
         return;
-    for (size_t i = 0; i < SHARE; i += LINE) {
+    for (size_t i = 0; i < a->share; i += FUSED_LINE) {
         __builtin_prefetch(a->at + i, 0, 2);
         __builtin_prefetch(a->at_1 + i, 0, 2);
     }
-    a->at += SHARE;
-    a->at_1 += SHARE;
+    a->at += a->share;
+    a->at_1 += a->share;
     a->times--;
 }
 
@@ -87,7 +95,18 @@ CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand
     const size_t steps = thirds_steps(w->k), rows = p->now.rows;
     const char *left = (const char *)a->at + p->now.row * steps * LEFT_ROW;
     const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
-    tiles_add(left, rows, right, right_1, steps, fused_beside, p, second, wide);
+    if (w->cell == FUSED_WHOLE)
+        tiles_add_whole(left, rows, right, right_1, steps, fused_beside, p, second, wide);
+    else
+        tiles_add(left, rows, right, right_1, steps, fused_beside, p, second, wide);
+}
+
+/* Some units that will be written, which lie in one line or two. */
+CELL_CODE void fused_ask_lines(const struct fields *f, size_t index, size_t row, size_t unit)
+{
+    const v_element *at = cell_address(f, index, row, unit);
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + CELL_TILE - 1, 1);
 }
 
 /* Inputs of the same sources: `x` and `h` say which weights are theirs, `to` where their sums go. */

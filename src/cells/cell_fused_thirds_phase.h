@@ -41,17 +41,31 @@ CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
 }
 
 /* Asks for what the sums of this block begin with, where later something is saved: memory does not guess rows that lie
- * far apart. */
+ * far apart. Where weights are split meanwhile, also for where states go: a store that waits for memory keeps those of
+ * the thirds waiting. */
+CELL_CODE void PHASE_(ask_row)(const struct fused_step *s, size_t row, size_t unit)
+{
+    const struct fused_tile none = { .k = 0 };
+#pragma GCC unroll 8
+    for (size_t i = 0; i < PHASE_(count); i++)
+        if (PHASE_(was)(s, &none, i))
+            fused_ask_lines(&s->value.in, PHASE_FIRST + i, row, unit);
+    if (s->of_h.cell != FUSED_WHOLE)
+        return;
+#pragma GCC unroll 8
+    for (size_t i = 0; i < CELL_(states); i++) {
+        const struct fields *kept = i ? &s->others : &s->output;
+        fused_ask_lines(&s->value.next, i, row, unit);
+        if (kept->at)
+            fused_ask_lines(kept, i ? i - 1 : 0, row, unit);
+    }
+}
+
 CELL_CODE void PHASE_(ask_rows)(struct fused_pass *p, size_t rows)
 {
     const struct fused_step *s = p->step;
-    const struct fused_tile none = { .k = 0 };
     for (; rows > 0 && p->asked < p->now.rows; rows--, p->asked++)
-#pragma GCC unroll 8
-        for (size_t i = 0; i < PHASE_(count); i++)
-            if (PHASE_(was)(s, &none, i))
-                __builtin_prefetch(cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, p->now.row + p->asked),
-                                                p->now.unit), 1);
+        PHASE_(ask_row)(s, fused_row(s, p->now.row + p->asked), p->now.unit);
 }
 
 static void PHASE_(beside)(struct fused_pass *p)

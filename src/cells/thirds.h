@@ -2,6 +2,7 @@
  * such copies of weights see them. No instruction is in here. */
 #ifndef CELLS_THIRDS_H
 #define CELLS_THIRDS_H
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -12,8 +13,15 @@ enum {
     LEFT_PART = 2 * THIRDS_K,                           /* bytes of a row in one part of a step; .. */
     LEFT_ROW = 3 * LEFT_PART,                           /* .. in all three */
     RIGHT_PART = 2 * THIRDS_K * THIRDS_COLUMNS,
-    RIGHT_BYTES = 3 * RIGHT_PART                        /* of a tile of columns and step of k */
+    RIGHT_BYTES = 3 * RIGHT_PART,                       /* of a tile of columns and step of k */
+    WHOLE_BYTES = 4 * THIRDS_K * THIRDS_COLUMNS         /* of the same as floats */
 };
+
+/* Bytes of a tile and step of k of a right factor. */
+static inline size_t right_bytes(bool whole)
+{
+    return whole ? WHOLE_BYTES : RIGHT_BYTES;
+}
 
 /* Where part number `part` lies in a step of a right factor: the last one first. */
 #define RIGHT_AT(part) ((2 - (part)) * RIGHT_PART)

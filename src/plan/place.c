@@ -17,16 +17,16 @@ static uint64_t aligned(uint64_t bytes)
 static uint64_t thirds_bytes(const struct buffer *b)
 {
     const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
-    const bool back = b->layout == LAYOUT_THIRDS_BACK;
+    const bool back = b->layout == LAYOUT_THIRDS_BACK || b->layout == LAYOUT_WHOLE_BACK;
     uint64_t n = back ? thirds_tiles(columns) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(columns);
     for (int i = 0; i < b->rank - 2; i++)
         n *= b->size[i];
-    return n * RIGHT_BYTES;
+    return n * right_bytes(layout_is_whole(b->layout));
 }
 
 static uint64_t buffer_bytes(const struct buffer *b)
 {
-    if (b->layout == LAYOUT_THIRDS || b->layout == LAYOUT_THIRDS_BACK)
+    if (layout_is_right(b->layout))
         return thirds_bytes(b);
     bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
     uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);

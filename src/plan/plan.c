@@ -52,7 +52,8 @@ unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int 
         }
     const struct buffer *b = &p->buffer[master];
     static const char *const suffix[] = { [LAYOUT_COLUMNS] = "columns", [LAYOUT_GATES] = "gates",
-                                          [LAYOUT_THIRDS] = "thirds", [LAYOUT_THIRDS_BACK] = "thirds_back" };
+                                          [LAYOUT_THIRDS] = "thirds", [LAYOUT_THIRDS_BACK] = "thirds_back",
+                                          [LAYOUT_WHOLE] = "whole", [LAYOUT_WHOLE_BACK] = "whole_back" };
     char name[sizeof b->name + 16];
     snprintf(name, sizeof name, "%s.%s", b->name, suffix[layout]);
     *copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);

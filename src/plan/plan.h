@@ -180,8 +180,22 @@ enum layout {
     LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
     LAYOUT_GATES,       /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
     LAYOUT_THIRDS,      /* of [.., U, K] f32: for each first index, the right factor (cells/thirds.h) of U columns, K long */
-    LAYOUT_THIRDS_BACK  /* likewise, the right factor of K columns, all U long that a step of THIRDS_K ends each first index */
+    LAYOUT_THIRDS_BACK, /* likewise, the right factor of K columns, all U long that a step of THIRDS_K ends each first index */
+    LAYOUT_WHOLE,       /* as LAYOUT_THIRDS, but whole numbers, which a product splits */
+    LAYOUT_WHOLE_BACK   /* as LAYOUT_THIRDS_BACK, likewise */
 };
+
+/* Right factors of products of thirds. */
+static inline bool layout_is_right(enum layout layout)
+{
+    return layout >= LAYOUT_THIRDS;
+}
+
+static inline bool layout_is_whole(enum layout layout)
+{
+    return layout >= LAYOUT_WHOLE;
+}
+
 enum {
     PANEL = 32,
     MOST_INT8_PRODUCTS = 131064     /* of at most 127 * 127, in an int32 */
@@ -216,6 +230,7 @@ struct buffer {
     int          copy_of;                       /* packed copies: the buffer of the master, else -1 */
     bool         wants_gradient;
     int          gradient;                      /* index of the buffer of its gradient, or -1; itself: in place */
+    bool         is_set;                        /* a gradient: its first product in a backward sets it (pass_sum) */
     int          second;                        /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t     homes;                         /* parameters: bit s: stage s of a layer cut uses it */
     bool         in_shares;                     /* of its last axis each rank of a hidden cut has its share right */
@@ -289,6 +304,7 @@ struct plan_config {
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;   /* chunks 0: the plan chooses (pass_near) */
     uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
+    int            threads;         /* that may divide a step, each with caches of its own; 0: one. No bits depend on it */
     uint32_t       narrow;          /* an x at most so wide steps of a recurrence always multiply themselves (pass_fold) */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */

@@ -431,8 +431,33 @@ static unroll_status push_carry(struct plan *p)
     return UNROLL_OK;
 }
 
+static struct op *first_writer(struct plan *p, int buffer)
+{
+    const struct view all = view_of(p, buffer, ADD);
+    for (int i = 0; i < p->ops; i++)
+        if (op_writes(&p->op[i], &all))
+            return &p->op[i];
+    return NULL;
+}
+
+/* A module's gradients are those of one backward: where a product of all of a weight comes first, it sets the gradient,
+ * and nobody need clear it before and read the zeros. What other operations begin is cleared by the session. */
+static void set_gradients(struct plan *p)
+{
+    for (int i = 0; i < p->buffers; i++) {
+        struct op *first = p->buffer[i].segment == SEG_GRAD ? first_writer(p, i) : NULL;
+        const struct view all = view_of(p, i, ADD);
+        if (!first || first->kind != OP_GEMM_DW || view_elements(p, &first->view[GEMM_DW_DW]) != view_elements(p, &all))
+            continue;
+        first->view[GEMM_DW_DW].access = WRITE;
+        p->buffer[i].is_set = true;
+    }
+}
+
 unroll_status pass_sum(struct plan *p)
 {
+    if (p->config.mode == MODE_MODULE)
+        set_gradients(p);
     TRY(settle_activations(p));
     if (p->config.mode >= MODE_TRAIN && plan_ranks(p) > 1)
         TRY(divide_products(p));

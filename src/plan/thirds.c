@@ -56,15 +56,29 @@ static bool fills_tiles(const struct buffer *master)
     return columns >= THIRDS_COLUMNS && columns <= MOST && units >= THIRDS_COLUMNS;
 }
 
+/* Is it a recurrent weight of more bytes as thirds? */
+static bool recurs_beyond(const struct plan *p, const struct buffer *master, uint64_t most)
+{
+    enum { BYTES = 6 };
+    uint64_t bytes = BYTES;
+    for (int i = 0; i < master->rank; i++)
+        bytes *= master->whole[i];
+    return p->model->parameter[master->parameter].role == PARAM_W_HH && bytes > most;
+}
+
 /* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. From a
  * tile of rows on the products that are saved outweigh that. */
 static bool is_far_of_few(const struct plan *p, const struct buffer *master)
 {
-    enum { FEW_ROWS = THIRDS_ROWS, BYTES = 6 };
-    uint64_t bytes = BYTES;
-    for (int i = 0; i < master->rank; i++)
-        bytes *= master->whole[i];
-    return p->model->parameter[master->parameter].role == PARAM_W_HH && p->config.B < FEW_ROWS && bytes > p->config.near / 2;
+    return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, p->config.near / 2);
+}
+
+/* One block of rows multiplies weights faster than they come where all threads together do not keep them near: they are
+ * split as they come. More blocks would split them again. The bits are the same. */
+static bool is_split_late(const struct plan *p, const struct buffer *master)
+{
+    const uint64_t threads = p->config.threads > 1 ? (uint64_t)p->config.threads : 1;
+    return p->config.near && p->config.B <= LEFT_ROWS && recurs_beyond(p, master, threads * p->config.near);
 }
 
 static bool gains(const struct plan *p, int master)
@@ -74,7 +88,9 @@ static bool gains(const struct plan *p, int master)
 
 enum layout plan_backward_layout(const struct plan *p, int master)
 {
-    return p->thirds && gains(p, master) ? LAYOUT_THIRDS_BACK : LAYOUT_COLUMNS;
+    if (!p->thirds || !gains(p, master))
+        return LAYOUT_COLUMNS;
+    return is_split_late(p, &p->buffer[master]) ? LAYOUT_WHOLE_BACK : LAYOUT_THIRDS_BACK;
 }
 
 static unroll_status replace(struct plan *p, struct op *op, int slot)
@@ -82,7 +98,9 @@ static unroll_status replace(struct plan *p, struct op *op, int slot)
     int weight = op->view[slot].buffer;
     if (weight < 0)
         return UNROLL_OK;
-    TRY(plan_own_copy(p, p->buffer[weight].copy_of, LAYOUT_THIRDS, &op->view[slot].buffer));
+    const int master = p->buffer[weight].copy_of;
+    const enum layout layout = is_split_late(p, &p->buffer[master]) ? LAYOUT_WHOLE : LAYOUT_THIRDS;
+    TRY(plan_own_copy(p, master, layout, &op->view[slot].buffer));
     op->touches |= 1ull << op->view[slot].buffer % 64;
     return UNROLL_OK;
 }

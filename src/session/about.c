@@ -179,6 +179,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     TRY(plan_set_checkpoint(&p, c->checkpoint_time));
     p.packed = target.device->packed;
     p.near = target.device->near;
+    p.threads = cpu_count();
     p.narrow = target.device->narrow;
     p.thirds = target.device->thirds && target.device->thirds(NULL);
     p.mesh[M_BATCH] = c->batch_ranks;

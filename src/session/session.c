@@ -102,7 +102,7 @@ unroll_status session_clear(unroll_session *s, enum segment segment)
     static const char zeros[16384];
     for (int i = 0; i < s->plan->buffers; i++) {
         const struct buffer *b = &s->plan->buffer[i];
-        if (b->segment != segment || !b->bytes)
+        if (b->segment != segment || b->is_set || !b->bytes)
             continue;
         for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
             uint64_t rest = b->bytes - first;
@@ -249,9 +249,10 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     plan_config->thirds = s->device->thirds && s->device->thirds(s->config.isa);
     plan_config->meets = s->device->meets;
     int threads = threads_for(s);
+    plan_config->threads = threads ? threads : cpu_count();
     if (s->config.lanes == 0)
         plan_config->lanes = plan_lanes_for(s->model, plan_config, s->device->workers ? s->device->workers :
-                                            threads ? threads : cpu_count());
+                                            plan_config->threads);
     TRY(plan_new(s->model, plan_config, &s->plan));
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));

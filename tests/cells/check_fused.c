@@ -94,10 +94,21 @@ static void pack_thirds(float *to, const float *from, size_t gates, size_t width
     }
 }
 
+/* The same, whole. */
+static void pack_whole(float *to, const float *from, size_t gates, size_t width, size_t k)
+{
+    const size_t tile = thirds_steps(k) * WHOLE_BYTES / sizeof *to;
+    memset(to, 0, gates * thirds_tiles(width) * tile * sizeof *to);
+    for (size_t i = 0; i < gates * width * k; i++) {
+        size_t g = i / k / width, u = i / k % width, at = i % k;
+        to[(g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile + at * THIRDS_COLUMNS + u % THIRDS_COLUMNS] = from[i];
+    }
+}
+
 /* What the products read: for int8 and thirds made here. */
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
-    if (a->cell == FUSED_THIRDS) {
+    if (a->cell >= FUSED_THIRDS) {
         cpu_isa_find(ISA_AMX, DTYPE_F32)->left_rows(&(struct left_rows){
             .to = left[which], .steps = thirds_steps(k), .at = operand[which], .row = k,
             .list = a->listed ? list : NULL, .rows = a->rows, .k = k });
@@ -365,13 +376,15 @@ static void check_thirds(const struct cell_kernels *scalar, const struct cell_ke
     int differ = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
-        a.cell = FUSED_THIRDS;
+        a.cell = tries % 3 ? FUSED_THIRDS : FUSED_WHOLE;
         a.of = ROWS;
         a.rows = 1 + random_bits(&seed) % ROWS;
         if (tries % 2 && a.width <= WIDEST - CELL_TILE)
             a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE;    /* saved values may be far */
-        pack_thirds(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
-        pack_thirds(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        void (*const pack_right)(float *, const float *, size_t, size_t, size_t) =
+            a.cell == FUSED_WHOLE ? pack_whole : pack_thirds;
+        pack_right(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
+        pack_right(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {
             begin_anew(&expected, &a);
             begin_anew(&got, &a);

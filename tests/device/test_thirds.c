@@ -119,9 +119,11 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
                                             .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
     call.view[PACK_TO] = (struct tensor){ .rank = 3, .count = { gates, units, k }, .layout = layout,
                                           .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
-    const size_t tiles = layout == LAYOUT_THIRDS ? thirds_tiles(units) * thirds_steps(k) : thirds_tiles(k) * thirds_steps(units);
-    call.view[PACK_TO].at = right = place(RIGHT, gates * tiles * RIGHT_BYTES);
-    memset(right, 0xff, gates * tiles * RIGHT_BYTES);
+    const bool back = layout == LAYOUT_THIRDS_BACK || layout == LAYOUT_WHOLE_BACK;
+    const size_t tiles = back ? thirds_tiles(k) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(k);
+    const size_t bytes = gates * tiles * right_bytes(layout_is_whole(layout));
+    call.view[PACK_TO].at = right = place(RIGHT, bytes);
+    memset(right, 0xff, bytes);
     for (int me = 0; me < team; me++) {
         struct work work = { 0, 0 };
         CHECK(amx()->kernel[OP_PACK](&call, me, team, &work) == UNROLL_OK, "pack: %s", unroll_last_error());
@@ -129,9 +131,14 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
 }
 
 /* A number of a tile and step of a right factor: the sum of its parts. */
-static double number_of(const char *tile, size_t k, size_t column)
+static double number_of(enum layout layout, const char *tile, size_t k, size_t column)
 {
     double sum = 0;
+    if (layout_is_whole(layout)) {
+        float number;
+        memcpy(&number, tile + (k * THIRDS_COLUMNS + column) * sizeof number, sizeof number);
+        return (double)number;
+    }
     for (int part = 0; part < 3; part++) {
         uint16_t cell;
         const char *step = tile + k / THIRDS_K * RIGHT_BYTES + RIGHT_AT(part);
@@ -142,7 +149,7 @@ static double number_of(const char *tile, size_t k, size_t column)
 }
 
 /* Every number where kernels look for it, exactly; zeros where columns and k end. */
-static void check_packing(uint64_t seed)
+static void check_packing(uint64_t seed, enum layout forward, enum layout back)
 {
     struct rng rng = rng_new(seed, 2);
     uint32_t gates = 1 + (uint32_t)rng_below(&rng, GATES), units = 1 + (uint32_t)rng_below(&rng, 100);
@@ -151,32 +158,33 @@ static void check_packing(uint64_t seed)
     for (size_t i = 0; i < (size_t)gates * units * k; i++)
         p.a[i] = random_float(&rng);
     size_t wrong = 0, tiles = thirds_tiles(units), steps = thirds_steps(k);
-    pack(LAYOUT_THIRDS, p.a, gates, units, k, 1 + (int)(seed % 4));
+    const size_t bytes = right_bytes(layout_is_whole(forward));
+    pack(forward, p.a, gates, units, k, 1 + (int)(seed % 4));
     for (size_t g = 0; g < gates; g++)
         for (size_t u = 0; u < tiles * THIRDS_COLUMNS; u++)
             for (size_t i = 0; i < steps * THIRDS_K; i++) {
-                const char *tile = right + (g * tiles + u / THIRDS_COLUMNS) * steps * RIGHT_BYTES;
+                const char *tile = right + (g * tiles + u / THIRDS_COLUMNS) * steps * bytes;
                 double expected = u < units && i < k ? (double)p.a[(g * units + u) * k + i] : 0;
-                wrong += number_of(tile, i, u % THIRDS_COLUMNS) != expected;
+                wrong += number_of(forward, tile, i, u % THIRDS_COLUMNS) != expected;
             }
-    CHECK(!wrong, "thirds of [%u, %u, %u]: %zu numbers are wrong", gates, units, k, wrong);
-    pack(LAYOUT_THIRDS_BACK, p.a, gates, units, k, 1 + (int)(seed % 4));
+    CHECK(!wrong, "layout %d of [%u, %u, %u]: %zu numbers are wrong", (int)forward, gates, units, k, wrong);
+    pack(back, p.a, gates, units, k, 1 + (int)(seed % 4));
     wrong = 0;
     tiles = thirds_tiles(k), steps = thirds_steps(units);
     for (size_t c = 0; c < tiles * THIRDS_COLUMNS; c++)
         for (size_t g = 0; g < gates; g++)
             for (size_t i = 0; i < steps * THIRDS_K; i++) {
-                const char *tile = right + (c / THIRDS_COLUMNS * gates + g) * steps * RIGHT_BYTES;
+                const char *tile = right + (c / THIRDS_COLUMNS * gates + g) * steps * bytes;
                 double expected = c < k && i < units ? (double)p.a[(g * units + i) * k + c] : 0;
-                wrong += number_of(tile, i, c % THIRDS_COLUMNS) != expected;
+                wrong += number_of(back, tile, i, c % THIRDS_COLUMNS) != expected;
             }
-    CHECK(!wrong, "thirds, backward, of [%u, %u, %u]: %zu numbers are wrong", gates, units, k, wrong);
+    CHECK(!wrong, "layout %d of [%u, %u, %u]: %zu numbers are wrong", (int)back, gates, units, k, wrong);
 }
 
 /* ---- products -------------------------------------------------------------------------- */
 
 /* Rows [row, end) by steps [step, step_end), from packed weights. */
-static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, bool listed, float *c)
+static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, bool listed, bool whole, float *c)
 {
     const size_t steps = thirds_steps(p.k);
     uint32_t list[MOST];
@@ -192,7 +200,7 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
     amx()->product_thirds(&(struct product_thirds){
         .m = end - row, .n = p.n, .steps = step_end - step,
         .left = left, .left_first = step, .left_steps = steps, .right = right, .right_first = step, .right_steps = steps,
-        .c = listed ? NULL : c + row * p.c_row, .c_row = p.c_row, .each = listed ? each : NULL,
+        .whole = whole, .c = listed ? NULL : c + row * p.c_row, .c_row = p.c_row, .each = listed ? each : NULL,
         .bias = p.has_bias && step == 0 ? p.bias : NULL,
         .start = step == 0 ? p.start : AS_IS });
 }
@@ -201,7 +209,7 @@ static void multiply(float *c)
 {
     memcpy(c, p.c, p.c_count * sizeof *c);
     pack(LAYOUT_THIRDS, p.w, 1, (uint32_t)p.n, (uint32_t)p.k, 1);
-    multiply_rows(0, p.m, 0, thirds_steps(p.k), false, c);
+    multiply_rows(0, p.m, 0, thirds_steps(p.k), false, false, c);
 }
 
 /* The largest errors of the sums c, relative to the magnitudes of what they add; beside the columns nothing may change. */
@@ -243,21 +251,22 @@ static void multiply_in_chains(float *c)
         }
 }
 
-/* Any division of rows, rows in a list, and steps in two parts: the same bits. */
-static void check_pieces(uint64_t seed)
+/* Any division of rows, rows in a list, steps in two parts, weights that are split on the way: the same bits. */
+static void check_pieces(uint64_t seed, bool whole)
 {
     struct rng rng = rng_new(seed, 3);
+    pack(whole ? LAYOUT_WHOLE : LAYOUT_THIRDS, p.w, 1, (uint32_t)p.n, (uint32_t)p.k, 1);
     const size_t steps = thirds_steps(p.k), half = rng_below(&rng, (uint32_t)steps);
     memcpy(again, p.c, p.c_count * sizeof *again);
     for (size_t row = 0, rows; row < p.m; row += rows) {
         rows = 1 + rng_below(&rng, seed % 2 ? 20 : 100);
         rows = rows < p.m - row ? rows : p.m - row;
         if (half > 0)
-            multiply_rows(row, row + rows, 0, half, rows % 2, again);
-        multiply_rows(row, row + rows, half, steps, rows % 2, again);
+            multiply_rows(row, row + rows, 0, half, rows % 2, whole, again);
+        multiply_rows(row, row + rows, half, steps, rows % 2, whole, again);
     }
-    CHECK(!memcmp(got, again, p.c_count * sizeof *got), "%zu x %zu x %zu, bias %d, start %d: other bits in pieces", p.m, p.n, p.k,
-          p.has_bias, (int)p.start);
+    CHECK(!memcmp(got, again, p.c_count * sizeof *got), "%zu x %zu x %zu, bias %d, start %d, whole %d: other bits in pieces", p.m, p.n,
+          p.k, p.has_bias, (int)p.start, whole);
 }
 
 /* Half of the errors of chains at k = 256; the allowed one is twice the largest that was seen. */
@@ -271,7 +280,8 @@ static void check_products(int problems)
         worst = error <= worst ? worst : error;
         CHECK(error <= 0x1p-22, "%zu x %zu x %zu, bias %d, start %d: %.1e from double", p.m, p.n, p.k, p.has_bias,
               (int)p.start, error);
-        check_pieces((uint64_t)i);
+        check_pieces((uint64_t)i, false);
+        check_pieces((uint64_t)i, true);
         if (i % 8 == 0) {
             multiply_in_chains(again);
             of_chains = fmax(of_chains, largest_error(again));
@@ -356,8 +366,10 @@ int main(int count, char **words)
     make_places();
     const uint64_t mode = cpu_float_mode();
     cpu_flush_denormals();                      /* as in all threads that run kernels */
-    for (int i = 0; i < problems; i++)
-        check_packing((uint64_t)i);
+    for (int i = 0; i < problems; i++) {
+        check_packing((uint64_t)i, LAYOUT_THIRDS, LAYOUT_THIRDS_BACK);
+        check_packing((uint64_t)i, LAYOUT_WHOLE, LAYOUT_WHOLE_BACK);
+    }
     check_products(problems);
     check_ends();
     check_not_finite();

@@ -180,6 +180,49 @@ static void check_thirds(const char *cell, int bidirectional)
     unroll_model_free(m);
 }
 
+static bool uses_layout(const unroll_model *m, struct plan_config c, enum layout layout)
+{
+    struct plan *p;
+    bool uses = false;
+    if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
+        return false;
+    for (int i = 0; i < p->buffers; i++)
+        uses |= p->buffer[i].layout == layout;
+    plan_free(p);
+    return uses;
+}
+
+/* Recurrent weights that come from far away are split on the way: the bits of those that were split before. */
+static void check_split_late(const char *cell, int bidirectional)
+{
+    const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
+    if (!isa) {
+        check_skip("this machine has no amx: thirds that are split late");
+        return;
+    }
+    unroll_model *m = new_model_of(cell, bidirectional, 1, 0.25f, 24);
+    struct mesh_run near;
+    struct plan_config c = rows_config(1, 1, 1, 1, DTYPE_F32);
+    c.B = 23;
+    c.shards = 2;
+    c.thirds = true;
+    unroll_status status = mesh_open(m, c, isa, 1, &near);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(&near);
+    if (!CHECK(status == UNROLL_OK, "near: %s", unroll_last_error()))
+        return;
+    c.near = 1;
+    c.threads = 2;
+    for (int way = 0; way < 6; way++) {
+        c.mesh[M_BATCH] = 1 + way % 2;
+        c.chunks = 1 + way / 2;
+        check_against(&near, m, c, isa, 1 + way % 3, cell, 0, true);
+    }
+    CHECK(uses_layout(m, c, LAYOUT_WHOLE) && uses_layout(m, c, LAYOUT_WHOLE_BACK), "%s: nothing was split late", cell);
+    mesh_close(&near);
+    unroll_model_free(m);
+}
+
 /* The clipped update after a cut is the serial one: every weight counts once in the norm. */
 static void check_update(void)
 {
@@ -291,9 +334,11 @@ int main(int count, char **words)
     check_sent("gru-before", 1, 0);
     check_update();
     check_thirds("lstm", 0);
+    check_split_late("lstm", 0);
     if (all) {
         check_thirds("gru", 0);
         check_thirds("gru-before", 1);
+        check_split_late("gru-before", 1);
         check_thirds("rnn", 1);
         check_products("gru", 0, 0, 0, DTYPE_F64);
         check_products("lstm", 1, 0, 0, DTYPE_F64);

@@ -207,6 +207,38 @@ static void test_first_steps(void)
     unroll_model_free(m);
 }
 
+enum { TILED = 20, TILED_STEPS = 3, TILED_BATCH = TILED_STEPS * TILED * TILED };
+
+static void tiled_backward(unroll_session *s, uint64_t seed, float dw[4 * TILED * TILED])
+{
+    static float inputs[TILED_BATCH];
+    for (size_t i = 0; i < TILED_BATCH; i++)
+        inputs[i] = (float)random_number(&seed);
+    MUST(unroll_forward(s, &(unroll_batch){ .inputs = inputs }));
+    MUST(unroll_write(s, "d.y.l0", inputs, TILED_BATCH));
+    MUST(unroll_backward(s));
+    MUST(unroll_read(s, "d.rnn.weight_ih_l0", dw, 4 * TILED * TILED));
+}
+
+/* Of rows and units that fill tiles, too, nothing is left of the gradients before. */
+static void test_gradients_of_one_backward(void)
+{
+    unroll_spec spec = layers_spec(0);
+    static float first[4 * TILED * TILED], again[4 * TILED * TILED];
+    spec.layers = 1;
+    spec.hidden = spec.input = TILED;
+    spec.bidirectional = 0;
+    unroll_model *m = new_model(spec);
+    unroll_session *s = open_with(m, config_of(UNROLL_MODULE, TILED_STEPS, TILED));
+    tiled_backward(s, 1, first);
+    tiled_backward(s, 2, again);
+    CHECK(memcmp(first, again, sizeof first), "another batch has the same gradients");
+    tiled_backward(s, 1, again);
+    CHECK(!memcmp(first, again, sizeof first), "a backward adds to what one before it left");
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
 static void test_shapes_and_refusals(void)
 {
     unroll_model *m = new_model(layers_spec(0));
@@ -235,6 +267,7 @@ int main(void)
     test_weights_from_outside();
     test_no_dropout();
     test_first_steps();
+    test_gradients_of_one_backward();
     test_shapes_and_refusals();
     return check_finish("test_module");
 }

@@ -8,7 +8,10 @@
  * A factor lies in memory as thirds: for each step of THIRDS_K k its first bf16, its second ones, its third ones.
  * Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][THIRDS_K] bf16. Right, of
  * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16, the last part first, which
- * is the order in which they are read: memory then runs ahead by itself. Zeros where k ends. */
+ * is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
+ *
+ * A right factor that is far away and multiplied by few rows takes longer to read than to multiply. So it may lie there
+ * whole, in two thirds of the bytes: tiles of [steps][THIRDS_K][THIRDS_COLUMNS] floats, which are split step by step. */
 #ifndef V_TILES_H
 #define V_TILES_H
 #ifndef __AMX_BF16__
@@ -219,6 +222,61 @@ CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const
         TILES_MULTIPLY_(second, wide);
         meanwhile(of, 5);
         if (steps % TILES_OPEN == 0)
+            tiles_keep_open();
+    }
+}
+
+/* A step of one or two tiles of a whole right factor, which is split while the step before it is multiplied. */
+struct tiles_split {
+    const char *from, *from_1;              /* NULL: there is none */
+    char *to;
+    tiles_meanwhile *meanwhile;
+    void *of;
+};
+
+CELL_CODE void tiles_split_pair(const char *from, char *to, size_t pair)
+{
+    const float *number = (const float *)(const void *)from + pair * 2 * THIRDS_COLUMNS;
+    __m512i part[3];
+    thirds_of_pairs(v_load(number), v_load(number + THIRDS_COLUMNS), part);
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++)
+        _mm512_store_si512(to + RIGHT_AT(i) + pair * sizeof *part, part[i]);
+}
+
+static __attribute__((noinline)) void tiles_split_pairs(const struct tiles_split *s, size_t pair, size_t end)
+{
+    for (; pair < end; pair++) {
+        tiles_split_pair(s->from, s->to, pair);
+        if (s->from_1)
+            tiles_split_pair(s->from_1, s->to + RIGHT_BYTES, pair);
+    }
+}
+
+CELL_CODE void tiles_split_meanwhile(void *of, int time)
+{
+    enum { PAIRS = THIRDS_K / 2, SHARE = (PAIRS + TILES_TIMES - 1) / TILES_TIMES };
+    const struct tiles_split *s = of;
+    const size_t pair = (size_t)time * SHARE;
+    s->meanwhile(s->of, time);
+    if (s->from)
+        tiles_split_pairs(s, pair, pair + SHARE < PAIRS ? pair + SHARE : PAIRS);
+}
+
+/* tiles_add of a whole right factor. */
+CELL_CODE void tiles_add_whole(const char *left, size_t rows, const char *whole, const char *whole_1, size_t steps,
+                               tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
+{
+    _Alignas(64) char made[2][2 * RIGHT_BYTES];
+    struct tiles_split split = { whole, wide ? whole_1 : NULL, made[0], meanwhile, of };
+    tiles_split_pairs(&split, 0, THIRDS_K / 2);
+    for (size_t i = 0; i < steps; i++, left += rows * LEFT_ROW) {
+        const char *right = split.to;
+        split.to = made[i % 2 == 0];
+        split.from = i + 1 < steps ? whole + (i + 1) * WHOLE_BYTES : NULL;
+        split.from_1 = wide ? whole_1 + (i + 1) * WHOLE_BYTES : NULL;
+        tiles_add(left, rows, right, right + RIGHT_BYTES, 1, tiles_split_meanwhile, &split, second, wide);
+        if (i % TILES_OPEN == 0)
             tiles_keep_open();
     }
 }

@@ -316,6 +316,18 @@ static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct po
         }
 }
 
+/* Is dW set, not added to? Then it is read nowhere. */
+static bool dw_is_set(const struct call *call)
+{
+    return call->op->view[GEMM_DW_DW].access == WRITE;
+}
+
+static void clear_portion(const struct dw *d, const struct portion *part, real *dw)
+{
+    for (size_t u = part->row.first; u < part->row.end && part->column.first < part->column.end; u++)
+        memset(dw + dw_at(d, u) + part->column.first, 0, (part->column.end - part->column.first) * sizeof *dw);
+}
+
 static void count_dw(struct work *work, const struct call *call, const struct portion *part, size_t rows, int me)
 {
     const size_t units = part->row.end - part->row.first, columns = part->column.end - part->column.first;
@@ -337,6 +349,8 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
         real *to = (real *)dw->at + s * dw->stride[0];
+        if (dw_is_set(call))
+            clear_portion(&d, &part, to);
         if (!narrow)
             dw_shard(&d, &leaves, &part, to);
         else if (part.column.first < part.column.end)

@@ -183,6 +183,16 @@ static void dw_turn(const struct dw_part *p, real *dw, bool back)
         }
 }
 
+/* Sums that begin from zeros. */
+static void dw_clear(const struct dw_part *p)
+{
+    const size_t count = DW_BLOCK * (p->column.end - p->column.first);
+    real *sums = p->room->sums;
+    struct range unit = next_block(p->d, p->unit.first, p->unit.end);
+    for (; unit.first < p->unit.end; unit = next_block(p->d, unit.end, p->unit.end), sums += count)
+        memset(sums, 0, count * sizeof *sums);
+}
+
 /* ---- products --------------------------------------------------------------------------- */
 
 /* A block of units of some rows is next. */
@@ -287,7 +297,10 @@ static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves,
     struct dw_walk walk = { .leaves = *leaves };
     struct dw_found rows[2];
     struct dw_right right = { .rows = NULL };
-    dw_turn(p, dw, false);
+    if (dw_is_set(p->d->call))
+        dw_clear(p);
+    else
+        dw_turn(p, dw, false);
     dw_walk_on(p->d, &walk, &rows[0]);
     dw_right_begin(&right, p->d, &rows[0], next_block(p->d, p->unit.first, p->unit.end), 1, p->room->right[0]);
     for (int i = 0; rows[i].count > 0; i = !i) {

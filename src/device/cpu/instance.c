@@ -161,7 +161,7 @@ static unroll_status bind_view(const struct instance *in, const struct view *v, 
 
 static bool has_thirds(const struct instance *in, const struct view *v)
 {
-    return v->buffer >= 0 && in->plan->buffer[v->buffer].layout == LAYOUT_THIRDS;
+    return v->buffer >= 0 && layout_is_right(in->plan->buffer[v->buffer].layout);
 }
 
 static unroll_status bind_cell(const struct instance *in, const struct op *op,

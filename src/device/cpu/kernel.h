@@ -130,6 +130,7 @@ struct product_thirds {
     const float *bias;                      /* NULL: none */
     enum start start;
     bool reverse;                           /* columns from the last to the first */
+    bool whole;                             /* the right factor, which is split on the way */
     const char *wanted; size_t wanted_pieces, wanted_distance;  /* WANTED_PIECE each, that are brought nearer */
 };
 

@@ -1,35 +1,35 @@
-/* pack, for copies of weights that are right factors (LAYOUT_THIRDS, LAYOUT_THIRDS_BACK): this thread's tiles of columns.
+/* pack, for copies of weights that are right factors (layout_is_right): this thread's tiles of columns.
  * Included after elementwise.h and product_tiles.h. */
 
-static void pack_thirds(const struct call *call, int me, int team, struct work *work)
+static void pack_thirds(const struct call *call, int me, int team, bool whole, struct work *work)
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = thirds_tiles(units);
-    const size_t rows = tensor_rows(from), bytes = thirds_steps(width) * RIGHT_BYTES;
+    const size_t rows = tensor_rows(from), bytes = thirds_steps(width) * right_bytes(whole);
     const struct range tile = my_share(rows / units * in_gate, me, team, 1);
     size_t done = 0;
     for (size_t t = tile.first; t < tile.end; t++) {
         const size_t unit = t % in_gate * THIRDS_COLUMNS;
         const size_t n = units - unit < THIRDS_COLUMNS ? units - unit : THIRDS_COLUMNS;
         right_of_rows((char *)call->view[PACK_TO].at + t * bytes, tensor_row(from, t / in_gate * units + unit), width,
-                      n, width);
+                      n, width, whole);
         done += n;
     }
     count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);
     count_slices(work, call, PACK_TO, (struct range){ 0, done }, rows);
 }
 
-static void pack_thirds_back(const struct call *call, int me, int team, struct work *work)
+static void pack_thirds_back(const struct call *call, int me, int team, bool whole, struct work *work)
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), gates = tensor_rows(from) / units;
-    const size_t gate_bytes = thirds_steps(units) * RIGHT_BYTES;
+    const size_t gate_bytes = thirds_steps(units) * right_bytes(whole);
     const struct range column = my_share(width, me, team, THIRDS_COLUMNS);
     for (size_t c = column.first; c < column.end; c += THIRDS_COLUMNS) {
         const size_t n = column.end - c < THIRDS_COLUMNS ? column.end - c : THIRDS_COLUMNS;
         for (size_t g = 0; g < gates; g++)
             right_of_columns((char *)call->view[PACK_TO].at + (c / THIRDS_COLUMNS * gates + g) * gate_bytes,
-                             (const float *)tensor_row(from, g * units) + c, width, n, units);
+                             (const float *)tensor_row(from, g * units) + c, width, n, units, whole);
     }
     count_slices(work, call, PACK_FROM, column, width);
     count_slices(work, call, PACK_TO, column, width);
@@ -38,10 +38,10 @@ static void pack_thirds_back(const struct call *call, int me, int team, struct w
 static unroll_status kernel_pack_with_thirds(const struct call *call, int me, int team, struct work *work)
 {
     const enum layout layout = call->view[PACK_TO].layout;
-    if (layout == LAYOUT_THIRDS)
-        pack_thirds(call, me, team, work);
-    else if (layout == LAYOUT_THIRDS_BACK)
-        pack_thirds_back(call, me, team, work);
+    if (layout == LAYOUT_THIRDS || layout == LAYOUT_WHOLE)
+        pack_thirds(call, me, team, layout_is_whole(layout), work);
+    else if (layout_is_right(layout))
+        pack_thirds_back(call, me, team, layout_is_whole(layout), work);
     else
         return kernel_pack(call, me, team, work);
     return UNROLL_OK;

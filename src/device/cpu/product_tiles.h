@@ -44,50 +44,44 @@ static void left_rows(const struct left_rows *l)
 
 /* ---- right factors --------------------------------------------------------------------- */
 
-/* A step of one tile: 16 vectors of pairs in each part. */
-CELL_CODE void store_right(char *to, __m512i part[3][THIRDS_COLUMNS])
+/* A step of one tile from its numbers, k by k: as thirds, or whole. Returns where the next one goes. */
+static char *store_right(char *to, const V number[THIRDS_K], bool whole)
 {
-#pragma GCC unroll 3
-    for (size_t i = 0; i < 3; i++)
-#pragma GCC unroll 16
-        for (size_t j = 0; j < THIRDS_K / 2; j++)
-            _mm512_store_si512(to + RIGHT_AT(i) + j * THIRDS_COLUMNS * 4, part[i][j]);
+    for (size_t k = 0; k < THIRDS_K && whole; k++)
+        v_store((float *)(void *)to + k * THIRDS_COLUMNS, number[k]);
+    for (size_t k = 0; k < THIRDS_K && !whole; k += 2) {
+        __m512i pair[3];
+        thirds_of_pairs(number[k], number[k + 1], pair);
+        for (size_t i = 0; i < 3; i++)
+            _mm512_store_si512(to + RIGHT_AT(i) + k / 2 * sizeof *pair, pair[i]);
+    }
+    return to + right_bytes(whole);
 }
 
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
-static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k)
+static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k, bool whole)
 {
-    for (size_t at = 0; at < k; at += THIRDS_K, to += RIGHT_BYTES) {
-        __m512i part[3][THIRDS_COLUMNS];
+    for (size_t at = 0; at < k; at += THIRDS_K) {
+        V number[THIRDS_K];
         for (size_t i = 0; i < THIRDS_COLUMNS; i++) {
-            __m512i of_row[3];
-            V low = v_const(0), high = v_const(0);
+            number[i] = number[i + THIRDS_COLUMNS] = v_const(0);
             if (i < columns)
-                load_step(w + i * row, at, k, &low, &high);
-            thirds_of(low, high, of_row);
-            for (size_t j = 0; j < 3; j++)
-                part[j][i] = of_row[j];
+                load_step(w + i * row, at, k, &number[i], &number[i + THIRDS_COLUMNS]);
         }
-        for (size_t j = 0; j < 3; j++)
-            thirds_transpose(part[j]);
-        store_right(to, part);
+        thirds_transpose((__m512i *)number);
+        thirds_transpose((__m512i *)(number + THIRDS_COLUMNS));
+        to = store_right(to, number, whole);
     }
 }
 
 /* Of W [k, n] dense: column i of a tile is column i. */
-static void right_of_columns(char *to, const float *w, size_t row, size_t columns, size_t k)
+static void right_of_columns(char *to, const float *w, size_t row, size_t columns, size_t k, bool whole)
 {
-    for (size_t at = 0; at < k; at += THIRDS_K, to += RIGHT_BYTES) {
-        __m512i part[3][THIRDS_COLUMNS];
-        for (size_t i = 0; i < THIRDS_K / 2; i++) {
-            __m512i pair[3];
-            const size_t first = at + 2 * i;
-            thirds_of(v_load_some(w + first * row, first < k ? columns : 0),
-                      v_load_some(w + (first + 1) * row, first + 1 < k ? columns : 0), pair);
-            for (size_t j = 0; j < 3; j++)
-                part[j][i] = thirds_pairs(pair[j]);
-        }
-        store_right(to, part);
+    for (size_t at = 0; at < k; at += THIRDS_K) {
+        V number[THIRDS_K];
+        for (size_t i = 0; i < THIRDS_K; i++)
+            number[i] = v_load_some(w + (at + i) * row, at + i < k ? columns : 0);
+        to = store_right(to, number, whole);
     }
 }
 
@@ -153,11 +147,11 @@ CELL_CODE void ask_meanwhile(void *of, int time)
     }
 }
 
-CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide)
+CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide, const bool whole)
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
-    const bool whole = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
-    const bool scatters = !whole || b->each, waits = scatters || b->bias;
+    const bool full = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
+    const bool scatters = !full || b->each, waits = scatters || b->bias;
     float *c = waits ? waiting : b->c;
     const size_t c_row = waits ? WAITING_ROW : b->c_row;
     if (waits && (b->bias || b->start == AS_IS))
@@ -167,17 +161,30 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
     else
         tiles_clear(second, wide);
     struct tiles_wanted wanted = { b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES) };
-    tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
+    if (whole)
+        tiles_add_whole(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
+    else
+        tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
     c = scatters ? waiting : b->c;
     tiles_store(c, c + THIRDS_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
     if (scatters)
         end_block(b, waiting);
 }
 
-static void multiply_one_narrow(const struct tiles_block *b)    { multiply_block(b, false, false); }
-static void multiply_one_wide(const struct tiles_block *b)      { multiply_block(b, false, true); }
-static void multiply_two_narrow(const struct tiles_block *b)    { multiply_block(b, true, false); }
-static void multiply_two_wide(const struct tiles_block *b)      { multiply_block(b, true, true); }
+#define MULTIPLY_BLOCK(name, second, wide)                                                                            \
+    static void multiply_##name(const struct tiles_block *b)        { multiply_block(b, second, wide, false); }      \
+    static void multiply_whole_##name(const struct tiles_block *b)  { multiply_block(b, second, wide, true); }
+
+MULTIPLY_BLOCK(one_narrow, false, false)
+MULTIPLY_BLOCK(one_wide, false, true)
+MULTIPLY_BLOCK(two_narrow, true, false)
+MULTIPLY_BLOCK(two_wide, true, true)
+
+/* Whether the right factor is whole, whether there are two tiles of rows, and of columns. */
+static void (*const multiply_blocks[2][2][2])(const struct tiles_block *) = {
+    { { multiply_one_narrow, multiply_one_wide }, { multiply_two_narrow, multiply_two_wide } },
+    { { multiply_whole_one_narrow, multiply_whole_one_wide }, { multiply_whole_two_narrow, multiply_whole_two_wide } },
+};
 
 /* For `blocks` blocks to ask for: the right factor of the columns after those from n on, or what the caller wants. */
 static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, size_t blocks)
@@ -187,7 +194,7 @@ static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, siz
                                  (2 * p->steps * RIGHT_BYTES / AHEAD_PIECE + steps - 1) / steps, AHEAD_PIECE };
     if (next >= p->n)                       /* also before the first */
         ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
-    else if (p->right_steps != p->steps)
+    else if (p->right_steps != p->steps || p->whole)
         ahead.pieces = 0;
     ahead.pieces = ahead.pieces > AHEAD_MOST ? 0 : ahead.pieces;
     return ahead;
@@ -199,25 +206,22 @@ static void product_of_height(const struct product_thirds *p, size_t row, size_t
 {
     tiles_begin(height);
     const size_t pairs = (p->n + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
+    const size_t bytes = right_bytes(p->whole);
     for (size_t i = 0; i < pairs; i++) {
         const size_t n = (p->reverse ? pairs - 1 - i : i) * 2 * THIRDS_COLUMNS;
         const size_t columns = p->n - n < 2 * THIRDS_COLUMNS ? p->n - n : 2 * THIRDS_COLUMNS;
-        const bool wide = columns > THIRDS_COLUMNS;
         struct tiles_block b = {
             .rows = height, .columns = columns, .steps = p->steps, .c_row = p->c_row, .column = n, .start = p->start,
-            .right = p->right + (n / THIRDS_COLUMNS * p->right_steps + p->right_first) * RIGHT_BYTES,
+            .right = p->right + (n / THIRDS_COLUMNS * p->right_steps + p->right_first) * bytes,
             .bias = p->bias ? p->bias + n : NULL,
         };
-        b.right_1 = b.right + p->right_steps * RIGHT_BYTES;
+        b.right_1 = b.right + p->right_steps * bytes;
         b.ahead = ahead_of(p, n, (row_end - row) / height);
         for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
             b.c = p->each ? NULL : p->c + m * p->c_row + n;
             b.each = p->each ? p->each + m : NULL;
-            if (height > THIRDS_ROWS)
-                (wide ? multiply_two_wide : multiply_two_narrow)(&b);
-            else
-                (wide ? multiply_one_wide : multiply_one_narrow)(&b);
+            multiply_blocks[p->whole][height > THIRDS_ROWS][columns > THIRDS_COLUMNS](&b);
         }
         comm_poll();
     }

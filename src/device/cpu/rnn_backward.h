@@ -294,12 +294,12 @@ static void multiply_thirds(const struct back *k, const struct rows *rows, struc
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_W];
     const size_t steps = steps_of_sums(r, w->count[0]);
-    const bool wants = k->in_views && (p.n == PANEL || p.n == r->units);
+    const bool whole = layout_is_whole(w->layout), wants = k->in_views && (p.n == PANEL || p.n == r->units);
     r->call->isa->product_thirds(&(struct product_thirds){
         .m = p.m, .n = p.n, .steps = steps_of_sums(r, of.count),
         .left = at_left(r, rows), .left_first = steps_of_sums(r, of.input),
         .left_steps = steps_of_sums(r, (size_t)r->cell->inputs),
-        .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * RIGHT_BYTES,
+        .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * right_bytes(whole), .whole = whole,
         .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
         .c = p.c, .c_row = p.c_row, .start = p.start, .reverse = k->reverse,
         .wanted = (const char *)(at_step(r, RNN_G, k->rows.t, r->row) + column),

@@ -76,7 +76,7 @@ static struct fused_weights weights_of(const struct tensor *w, const struct tens
         return (struct fused_weights){ 0 };
     return (struct fused_weights){
         .at = w->at, .k = w->count[2], .gates = w->count[0], .bias = bias->at, .bias_gate = bias->stride[0],
-        .cell = w->layout == LAYOUT_THIRDS ? FUSED_THIRDS : w->dtype == DTYPE_I8 ? FUSED_INT8
+        .cell = layout_is_whole(w->layout) ? FUSED_WHOLE : is_of_thirds(w) ? FUSED_THIRDS : w->dtype == DTYPE_I8 ? FUSED_INT8
                 : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL,
         .units = w->count[1],
     };
@@ -220,7 +220,7 @@ static size_t rows_with_room(const struct rnn *r)
 
 static bool has_thirds(const struct rnn *r)
 {
-    return r->view[RNN_W].layout == LAYOUT_THIRDS || r->view[RNN_W_X].layout == LAYOUT_THIRDS;
+    return is_of_thirds(&r->view[RNN_W]) || is_of_thirds(&r->view[RNN_W_X]);
 }
 
 static void run_kernel(const struct rnn *r, const struct fused_step *step, int phase)

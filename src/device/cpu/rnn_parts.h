@@ -255,13 +255,13 @@ static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
 
 static bool is_of_thirds(const struct tensor *w)
 {
-    return w->layout == LAYOUT_THIRDS || w->layout == LAYOUT_THIRDS_BACK;
+    return layout_is_right(w->layout);
 }
 
 /* Bytes of a recurrent weight as steps read it. */
 static size_t weight_bytes(const struct tensor *w)
 {
-    if (is_of_thirds(w))
+    if (is_of_thirds(w) && !layout_is_whole(w->layout))
         return 3 * sizeof(uint16_t);
     return w->at ? dtype_size(w->dtype) : sizeof(real);
 }

@@ -145,6 +145,8 @@ unroll_status cuda_gemm_dw(struct walker *w, const struct cuda_call *call)
     TRY(check_even(&x));
     TRY(check_even(&dy));
     TRY(clean_gradient(w, &v[GEMM_DW_DY], &v[GEMM_DW_LENGTHS]));
+    if (call->op->view[GEMM_DW_DW].access == WRITE)     /* as sums of products from zeros */
+        TRY(cuda_move(w, &(struct cuda_view){ 0 }, &v[GEMM_DW_DW], false));
     bool plain = !v[GEMM_DW_LENGTHS].at && !v[GEMM_DW_RESET].at && v[GEMM_DW_DW].count[0] == 1;
     if (plain && call->op->shift)
         return dw_shifted(w, call);
