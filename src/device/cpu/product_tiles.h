@@ -54,6 +54,14 @@ CELL_CODE void store_right(char *to, __m512i part[3][THIRDS_COLUMNS])
             _mm512_store_si512(to + RIGHT_AT(i) + j * THIRDS_COLUMNS * 4, part[i][j]);
 }
 
+/* A sixteenth of where the next step will go. Neither it nor the weights that are next are near, and rows of weights are
+ * so far apart that memory does not run ahead by itself. */
+CELL_CODE void ask_for_place(const char *to, size_t i)
+{
+    for (size_t j = 3 * i; j < 3 * (i + 1); j++)
+        __builtin_prefetch(to + RIGHT_BYTES + j * sizeof(__m512i), 1);
+}
+
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
 static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k)
 {
@@ -64,6 +72,9 @@ static void right_of_rows(char *to, const float *w, size_t row, size_t columns, 
             V low = v_const(0), high = v_const(0);
             if (i < columns)
                 load_step(w + i * row, at, k, &low, &high);
+            ask_for_place(to, i);
+            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at, _MM_HINT_T0);
+            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at + V_WIDTH, _MM_HINT_T0);
             thirds_of(low, high, of_row);
             for (size_t j = 0; j < 3; j++)
                 part[j][i] = of_row[j];
@@ -82,6 +93,9 @@ static void right_of_columns(char *to, const float *w, size_t row, size_t column
         for (size_t i = 0; i < THIRDS_K / 2; i++) {
             __m512i pair[3];
             const size_t first = at + 2 * i;
+            ask_for_place(to, i);
+            _mm_prefetch(w + (first + THIRDS_K) * row, _MM_HINT_T0);
+            _mm_prefetch(w + (first + THIRDS_K + 1) * row, _MM_HINT_T0);
             thirds_of(v_load_some(w + first * row, first < k ? columns : 0),
                       v_load_some(w + (first + 1) * row, first + 1 < k ? columns : 0), pair);
             for (size_t j = 0; j < 3; j++)
@@ -104,19 +118,16 @@ struct tiles_block {
     struct tiles_ahead ahead;
 };
 
-/* Tiles of c where columns are missing or a bias is added wait here. */
+/* Tiles of c where columns are missing wait here. */
 enum { WAITING_ROW = 2 * THIRDS_COLUMNS };
 
-static void begin_block(const struct tiles_block *b, float *c)
+/* What the sums begin with, rows `row` numbers apart. */
+static void begin_block(const struct tiles_block *b, const float *from, size_t row, float *c)
 {
     for (size_t r = 0; r < b->rows; r++)
-        for (size_t j = 0; j < b->columns; j += V_WIDTH) {
-            const size_t n = b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH;
-            V sum = b->start == AS_IS ? v_load_some(b->c + r * b->c_row + j, n) : v_const(0);
-            if (b->bias)
-                sum = v_add(sum, v_load_some(b->bias + j, n));
-            v_store(c + r * WAITING_ROW + j, sum);
-        }
+        for (size_t j = 0; j < b->columns; j += V_WIDTH)
+            v_store(c + r * WAITING_ROW + j,
+                    v_load_some(from + r * row + j, b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH));
 }
 
 static void end_block(const struct tiles_block *b, const float *c)
@@ -145,22 +156,25 @@ CELL_CODE void ask_meanwhile(void *of, int time)
     }
 }
 
+/* Sums begin with c, with the bias, which is the same row again and again, or with zeros. */
 CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide)
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
     const bool whole = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
-    const bool waits = !whole || b->bias;
-    float *c = waits ? waiting : b->c;
-    const size_t c_row = waits ? WAITING_ROW : b->c_row;
-    if (waits && (b->bias || b->start == AS_IS))
-        begin_block(b, c);
-    if (b->bias || b->start == AS_IS)
-        tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
+    const float *begin = b->bias ? b->bias : b->start == AS_IS ? b->c : NULL;
+    size_t begin_row = b->bias ? 0 : b->c_row;
+    if (begin && !whole) {
+        begin_block(b, begin, begin_row, waiting);
+        begin = waiting;
+        begin_row = WAITING_ROW;
+    }
+    if (begin)
+        tiles_load(begin, begin + THIRDS_COLUMNS, begin_row, b->rows, second, wide);
     else
         tiles_clear(second, wide);
     struct tiles_wanted wanted = { b->ahead, b->c, b->c_row, b->columns, b->rows, 1 + b->rows / (b->steps * TILES_TIMES) };
     tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
-    c = whole ? b->c : waiting;
+    float *c = whole ? b->c : waiting;
     tiles_store(c, c + THIRDS_COLUMNS, whole ? b->c_row : WAITING_ROW, b->rows, second, wide);
     if (!whole)
         end_block(b, waiting);
