@@ -180,6 +180,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.packed = target.device->packed;
     p.near = target.device->near;
     p.narrow = target.device->narrow;
+    p.picks = target.device->picks;
     p.thirds = target.device->thirds && target.device->thirds(NULL);
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;

@@ -22,11 +22,6 @@ struct dw_part {
     struct dw_room *room;
 };
 
-static size_t at_most(size_t n, size_t most)
-{
-    return n < most ? n : most;
-}
-
 static const real dw_zeros[THIRDS_COLUMNS];
 
 /* Numbers of a row; zeros where there is none. */
