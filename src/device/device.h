@@ -27,6 +27,7 @@ struct device {
     const char *name;
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
     bool packed;                        /* products read packed copies of weights (plan_config.packed) */
+    bool picks;                         /* it picks columns of weights where x is one-hot, likewise */
     uint32_t near, narrow;              /* as in plan_config; 0: not known, none */
     bool (*thirds)(const char *isa);    /* do products of many rows multiply thirds with this ISA? NULL: with none */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */

@@ -234,7 +234,7 @@ static unroll_status push_weight_gradient(struct plan *p, const struct op *forwa
 {
     if (dw.buffer < 0)
         return UNROLL_OK;
-    struct op op = backward_op(forward, OP_GEMM_DW);
+    struct op op = backward_op(forward, p->buffer[x.buffer].dtype == DTYPE_I32 ? OP_PICK_GRAD : OP_GEMM_DW);
     op.group = -1;
     x.access = dy.access = READ;
     op.view[GEMM_DW_DY] = dy;

@@ -149,7 +149,8 @@ unroll_status divide_products(struct plan *p)
     unroll_status status = UNROLL_OK;
     for (int i = 0; i < count && status == UNROLL_OK; i++) {
         const struct view *dw = &list[i].view[GEMM_DW_DW], *dy = &list[i].view[GEMM_DW_DY];
-        bool divides = list[i].kind == OP_GEMM_DW && pieces_of(p, dw->buffer) > 1 && dw->count[1] == dy->count[2];
+        bool makes = list[i].kind == OP_GEMM_DW || list[i].kind == OP_PICK_GRAD;
+        bool divides = makes && pieces_of(p, dw->buffer) > 1 && dw->count[1] == dy->count[2];
         for (uint32_t gate = 0; gate < (divides ? dw->count[1] : 1) && status == UNROLL_OK; gate++) {
             struct op op = list[i];
             if (divides) {

@@ -47,6 +47,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define flops_embed      NULL
 #define flops_embed_grad NULL
 #define flops_sum_rows   NULL
+#define flops_pick       NULL         /* additions alone */
+#define flops_pick_grad  NULL
 #define flops_dropout    NULL
 #define flops_activate   NULL
 #define flops_activate_back NULL
@@ -68,6 +70,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define adjoint_gemm_dx    NULL
 #define adjoint_gemm_dw    NULL
 #define adjoint_sum_rows   NULL
+#define adjoint_pick       adjoint_gemm
+#define adjoint_pick_grad  NULL
 #define adjoint_rnn_back   NULL
 #define adjoint_loss       NULL         /* the loss leaves dz in the place of z */
 #define adjoint_activate_back NULL
@@ -89,6 +93,8 @@ static double flops_rnn(const struct plan *p, const struct op *op)
 #define carried_gemm_dx    { { 0, 0 } }
 #define carried_gemm_dw    { { 0, 0 } }
 #define carried_sum_rows   { { 0, 0 } }
+#define carried_pick       { { 0, 0 } }
+#define carried_pick_grad  { { 0, 0 } }
 #define carried_dropout    { { 0, 0 } }
 #define carried_activate   { { 0, 0 } }
 #define carried_activate_back { { 0, 0 } }

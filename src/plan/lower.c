@@ -166,6 +166,27 @@ static struct view read_named(const struct plan *p, const char *name)
 
 /* ---- operations ------------------------------------------------------------------------ */
 
+/* Can products with one-hot rows pick columns of weights? A layer that reads the input beside other sources needs the
+ * rows themselves, and of few symbols steps of a recurrence multiply them (fold_wanted). */
+static bool picks(const struct plan *p)
+{
+    const uint32_t symbols = model_input(p->model);
+    bool alone = true;
+    for (int i = 0; i < p->model->layers; i++)
+        for (int k = 0; k < p->model->layer[i].sources; k++)
+            alone &= p->model->layer[i].sources == 1 || p->model->layer[i].source[k] >= 0;
+    return p->config.picks && !is_narrow(p) && master_of(p, PARAM_EMBEDDING, 0, 0) < 0 && alone &&
+           symbols > p->config.narrow && symbols <= MOST_PICKED;
+}
+
+/* The product of what a layer reads. */
+static struct op product_of(const struct plan *p, int x, int layer)
+{
+    struct op op = op_new(p->buffer[x].dtype == DTYPE_I32 ? OP_PICK : OP_GEMM, PART_FORWARD, layer + 1);
+    op.view[GEMM_X] = view_of(p, x, READ);
+    return op;
+}
+
 /* Tokens or vectors; gives the buffer that the first layer reads. */
 static unroll_status lower_input(struct plan *p, int *x)
 {
@@ -179,6 +200,10 @@ static unroll_status lower_input(struct plan *p, int *x)
         return *x < 0 ? UNROLL_RESOURCE : UNROLL_OK;
     }
     int tokens = add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
+    if (tokens >= 0 && picks(p)) {
+        *x = tokens;
+        return UNROLL_OK;
+    }
     *x = add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
     if (tokens < 0 || *x < 0)
         return UNROLL_RESOURCE;
@@ -250,8 +275,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
 /* The input product: all gates that see x, for all steps at once. */
 static unroll_status lower_input_product(struct plan *p, int layer, int direction, int x, int g)
 {
-    struct op op = op_new(OP_GEMM, PART_FORWARD, layer + 1);
-    op.view[GEMM_X] = view_of(p, x, READ);
+    struct op op = product_of(p, x, layer);
     op.view[GEMM_W] = view_of(p, forward_weight(p, master_of(p, PARAM_W_IH, layer, direction)), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_IH, layer, direction), READ);
     op.view[GEMM_Y] = view_of(p, g, WRITE);
@@ -360,9 +384,8 @@ static unroll_status lower_dense(struct plan *p, int layer, int x, int *y)
         return UNROLL_RESOURCE;
     if (last && p->config.mode == MODE_TRAIN)
         p->buffer[*y].gradient = *y;                    /* the loss turns z into dz */
-    struct op op = op_new(OP_GEMM, PART_FORWARD, layer + 1);
+    struct op op = product_of(p, x, layer);
     op.use = tied;
-    op.view[GEMM_X] = view_of(p, x, READ);
     op.view[GEMM_W] = view_of(p, forward_weight(p, master), READ);
     op.view[GEMM_BIAS] = view_of(p, master_of(p, PARAM_B_DENSE, layer, 0), READ);
     op.view[GEMM_Y] = view_of(p, sum, WRITE);

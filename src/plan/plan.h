@@ -94,6 +94,8 @@ enum { PART_BACKWARD_SUM = PART_N };
     KIND(GEMM,        gemm,        FREE,    FREE,   FREE,    0)     \
     KIND(GEMM_DX,     gemm_dx,     FREE,    FREE,   SUMMED,  0)     \
     KIND(GEMM_DW,     gemm_dw,     SUMMED,  SUMMED, FREE,    0)     \
+    KIND(PICK,        pick,        FREE,    FREE,   FREE,    0)     \
+    KIND(PICK_GRAD,   pick_grad,   SUMMED,  SUMMED, FREE,    0)     \
     KIND(SUM_ROWS,    sum_rows,    SUMMED,  SUMMED, FREE,    0)     \
     KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
     KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
@@ -126,6 +128,7 @@ enum op_kind {
 enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
 enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
 enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y, GEMM_LENGTHS };        /* W dense or in panels */
+/* pick and pick_grad have the slots of gemm and gemm_dw, but tokens for x: the numbers of one-hot rows. */
 enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, GEMM_DX_LENGTHS };                      /* W dense or in columns */
 enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
 enum { SUM_ROWS_DY, SUM_ROWS_SUM, SUM_ROWS_TWIN, SUM_ROWS_LENGTHS };      /* the same sum for two biases */
@@ -198,7 +201,8 @@ static inline bool layout_is_whole(enum layout layout)
 
 enum {
     PANEL = 32,
-    MOST_INT8_PRODUCTS = 131064     /* of at most 127 * 127, in an int32 */
+    MOST_INT8_PRODUCTS = 131064,    /* of at most 127 * 127, in an int32 */
+    MOST_PICKED = 2048              /* symbols of a pick, whose sums of gradients stay near */
 };
 
 /* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
@@ -309,6 +313,7 @@ struct plan_config {
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
+    bool           picks;           /* the device picks columns of weights where x is one-hot */
     bool           packed;          /* the device's products read packed copies of weights */
     bool           thirds;          /* and those of many rows multiply thirds of floats (pass_thirds) */
     bool           meets;           /* all that a rank exchanges is done in list order, both ends at once (streams) */

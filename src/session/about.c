@@ -181,6 +181,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     p.near = target.device->near;
     p.threads = cpu_count();
     p.narrow = target.device->narrow;
+    p.picks = target.device->picks;
     p.thirds = target.device->thirds && target.device->thirds(NULL);
     p.mesh[M_BATCH] = c->batch_ranks;
     p.mesh[M_LAYER] = c->layer_ranks;

@@ -246,6 +246,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     plan_config->packed = s->device->packed;
     plan_config->near = s->device->near;
     plan_config->narrow = s->device->narrow;
+    plan_config->picks = s->device->picks;
     plan_config->thirds = s->device->thirds && s->device->thirds(s->config.isa);
     plan_config->meets = s->device->meets;
     int threads = threads_for(s);

@@ -94,23 +94,42 @@ static double choose_lengths(struct fixture *f, int lengths, uint32_t T, uint32_
     return rows;
 }
 
-/* ---- gemm and gemm_dx ------------------------------------------------------------------ */
+/* ---- gemm, pick and gemm_dx ------------------------------------------------------------ */
 
-static struct fixture *build_gemm(uint64_t seed, enum dtype real)
+/* x of a product, or tokens that stand for it. */
+static void make_x(struct fixture *f, int slot, enum dtype real, uint32_t T, uint32_t B, uint32_t K)
 {
-    struct fixture *f = fixture_new(OP_GEMM, seed, real);
+    if (f->op.kind == OP_PICK || f->op.kind == OP_PICK_GRAD)
+        make_integers(f, slot, 2, SIZES(T, B), K, true);
+    else
+        make(f, slot, real, READ, 3, SIZES(T, B, K));
+}
+
+static double x_at(const struct fixture *f, int slot, size_t t, size_t b, size_t k)
+{
+    bool tokens = f->call.view[slot].dtype == DTYPE_I32;
+    return tokens ? value(f, slot, t, b, 0, 0) == (double)k : value(f, slot, t, b, k, 0);
+}
+
+static struct fixture *build_product(enum op_kind kind, uint64_t seed, enum dtype real)
+{
+    struct fixture *f = fixture_new(kind, seed, real);
     uint32_t T = random_size(f, 1, 5), B = random_size(f, 1, 9), G = random_size(f, 1, 4);
     uint32_t U = seed % 3 ? random_size(f, 1, 70) : 32 * random_size(f, 1, 2), K = random_size(f, 1, 50);
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
-    make(f, GEMM_X, real, READ, 3, SIZES(T, B, K));
+    make_x(f, GEMM_X, real, T, B, K);
     make_panels(f, GEMM_W, READ, G, U, K);
     if (random_size(f, 0, 2))
         make(f, GEMM_BIAS, real, READ, gated ? 2 : 1, gated ? SIZES(G, U) : SIZES(U));
     make(f, GEMM_Y, real, WRITE, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
     f->flops = 2 * choose_lengths(f, GEMM_LENGTHS, T, B) * G * U * K;
+    f->flops = kind == OP_PICK ? 0 : f->flops;
     return f;
 }
+
+static struct fixture *build_gemm(uint64_t seed, enum dtype real) { return build_product(OP_GEMM, seed, real); }
+static struct fixture *build_pick(uint64_t seed, enum dtype real) { return build_product(OP_PICK, seed, real); }
 
 /* Index (t, b, n) of a tensor [T, B, (G), U] where n runs over gates and units. */
 static size_t at_unit(const struct fixture *f, int slot, size_t t, size_t b, size_t n)
@@ -132,7 +151,7 @@ static void plain_gemm(struct fixture *f)
                     sum = f->call.view[GEMM_BIAS].rank == 2 ? value(f, GEMM_BIAS, n / U, n % U, 0, 0)
                                                             : value(f, GEMM_BIAS, n, 0, 0, 0);
                 for (size_t k = 0; k < K; k++)
-                    sum += value(f, GEMM_X, t, b, k, 0) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
+                    sum += x_at(f, GEMM_X, t, b, k) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
                 bool lasts = lasts_in(f, GEMM_LENGTHS, t, b);
                 if (lasts || y->rank == 3)          /* gates stay as they are */
                     set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), lasts ? sum : 0);
@@ -195,21 +214,23 @@ static void set_origins(struct fixture *f, int dy, int sum, uint32_t S, uint32_t
     f->call.view[sum].origin[0] = f->plan.config.shards - S;
 }
 
-static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t units, uint32_t columns)
+static struct fixture *build_gemm_dw_of(enum op_kind kind, uint64_t seed, enum dtype real, uint32_t units,
+                                        uint32_t columns)
 {
-    struct fixture *f = fixture_new(OP_GEMM_DW, seed, real);
+    struct fixture *f = fixture_new(kind, seed, real);
     uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 3), S, B;
     uint32_t U = random_size(f, 1, units), K = random_size(f, 1, random_size(f, 0, 3) ? columns : 3);
     choose_shards(f, T, &S, &B);
     bool gated = random_size(f, 0, 3) != 0;
     G = gated ? G : 1;
     f->op.direction = (int)random_size(f, 0, 1);
-    f->op.shift = (int)random_size(f, 0, 2) > 0;
+    f->op.shift = kind == OP_GEMM_DW && random_size(f, 0, 2) > 0;
     make(f, GEMM_DW_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
-    make(f, GEMM_DW_X, real, READ, 3, SIZES(T, B, K));
+    make_x(f, GEMM_DW_X, real, T, B, K);
     make(f, GEMM_DW_DW, real, ADD, gated ? 4 : 3, gated ? SIZES(S, G, U, K) : SIZES(S, U, K));
     set_origins(f, GEMM_DW_DY, GEMM_DW_DW, S, B);
     f->flops = 2 * choose_lengths(f, GEMM_DW_LENGTHS, T, B) * G * U * K;
+    f->flops = kind == OP_PICK_GRAD ? 0 : f->flops;
     if (!f->op.shift)
         return f;
     make(f, GEMM_DW_INIT, real, READ, 2, SIZES(B, K));
@@ -223,13 +244,19 @@ static struct fixture *build_gemm_dw_of(uint64_t seed, enum dtype real, uint32_t
 
 static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
 {
-    return build_gemm_dw_of(seed, real, 130, 100);
+    return build_gemm_dw_of(OP_GEMM_DW, seed, real, 130, 100);
+}
+
+/* Of more units than are summed at a time, and some cases of so many symbols that fewer are. */
+static struct fixture *build_pick_grad(uint64_t seed, enum dtype real)
+{
+    return build_gemm_dw_of(OP_PICK_GRAD, seed, real, 300, seed % 5 ? MOST_COLUMNS : MOST_PICKED);
 }
 
 /* Of more units and columns than are multiplied at a time. */
 static struct fixture *build_gemm_dw_thirds(uint64_t seed, enum dtype real)
 {
-    struct fixture *f = build_gemm_dw_of(seed, real, 250, MOST_COLUMNS);
+    struct fixture *f = build_gemm_dw_of(OP_GEMM_DW, seed, real, 250, MOST_COLUMNS);
     f->plan.thirds = true;
     return f;
 }
@@ -240,7 +267,7 @@ static double plain_x(const struct fixture *f, size_t t, size_t b, size_t k)
     size_t T = f->call.view[GEMM_DW_X].count[0];
     bool has_lengths = f->call.view[GEMM_DW_LENGTHS].at, has_reset = f->call.view[GEMM_DW_RESET].at;
     if (!f->op.shift)
-        return value(f, GEMM_DW_X, t, b, k, 0);
+        return x_at(f, GEMM_DW_X, t, b, k);
     if (has_reset && value(f, GEMM_DW_RESET, t, b, 0, 0) != 0)
         return 0;
     if (f->op.direction == 0)
@@ -378,10 +405,10 @@ static float contract_element(const struct fixture *f, float sum, size_t shard, 
     return sum;
 }
 
-static void check_contract(void)
+static void check_contract(const struct kind_case *c)
 {
     for (uint64_t seed = 1; seed <= 40 / SLOWER; seed++) {
-        struct fixture *before = build_gemm_dw(seed, DTYPE_F32), *after = build_gemm_dw(seed, DTYPE_F32);
+        struct fixture *before = c->build(seed, DTYPE_F32), *after = c->build(seed, DTYPE_F32);
         const struct tensor *dw = &before->call.view[GEMM_DW_DW];
         run_on(after, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
         for (int i = 0; i < 10; i++) {
@@ -392,7 +419,7 @@ static void check_contract(void)
                                       : at4(before, GEMM_DW_DW, shard, n, k, 0);
             float expected = contract_element(before, (float)get(before, GEMM_DW_DW, at), shard, n, k);
             float found = (float)get(after, GEMM_DW_DW, at);
-            CHECK(found == expected, "seed %d: %a, by the contract %a", (int)seed, (double)found,
+            CHECK(found == expected, "%s seed %d: %a, by the contract %a", c->name, (int)seed, (double)found,
                   (double)expected);
         }
         fixture_free(before);
@@ -500,6 +527,8 @@ int main(int argc, char **argv)
 {
     static const struct kind_case
         gemm       = { "gemm",       build_gemm,       plain_gemm,       40, 2e-6, 1e-14 },
+        pick       = { "pick",       build_pick,       plain_gemm,       40, 1e-7, 0 },
+        pick_grad  = { "pick_grad",  build_pick_grad,  plain_gemm_dw,    60, 2e-6, 1e-14 },
         gemm_dx    = { "gemm_dx",    build_gemm_dx,    plain_gemm_dx,    40, 2e-6, 1e-14 },
         gemm_dw    = { "gemm_dw",    build_gemm_dw,    plain_gemm_dw,    60, 2e-6, 1e-14 },
         thirds     = { "gemm_dw of thirds", build_gemm_dw_thirds, plain_gemm_dw, 60, 1e-6, 1e-14 },
@@ -517,14 +546,18 @@ int main(int argc, char **argv)
         else
             check_skip("an instruction set of the list is not this machine's");
     check_kind(&gemm);
+    check_kind(&pick);
     check_kind(&gemm_dx);
     check_kind(&gemm_dw);
+    check_kind(&pick_grad);
     check_kind(&sum_rows);
     check_kind(&embed);
     check_kind(&embed_grad);
-    check_contract();
+    check_contract(&gemm_dw);
+    check_contract(&pick_grad);
     check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, best);
     check_thirds(&thirds, cpu_isa_find(ISA_AMX, DTYPE_F32), dw_timed, 3);
+    check_chunks(&pick_grad, GEMM_DW_DW, dw_timed, 2, best);
     check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, best);
     check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, best);
     return check_finish("test_kernels");

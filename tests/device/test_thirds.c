@@ -17,7 +17,7 @@
 enum { MOST = 300, GATES = 3, STEPS = (MOST + THIRDS_K - 1) / THIRDS_K, TILES = (MOST + THIRDS_COLUMNS - 1) / THIRDS_COLUMNS };
 enum { OTHER = 7 };             /* what lies beside the numbers of a product */
 
-/* c [m][n] = start + bias + a [m][k] w [n][k]. */
+/* c [m][n] = start or bias + a [m][k] w [n][k]. */
 struct problem {
     size_t m, n, k, a_row, c_row, a_count, c_count;
     enum start start;
@@ -95,7 +95,7 @@ static void make_problem(uint64_t seed)
     p.a_row = p.k + rng_below(&rng, OTHER);
     p.c_row = p.n + rng_below(&rng, OTHER);
     p.start = rng_below(&rng, 2) ? AS_IS : ZERO;
-    p.has_bias = rng_below(&rng, 2);
+    p.has_bias = p.start == ZERO && rng_below(&rng, 2);
     place_problem();
     for (size_t i = 0; i < p.a_count; i++)
         p.a[i] = random_float(&rng);

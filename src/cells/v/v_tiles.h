@@ -45,15 +45,7 @@ CELL_CODE void thirds_of(V low, V high, __m512i part[3])
     }
 }
 
-/* Numbers i of both side by side: 32 numbers as 16 pairs. */
-CELL_CODE __m512i thirds_pairs(__m512i numbers)
-{
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
-                                           23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    return _mm512_permutexvar_epi16(order, numbers);
-}
-
-/* The same at once: low[i], high[i] side by side. Halves are rounded away from zero, in bits: a NaN whose rounding
+/* The same side by side: low[i], high[i] are a pair. Halves are rounded away from zero, in bits: a NaN whose rounding
  * overflows is still one in the last part, which is exact as it is. */
 CELL_CODE void thirds_of_pairs(V low, V high, __m512i pair[3])
 {

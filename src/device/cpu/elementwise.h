@@ -111,36 +111,43 @@ static unroll_status kernel_tree(const struct call *call, int me, int team, stru
 
 /* ---- norm ------------------------------------------------------------------------------ */
 
-/* Sums of squares of `lanes` rows, each one chain: side by side, because one waits for itself. */
-static void squares_of_rows(const struct tensor *x, size_t row, size_t lanes, double *sum)
+/* 16 sums: fewer would wait for themselves. */
+enum { NORM_LANES = 16, NORM_SOME = 8 };
+typedef real   norm_numbers __attribute__((vector_size(NORM_SOME * sizeof(real))));
+typedef double norm_squares __attribute__((vector_size(NORM_SOME * sizeof(double))));
+
+/* Sum of squares in double: 16 sums by column modulo 16, then a tree, on every ISA. */
+static double squares_of_row(const real *x, size_t n)
 {
-    enum { LANES = 8 };
-    const real *at[LANES];
-    for (size_t i = 0; i < lanes; i++) {
-        at[i] = tensor_row(x, row + i);
-        sum[i] = 0;
-    }
-    for (size_t j = 0; j < tensor_width(x); j++)
-        for (size_t i = 0; i < lanes; i++)
-            sum[i] += (double)at[i][j] * (double)at[i][j];
+    norm_squares half[NORM_LANES / NORM_SOME] = { { 0 } };
+    double lane[NORM_LANES];
+    size_t i = 0;
+    for (; i + NORM_LANES <= n; i += NORM_LANES)
+        for (size_t j = 0; j < NORM_LANES / NORM_SOME; j++) {
+            norm_numbers some;
+            memcpy(&some, x + i + j * NORM_SOME, sizeof some);
+            const norm_squares wide = __builtin_convertvector(some, norm_squares);
+            half[j] += wide * wide;
+        }
+    memcpy(lane, half, sizeof lane);
+    for (size_t l = 0; i + l < n; l++)
+        lane[l] += (double)x[i + l] * (double)x[i + l];
+    for (size_t distance = NORM_LANES / 2; distance > 0; distance /= 2)
+        for (size_t l = 0; l < distance; l++)
+            lane[l] += lane[l + distance];
+    return lane[0];
 }
 
-/* Adds the squared norm, in double: a chain along each row, then one over the rows in order. */
+/* Adds the squared norm, in double: rows in order. */
 static unroll_status kernel_norm(const struct call *call, int me, int team, struct work *work)
 {
-    enum { LANES = 8 };
     const struct tensor *x = &call->view[NORM_GRAD];
-    const size_t rows = tensor_rows(x);
-    double total = 0, sum[LANES];
+    double total = 0;
     (void)team;
     if (me != 0)
         return UNROLL_OK;
-    for (size_t row = 0; row < rows; row += LANES, comm_poll()) {
-        size_t lanes = rows - row < LANES ? rows - row : LANES;
-        squares_of_rows(x, row, lanes, sum);
-        for (size_t i = 0; i < lanes; i++)
-            total += sum[i];
-    }
+    for (size_t row = 0; row < tensor_rows(x); row++, comm_poll())
+        total += squares_of_row(tensor_row(x, row), tensor_width(x));
     *(double *)call->view[NORM_OUT].at += total;
     count_view(work, call, NORM_GRAD, me);
     count_view(work, call, NORM_OUT, me);

@@ -33,7 +33,7 @@ static struct gemm gemm_of(const struct call *call)
     return (struct gemm){
         .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .type = call->view[GEMM_W].dtype,
         .thirds = call->view[GEMM_W].layout == LAYOUT_THIRDS,
-        .bias = bias->at, .k = tensor_width(x), .gates = g.count, .units = g.units, .y_gate = g.stride,
+        .bias = bias->at, .k = tensor_width(&call->view[GEMM_W]), .gates = g.count, .units = g.units, .y_gate = g.stride,
         .bias_gate = bias_gate, .panels = panels(g.units),
     };
 }

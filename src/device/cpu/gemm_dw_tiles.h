@@ -22,11 +22,6 @@ struct dw_part {
     struct dw_room *room;
 };
 
-static size_t at_most(size_t n, size_t most)
-{
-    return n < most ? n : most;
-}
-
 static const real dw_zeros[THIRDS_COLUMNS];
 
 /* Numbers of a row; zeros where there is none. */
@@ -332,7 +327,9 @@ static unroll_status kernel_gemm_dw_thirds(const struct call *call, int me, int 
     if (!call->plan->thirds || width < THIRDS_COLUMNS)
         return kernel_gemm_dw(call, me, team, work);
     const struct dw d = dw_of(call);
-    struct portion part = my_portion(d.gates.count * d.gates.units, width, PANEL, me, team);
+    const size_t units = d.gates.count * d.gates.units;
+    const bool by_units = units >= width || width < (size_t)team * PANEL;       /* all threads make the other factor */
+    struct portion part = portion_by(by_units, units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
         dw_thirds_shard(&d, &leaves, &part, (real *)dw->at + s * dw->stride[0]);

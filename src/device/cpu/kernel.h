@@ -118,7 +118,7 @@ struct left_rows {
 
 enum { WANTED_PIECE = 128 };                /* bytes */
 
-/* c[m][n] = start + bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
+/* c[m][n] = start or bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
  * factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
  * ZERO_THEN_ADD is not among the starts. */
 struct product_thirds {
@@ -127,7 +127,7 @@ struct product_thirds {
     const char *right;  size_t right_first, right_steps;
     float *c;           size_t c_row;
     void *const *each;                      /* or rows of c that lie anywhere: where each begins */
-    const float *bias;                      /* NULL: none */
+    const float *bias;                      /* in place of ZERO; NULL: none */
     enum start start;
     bool reverse;                           /* columns from the last to the first */
     bool whole;                             /* the right factor, which is split on the way */

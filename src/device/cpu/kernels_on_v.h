@@ -12,6 +12,7 @@
 #include "device/cpu/gemm.h"
 #include "device/cpu/gemm_dw.h"
 #include "device/cpu/rows.h"
+#include "device/cpu/pick.h"
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss.h"
 #include "device/cpu/activate.h"
@@ -36,6 +37,7 @@
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
     [OP_GEMM_DW] = KERNEL_GEMM_DW,      [OP_SUM_ROWS] = kernel_sum_rows, \
+    [OP_PICK] = kernel_pick,            [OP_PICK_GRAD] = kernel_pick_grad, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
     [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \

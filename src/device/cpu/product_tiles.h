@@ -58,6 +58,15 @@ static char *store_right(char *to, const V number[THIRDS_K], bool whole)
     return to + right_bytes(whole);
 }
 
+/* A sixteenth of where the next step will go. Neither it nor the weights that are next are near, and rows of weights are
+ * so far apart that memory does not run ahead by itself. */
+CELL_CODE void ask_for_place(const char *to, size_t sixteenth, bool whole)
+{
+    const size_t lines = right_bytes(whole) / sizeof(V) / THIRDS_COLUMNS;
+    for (size_t i = lines * sixteenth; i < lines * (sixteenth + 1); i++)
+        __builtin_prefetch(to + right_bytes(whole) + i * sizeof(V), 1);
+}
+
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
 static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k, bool whole)
 {
@@ -67,6 +76,9 @@ static void right_of_rows(char *to, const float *w, size_t row, size_t columns, 
             number[i] = number[i + THIRDS_COLUMNS] = v_const(0);
             if (i < columns)
                 load_step(w + i * row, at, k, &number[i], &number[i + THIRDS_COLUMNS]);
+            ask_for_place(to, i, whole);
+            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at, _MM_HINT_T0);
+            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at + V_WIDTH, _MM_HINT_T0);
         }
         thirds_transpose((__m512i *)number);
         thirds_transpose((__m512i *)(number + THIRDS_COLUMNS));
@@ -79,8 +91,12 @@ static void right_of_columns(char *to, const float *w, size_t row, size_t column
 {
     for (size_t at = 0; at < k; at += THIRDS_K) {
         V number[THIRDS_K];
-        for (size_t i = 0; i < THIRDS_K; i++)
+        for (size_t i = 0; i < THIRDS_K; i++) {
             number[i] = v_load_some(w + (at + i) * row, at + i < k ? columns : 0);
+            _mm_prefetch(w + (at + i + THIRDS_K) * row, _MM_HINT_T0);
+            if (i % 2)
+                ask_for_place(to, i / 2, whole);
+        }
         to = store_right(to, number, whole);
     }
 }
@@ -105,19 +121,16 @@ CELL_CODE float *block_row(const struct tiles_block *b, size_t r)
     return b->each ? (float *)b->each[r] + b->column : b->c + r * b->c_row;
 }
 
-/* Tiles of c where columns are missing, a bias is added or rows lie anywhere wait here. */
+/* Tiles of c where columns are missing or rows lie anywhere wait here. */
 enum { WAITING_ROW = 2 * THIRDS_COLUMNS };
 
+/* What the sums begin with. */
 static void begin_block(const struct tiles_block *b, float *c)
 {
     for (size_t r = 0; r < b->rows; r++)
-        for (size_t j = 0; j < b->columns; j += V_WIDTH) {
-            const size_t n = b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH;
-            V sum = b->start == AS_IS ? v_load_some(block_row(b, r) + j, n) : v_const(0);
-            if (b->bias)
-                sum = v_add(sum, v_load_some(b->bias + j, n));
-            v_store(c + r * WAITING_ROW + j, sum);
-        }
+        for (size_t j = 0; j < b->columns; j += V_WIDTH)
+            v_store(c + r * WAITING_ROW + j, v_load_some((b->bias ? b->bias : block_row(b, r)) + j,
+                                                         b->columns - j < V_WIDTH ? b->columns - j : V_WIDTH));
 }
 
 static void end_block(const struct tiles_block *b, const float *c)
@@ -147,17 +160,17 @@ CELL_CODE void ask_meanwhile(void *of, int time)
     }
 }
 
+/* Sums begin with c, with the bias, which is the same row again and again, or with zeros. */
 CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide, const bool whole)
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
-    const bool full = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS);
-    const bool scatters = !full || b->each, waits = scatters || b->bias;
-    float *c = waits ? waiting : b->c;
-    const size_t c_row = waits ? WAITING_ROW : b->c_row;
-    if (waits && (b->bias || b->start == AS_IS))
-        begin_block(b, c);
-    if (b->bias || b->start == AS_IS)
-        tiles_load(c, c + THIRDS_COLUMNS, c_row, b->rows, second, wide);
+    const bool full = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS), scatters = !full || b->each;
+    const bool begins = b->bias || b->start == AS_IS, gathers = begins && (!full || (b->each && !b->bias));
+    if (gathers)
+        begin_block(b, waiting);
+    const float *begin = gathers ? waiting : b->bias ? b->bias : b->c;
+    if (begins)
+        tiles_load(begin, begin + THIRDS_COLUMNS, gathers ? WAITING_ROW : b->bias ? 0 : b->c_row, b->rows, second, wide);
     else
         tiles_clear(second, wide);
     struct tiles_wanted wanted = { b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES) };
@@ -165,7 +178,7 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
         tiles_add_whole(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
     else
         tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
-    c = scatters ? waiting : b->c;
+    float *c = scatters ? waiting : b->c;
     tiles_store(c, c + THIRDS_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
     if (scatters)
         end_block(b, waiting);

@@ -46,15 +46,20 @@ struct portion {
     bool   by_rows;
 };
 
-static inline struct portion my_portion(size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+static inline struct portion portion_by(bool by_rows, size_t rows, size_t columns, uint32_t column_grain, int me, int team)
 {
-    enum { ENOUGH = 8 };
-    struct portion p = { { 0, rows }, { 0, columns }, rows, columns, rows >= (size_t)team * ENOUGH };
-    if (p.by_rows)
+    struct portion p = { { 0, rows }, { 0, columns }, rows, columns, by_rows };
+    if (by_rows)
         p.row = my_share(rows, me, team, 1);
     else
         p.column = my_share(columns, me, team, column_grain);
     return p;
+}
+
+static inline struct portion my_portion(size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+{
+    enum { ENOUGH = 8 };
+    return portion_by(rows >= (size_t)team * ENOUGH, rows, columns, column_grain, me, team);
 }
 
 /* ---- work ------------------------------------------------------------------------------ */
