@@ -109,9 +109,9 @@ static inline size_t fused_cells(const struct fused_weights *w)
  * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; with thirds
  * both are one chain of steps of k (tiles_add in v/v_tiles.h), added to the rest at the end. Only FROM_X
  * inputs have the first two terms, which value.in holds already if of_x is absent, only FROM_H and FROM_LINK inputs the
- * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. Row b means the same in all arrays and operands.
- * h is read whole while next is written: they must not share memory, as other states may. What
- * cell_begin.h says of saved and vector holds; saved may be absent. */
+ * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. Row b means the
+ * same in all arrays and operands. h is read whole while next is written: they must not share memory, as other states
+ * may. What cell_begin.h says of saved and vector holds; saved may be absent. */
 struct fused_step {
     size_t          rows;
     const uint32_t *row;                    /* [rows] numbers of the rows; NULL: 0, 1, 2, .. */

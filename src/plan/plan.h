@@ -308,7 +308,7 @@ struct plan_config {
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;   /* chunks 0: the plan chooses (pass_near) */
     uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
-    int            threads;         /* that may divide a step, each with caches of its own; 0: one. No bits depend on it */
+    int            threads;         /* that may divide a step, each with its caches; 0: one. No bits depend on it */
     uint32_t       narrow;          /* an x at most so wide steps of a recurrence always multiply themselves (pass_fold) */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */

@@ -265,8 +265,8 @@ static void check_pieces(uint64_t seed, bool whole)
             multiply_rows(row, row + rows, 0, half, rows % 2, whole, again);
         multiply_rows(row, row + rows, half, steps, rows % 2, whole, again);
     }
-    CHECK(!memcmp(got, again, p.c_count * sizeof *got), "%zu x %zu x %zu, bias %d, start %d, whole %d: other bits in pieces", p.m, p.n,
-          p.k, p.has_bias, (int)p.start, whole);
+    CHECK(!memcmp(got, again, p.c_count * sizeof *got), "%zu x %zu x %zu, bias %d, start %d, whole %d: other bits in pieces",
+          p.m, p.n, p.k, p.has_bias, (int)p.start, whole);
 }
 
 /* Half of the errors of chains at k = 256; the allowed one is twice the largest that was seen. */

@@ -118,8 +118,8 @@ struct left_rows {
 
 enum { WANTED_PIECE = 128 };                /* bytes */
 
-/* c[m][n] = start or bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The left
- * factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
+/* c[m][n] = start or bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The
+ * left factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
  * ZERO_THEN_ADD is not among the starts. */
 struct product_thirds {
     size_t m, n, steps;

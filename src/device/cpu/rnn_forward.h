@@ -76,8 +76,8 @@ static struct fused_weights weights_of(const struct tensor *w, const struct tens
         return (struct fused_weights){ 0 };
     return (struct fused_weights){
         .at = w->at, .k = w->count[2], .gates = w->count[0], .bias = bias->at, .bias_gate = bias->stride[0],
-        .cell = layout_is_whole(w->layout) ? FUSED_WHOLE : is_of_thirds(w) ? FUSED_THIRDS : w->dtype == DTYPE_I8 ? FUSED_INT8
-                : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL,
+        .cell = layout_is_whole(w->layout) ? FUSED_WHOLE : is_of_thirds(w) ? FUSED_THIRDS
+                : w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL,
         .units = w->count[1],
     };
 }

@@ -1,5 +1,5 @@
 /* The axes T and B of a tensor as one list of rows, and of a ragged batch those rows that count: the ones before
- * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds where they belong. */
+ * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds writes them there. */
 
 static size_t at_most(size_t n, size_t most)
 {

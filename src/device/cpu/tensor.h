@@ -46,7 +46,8 @@ struct portion {
     bool   by_rows;
 };
 
-static inline struct portion portion_by(bool by_rows, size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+static inline struct portion portion_by(bool by_rows, size_t rows, size_t columns, uint32_t column_grain, int me,
+                                        int team)
 {
     struct portion p = { { 0, rows }, { 0, columns }, rows, columns, by_rows };
     if (by_rows)
