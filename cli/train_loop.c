@@ -431,12 +431,14 @@ static void say_result(const struct loop *loop)
     const struct settings *s = loop->t->settings;
     const char *limit = is_given(s, OPTION_FOR) ? "for TIME"
                       : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
-    char steps[NUMBER_TEXT], speed[NUMBER_TEXT], clock[NUMBER_TEXT], measure[NUMBER_TEXT];
-    char validation[ROOM] = "";
+    char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT], measure[NUMBER_TEXT];
+    char validation[ROOM] = "", speed[ROOM] = "";
 
-    say("done: %s steps, %.2f epochs, %s at %s %s/s", with_commas(steps, loop->progress.step),
-        loop->progress.epoch, as_clock(clock, seconds_of(loop)), with_prefix(speed, mean_speed(loop)),
-        symbols_short_name(kind_of(loop)));
+    if (isfinite(mean_speed(loop)))         /* a run that was done already has none */
+        snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)),
+                 symbols_short_name(kind_of(loop)));
+    say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, loop->progress.step), loop->progress.epoch,
+        as_clock(clock, seconds_of(loop)), speed);
     if (!isnan(run->best_validation)) {
         describe_loss(kind_of(loop), run->best_validation, measure);
         snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s, %s)", run->validation,

@@ -414,6 +414,8 @@ refuses "out and resume" 2 train --resume run --out other
 refuses "resume as a trial" 2 train --resume run --dry-run
 unroll train --resume run --quiet --json > output
 holds "resume of what is done" grep -q '"steps":30' output
+unroll train --resume run 2> output
+holds "what is done is said without a speed" grep -qE '^done: 30 steps, [0-9.]+ epochs, [0-9:]+$' output
 holds "same value is no change" unroll train --resume run --hidden 16 --quiet
 
 cp -r run damaged && head -c 500 run/ckpt/step-30/optim.safetensors > damaged/ckpt/step-30/optim.safetensors
