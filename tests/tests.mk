@@ -134,6 +134,7 @@ lines:
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
+	@echo '60 tests/cells/mutate.sh rnn'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
