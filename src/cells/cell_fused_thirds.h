@@ -95,10 +95,7 @@ CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand
     const size_t steps = thirds_steps(w->k), rows = p->now.rows;
     const char *left = (const char *)a->at + p->now.row * steps * LEFT_ROW;
     const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
-    if (w->cell == FUSED_WHOLE)
-        tiles_add_whole(left, rows, right, right_1, steps, fused_beside, p, second, wide);
-    else
-        tiles_add(left, rows, right, right_1, steps, fused_beside, p, second, wide);
+    tiles_add_right(left, rows, right, right_1, steps, w->cell == FUSED_WHOLE, fused_beside, p, second, wide);
 }
 
 /* Some units that will be written, which lie in one line or two. */

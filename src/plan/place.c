@@ -17,7 +17,7 @@ static uint64_t aligned(uint64_t bytes)
 static uint64_t thirds_bytes(const struct buffer *b)
 {
     const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
-    const bool back = b->layout == LAYOUT_THIRDS_BACK || b->layout == LAYOUT_WHOLE_BACK;
+    const bool back = layout_is_right_back(b->layout);
     uint64_t n = back ? thirds_tiles(columns) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(columns);
     for (int i = 0; i < b->rank - 2; i++)
         n *= b->size[i];

@@ -199,6 +199,12 @@ static inline bool layout_is_whole(enum layout layout)
     return layout >= LAYOUT_WHOLE;
 }
 
+/* .. of K columns. */
+static inline bool layout_is_right_back(enum layout layout)
+{
+    return layout == LAYOUT_THIRDS_BACK || layout == LAYOUT_WHOLE_BACK;
+}
+
 enum {
     PANEL = 32,
     MOST_INT8_PRODUCTS = 131064,    /* of at most 127 * 127, in an int32 */

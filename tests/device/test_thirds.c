@@ -119,7 +119,7 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
                                             .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
     call.view[PACK_TO] = (struct tensor){ .rank = 3, .count = { gates, units, k }, .layout = layout,
                                           .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
-    const bool back = layout == LAYOUT_THIRDS_BACK || layout == LAYOUT_WHOLE_BACK;
+    const bool back = layout_is_right_back(layout);
     const size_t tiles = back ? thirds_tiles(k) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(k);
     const size_t bytes = gates * tiles * right_bytes(layout_is_whole(layout));
     call.view[PACK_TO].at = right = place(RIGHT, bytes);

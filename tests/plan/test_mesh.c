@@ -30,6 +30,16 @@ static unroll_model *new_model(const char *cell, int bidirectional, int tied, fl
     return new_model_of(cell, bidirectional, tied, dropout, 8);
 }
 
+/* The run that others are compared with. */
+static bool open_with_gradients(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa,
+                                struct mesh_run *run)
+{
+    unroll_status status = mesh_open(m, c, isa, 1, run);
+    if (status == UNROLL_OK)
+        status = mesh_gradients(run);
+    return CHECK(status == UNROLL_OK, "the run to compare with: %s", unroll_last_error());
+}
+
 static void check_against(const struct mesh_run *serial, const unroll_model *m, struct plan_config c,
                           const struct cpu_isa *isa, int threads, const char *name, double tolerance, bool same_bits)
 {
@@ -63,10 +73,7 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
     const struct cpu_isa *isa = cpu_isa_find(real == DTYPE_F64 ? ISA_SCALAR : isa_best(), real);
     unroll_model *m = new_model(cell, bidirectional, tied, dropout);
     struct mesh_run serial;
-    unroll_status status = mesh_open(m, rows_config(1, 1, 1, 1, real), isa, 1, &serial);
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&serial);
-    if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
+    if (!open_with_gradients(m, rows_config(1, 1, 1, 1, real), isa, &serial))
         return;
     static const struct { int chunks; uint32_t checkpoint; } ways[] = { { 1, 0 }, { 3, 0 }, { 6, 0 }, { 1, 3 } };
     for (int mesh = 0; mesh < 8; mesh++)
@@ -92,11 +99,8 @@ static void check_shards(enum dtype real)
     struct mesh_run serial;
     struct plan_config c = mesh_config(12, 1, 1, 1, 1, real);
     c.shards = 4;
-    unroll_status status = mesh_open(m, c, isa, 1, &serial);
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&serial);
-    CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error());
-    for (int batch = 1; batch <= 4 && status == UNROLL_OK; batch++)
+    bool opened = open_with_gradients(m, c, isa, &serial);
+    for (int batch = 1; batch <= 4 && opened; batch++)
         for (int layer = 1; layer <= 2; layer++)
             for (int chunks = 1; chunks <= 3; chunks += 2) {
                 struct plan_config cut = mesh_config(12, batch, layer, 1, chunks, real);
@@ -115,11 +119,8 @@ static void check_exact(const char *cell, int bidirectional, enum dtype real)
     struct mesh_run serial;
     struct plan_config c = rows_config(1, 1, 1, 1, real);
     c.shards = 4;
-    unroll_status status = mesh_open(m, c, isa, 1, &serial);
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&serial);
-    CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error());
-    for (int mesh = 0; mesh < 16 && status == UNROLL_OK; mesh++)
+    bool opened = open_with_gradients(m, c, isa, &serial);
+    for (int mesh = 0; mesh < 16 && opened; mesh++)
         for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
             struct plan_config cut = rows_config(1 + (mesh & 1), 1 + (mesh >> 1 & 1), 2 + (mesh >> 2), chunks, real);
             cut.shards = 4;
@@ -147,15 +148,9 @@ static void check_thirds(const char *cell, int bidirectional)
     c.B = 37;
     c.shards = 4;
     c.bucket = 1 << 20;
-    unroll_status status = mesh_open(m, c, isa, 1, &other);
+    bool opened = open_with_gradients(m, c, isa, &other);
     c.thirds = true;
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&other);
-    if (status == UNROLL_OK)
-        status = mesh_open(m, c, isa, 1, &serial);
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&serial);
-    if (!CHECK(status == UNROLL_OK, "serial: %s", unroll_last_error()))
+    if (!opened || !open_with_gradients(m, c, isa, &serial))
         return;
     double worst = mesh_difference(&other, &serial, &different);
     CHECK(different && worst <= 2e-6, "%s: %zu gradients of thirds differ from those of floats, by %.2e", cell, different,
@@ -206,10 +201,7 @@ static void check_split_late(const char *cell, int bidirectional)
     c.B = 23;
     c.shards = 2;
     c.thirds = true;
-    unroll_status status = mesh_open(m, c, isa, 1, &near);
-    if (status == UNROLL_OK)
-        status = mesh_gradients(&near);
-    if (!CHECK(status == UNROLL_OK, "near: %s", unroll_last_error()))
+    if (!open_with_gradients(m, c, isa, &near))
         return;
     c.near = 1;
     c.threads = 2;

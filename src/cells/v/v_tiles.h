@@ -273,6 +273,16 @@ CELL_CODE void tiles_add_whole(const char *left, size_t rows, const char *whole,
     }
 }
 
+/* tiles_add of either right factor. */
+CELL_CODE void tiles_add_right(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
+                               const bool whole, tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
+{
+    if (whole)
+        tiles_add_whole(left, rows, right, right_1, steps, meanwhile, of, second, wide);
+    else
+        tiles_add(left, rows, right, right_1, steps, meanwhile, of, second, wide);
+}
+
 /* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
  * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
 enum { AHEAD_PIECE = 128, AHEAD_MOST = 2 * TILES_TIMES };

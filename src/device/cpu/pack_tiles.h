@@ -38,10 +38,10 @@ static void pack_thirds_back(const struct call *call, int me, int team, bool who
 static unroll_status kernel_pack_with_thirds(const struct call *call, int me, int team, struct work *work)
 {
     const enum layout layout = call->view[PACK_TO].layout;
-    if (layout == LAYOUT_THIRDS || layout == LAYOUT_WHOLE)
-        pack_thirds(call, me, team, layout_is_whole(layout), work);
-    else if (layout_is_right(layout))
+    if (layout_is_right_back(layout))
         pack_thirds_back(call, me, team, layout_is_whole(layout), work);
+    else if (layout_is_right(layout))
+        pack_thirds(call, me, team, layout_is_whole(layout), work);
     else
         return kernel_pack(call, me, team, work);
     return UNROLL_OK;

@@ -174,10 +174,7 @@ CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, co
     else
         tiles_clear(second, wide);
     struct tiles_wanted wanted = { b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES) };
-    if (whole)
-        tiles_add_whole(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
-    else
-        tiles_add(b->left, b->rows, b->right, b->right_1, b->steps, ask_meanwhile, &wanted, second, wide);
+    tiles_add_right(b->left, b->rows, b->right, b->right_1, b->steps, whole, ask_meanwhile, &wanted, second, wide);
     float *c = scatters ? waiting : b->c;
     tiles_store(c, c + THIRDS_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
     if (scatters)
