@@ -22,12 +22,13 @@ struct fused_ahead {
 
 struct fused_pass {
     const struct fused_step *step;
+    bool   is_bf16;             /* are the recurrent weights? Then thirds of the others are rows of one tile */
     bool   is_far;              /* are the recurrent weights more than stays near from step to step? */
     struct fused_ahead ahead;
     struct fused_block now, before;
     size_t finished;            /* rows of the block before that the cell is done with */
     size_t asked;               /* rows of this block whose `in` is asked for */
-    size_t times, due;          /* in how many equal shares: a row at a time */
+    size_t times, share, due;   /* rows of a block, in how many equal shares: a row at a time */
     void (*beside)(struct fused_pass *);
 };
 
@@ -54,7 +55,7 @@ CELL_CODE bool fused_is_far(const struct fused_step *s)
 {
     enum { HELD = 2 << 20 };
     const size_t tiles = s->of_h.gates * thirds_tiles(s->unit_end - s->unit);
-    return s->of_h.at && tiles * fused_tile_bytes(&s->of_h) > HELD;
+    return s->of_h.at && s->of_h.cell != FUSED_BF16 && tiles * fused_tile_bytes(&s->of_h) > HELD;
 }
 
 /* As much of a step of k as is multiplied meanwhile: far memory is faster than it guesses. In whole lines. */
@@ -84,7 +85,7 @@ CELL_CODE void fused_beside(void *of, int time)
     struct fused_pass *p = of;
     (void)time;
     fused_ask_ahead(&p->ahead);
-    for (p->due += LEFT_ROWS; p->due >= p->times; p->due -= p->times)
+    for (p->due += p->share; p->due >= p->times; p->due -= p->times)
         p->beside(p);
 }
 
@@ -135,6 +136,35 @@ static void fused_multiply_00(struct fused_pass *p, const struct fused_pair *a) 
 
 static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct fused_pair *) = {
     { fused_multiply_00, fused_multiply_01 }, { fused_multiply_10, fused_multiply_11 },
+};
+
+/* Up to TILES_SUMS gates of bf16 weights from `gate` on, whose sums go side by side. */
+CELL_CODE void fused_multiply_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, float *to,
+                                   size_t to_row, const size_t count)
+{
+    const struct fused_weights *w = &p->step->of_h;
+    const size_t line = w->gates * TILES_LINE, lines = fused_cells(w);
+    const char *left = (const char *)a->at + p->now.row * thirds_steps(w->k) * LEFT_ROW;
+    const char *unit = (const char *)w->at + p->now.unit / CELL_TILE * lines * line;
+    tiles_clear(true, true);
+    tiles_add_bf16(left, 3 * p->now.rows, &(struct tiles_bf16){ unit + gate * TILES_LINE, lines, line }, fused_beside, p, count);
+    tiles_store_bf16(to, to_row, count);
+}
+
+#define FUSED_BF16_GATES(count)                                                                         \
+    static void fused_bf16_##count(struct fused_pass *p, const struct fused_operand *a, size_t gate,    \
+                                   float *to, size_t to_row)                                            \
+    {                                                                                                   \
+        fused_multiply_bf16(p, a, gate, to, to_row, count);                                             \
+    }
+FUSED_BF16_GATES(1)
+FUSED_BF16_GATES(2)
+FUSED_BF16_GATES(3)
+FUSED_BF16_GATES(4)
+
+static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, const struct fused_operand *, size_t, float *,
+                                                      size_t) = {
+    NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4,
 };
 
 #endif

@@ -5,6 +5,14 @@ CELL_CODE V PHASE_(add_bias)(V sum, const struct fused_weights *w, size_t gate, 
     return v_add(sum, v_load_units((const float *)w->bias + gate * w->bias_gate + unit, n));
 }
 
+/* The products of input i, row r of the block before. */
+CELL_CODE V PHASE_(made)(const struct fused_step *s, const struct fused_block *b, size_t r, size_t i)
+{
+    const size_t row = PHASE_(count) * CELL_TILE;
+    const float *made = b->made + r * row + i * CELL_TILE;
+    return s->of_h.cell == FUSED_BF16 ? tiles_sum_bf16(made, b->rows * row) : v_load(made);
+}
+
 /* The cell on n units of row r of the block before. */
 CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_block *b, size_t r, size_t n)
 {
@@ -22,7 +30,7 @@ CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_bl
         if ((from & RECURRENT) && s->of_h.bias)
             sum[i] = PHASE_(add_bias)(sum[i], &s->of_h, CELL_(weight_of)[PHASE_FIRST + i], b->unit, n);
         if (((from & FROM_X) && s->of_x.at) || ((from & RECURRENT) && s->of_h.at))
-            sum[i] = v_add(sum[i], v_load(b->made + (r * PHASE_(count) + i) * CELL_TILE));
+            sum[i] = v_add(sum[i], PHASE_(made)(s, b, r, i));
     }
     PHASE_(finish)(s, row, b->unit, n, sum);
 }
@@ -105,15 +113,10 @@ CELL_CODE struct fused_ahead PHASE_(ahead)(const struct fused_pass *p, size_t i)
     return fused_ahead(s, CELL_(weight_of)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i + PHASE_(is_pair)(i)], unit);
 }
 
-/* The products of a block, and beside them all of the block before. */
-static void PHASE_(block)(struct fused_pass *p)
+/* By pairs of inputs. */
+CELL_CODE void PHASE_(thirds)(struct fused_pass *p)
 {
     const struct fused_step *s = p->step;
-    size_t steps = 0;
-    for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i))
-        steps += fused_steps(s, CELL_(sources)[PHASE_FIRST + i]);
-    p->times = steps * TILES_TIMES;
-    p->finished = p->asked = p->due = 0;
     for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i)) {
         const size_t at = PHASE_FIRST + i, next = at + PHASE_(is_pair)(i);
         struct fused_pair pair = {
@@ -125,6 +128,53 @@ static void PHASE_(block)(struct fused_pass *p)
         if (fused_steps(s, pair.from) > 0)
             fused_multiply_pair[p->now.rows > THIRDS_ROWS][next > at](p, &pair);
     }
+}
+
+/* How many inputs from i on are sums with the same operand, of recurrent weights: tiles add them at once. */
+CELL_CODE size_t PHASE_(together)(size_t i)
+{
+    const unsigned from = CELL_(sources)[PHASE_FIRST + i] & RECURRENT;
+    size_t n = from != 0;
+    while (n > 0 && n < TILES_SUMS && i + n < PHASE_(count) && (CELL_(sources)[PHASE_FIRST + i + n] & RECURRENT) == from)
+        n++;
+    return n;
+}
+
+CELL_CODE void PHASE_(bf16)(struct fused_pass *p)
+{
+    const struct fused_step *s = p->step;
+    for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1) {
+        const bool of_h = CELL_(sources)[PHASE_FIRST + i] & FROM_H;
+        n = PHASE_(together)(i);
+        if (n > 0)
+            fused_bf16_gates[n](p, of_h ? &s->h : &s->link, CELL_(weight_of)[PHASE_FIRST + i],
+                                p->now.made + i * CELL_TILE, PHASE_(count) * CELL_TILE);
+    }
+}
+
+/* How often a block's products look at what is beside them. */
+CELL_CODE size_t PHASE_(looks)(const struct fused_pass *p)
+{
+    size_t looks = 0;
+    if (p->is_bf16)
+        for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1)
+            looks += (n = PHASE_(together)(i)) ? thirds_steps(p->step->of_h.k) : 0;
+    else
+        for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i))
+            looks += TILES_TIMES * fused_steps(p->step, CELL_(sources)[PHASE_FIRST + i]);
+    return looks;
+}
+
+/* The products of a block, and beside them all of the block before. */
+static void PHASE_(block)(struct fused_pass *p)
+{
+    p->times = PHASE_(looks)(p);
+    p->share = p->before.rows > p->now.rows ? p->before.rows : p->now.rows;
+    p->finished = p->asked = p->due = 0;
+    if (p->is_bf16)
+        PHASE_(bf16)(p);
+    else
+        PHASE_(thirds)(p);
     PHASE_(end_rows)(p, LEFT_ROWS);
 }
 
@@ -132,11 +182,12 @@ static void PHASE_(block)(struct fused_pass *p)
 static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 {
     const struct fused_step *s = p->step;
-    for (size_t row = 0; row < s->rows; row += LEFT_ROWS) {
+    const size_t most = p->is_bf16 ? PARTS_ROWS : LEFT_ROWS;
+    for (size_t row = 0; row < s->rows; row += most) {
         float *made = p->before.made;
-        const size_t rows = s->rows - row < LEFT_ROWS ? s->rows - row : LEFT_ROWS;
+        const size_t rows = s->rows - row < most ? s->rows - row : most;
         if (rows != p->now.rows)
-            tiles_begin(rows);
+            tiles_begin(p->is_bf16 ? 3 * rows : rows);
         p->before = p->now;
         p->now = (struct fused_block){ row, rows, unit, made };
         PHASE_(block)(p);
@@ -147,7 +198,7 @@ static void PHASE_(fused)(const struct fused_step *s)
 {
     _Alignas(64) float made[2][LEFT_ROWS * PHASE_(count) * CELL_TILE];
     struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside),
-                               .is_far = fused_is_far(s) };
+                               .is_bf16 = s->of_h.cell == FUSED_BF16, .is_far = fused_is_far(s) };
     const size_t tiles = (s->unit_end - s->unit + CELL_TILE - 1) / CELL_TILE;
     for (size_t i = 0; i < tiles; i++)
         PHASE_(tile)(&pass, s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE);

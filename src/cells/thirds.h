@@ -10,6 +10,7 @@ enum {
     THIRDS_ROWS = 16,           /* of a tile, and its columns */
     THIRDS_COLUMNS = 16,
     LEFT_ROWS = 32,             /* of a block, at most: two tiles */
+    PARTS_ROWS = THIRDS_ROWS / 3,   /* of a block whose thirds are all rows of one tile (bf16_by_tiles) */
     LEFT_PART = 2 * THIRDS_K,                           /* bytes of a row in one part of a step; .. */
     LEFT_ROW = 3 * LEFT_PART,                           /* .. in all three */
     RIGHT_PART = 2 * THIRDS_K * THIRDS_COLUMNS,
@@ -34,6 +35,15 @@ static inline size_t thirds_steps(size_t k)
 static inline size_t thirds_tiles(size_t columns)
 {
     return (columns + THIRDS_COLUMNS - 1) / THIRDS_COLUMNS;
+}
+
+/* bf16 weights need no splitting: tiles multiply them with all thirds of the other factor, each third a sum of its own.
+ * From so many k on that is faster than to unpack them, whatever the number of rows; up to as many as operands have room
+ * for. */
+static inline bool bf16_by_tiles(size_t k)
+{
+    enum { FEWEST = 2 * THIRDS_K, MOST = 16384 };
+    return k >= FEWEST && k <= MOST;
 }
 
 #endif

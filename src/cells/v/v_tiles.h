@@ -186,6 +186,12 @@ CELL_CODE void tiles_keep_open(void)
 typedef void tiles_meanwhile(void *of, int time);
 enum { TILES_TIMES = 6 };
 
+CELL_CODE void tiles_idle(void *of, int time)
+{
+    (void)of;
+    (void)time;
+}
+
 /* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
  * columns, or two if `wide`: both constants at each use, as `meanwhile` is. Small products first. */
 CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
@@ -337,6 +343,63 @@ CELL_CODE void tiles_load(const float *c, const float *c_1, size_t c_row, size_t
         _tile_loadd(SUM_10, c + after, bytes);
     if (second && wide)
         _tile_loadd(SUM_11, c_1 + after, bytes);
+}
+
+/* ---- weights that are bf16 ------------------------------------------------------------- */
+
+/* They need no splitting: all thirds of up to PARTS_ROWS rows are the rows of one tile, each with a sum of its own, by
+ * `count` tiles of columns (a constant at each use, at most TILES_SUMS) side by side: lines of pairs, so many bytes
+ * apart. */
+struct tiles_bf16 { const char *at; size_t lines, line; };
+
+enum { TILES_SUMS = 4, TILES_LINE = 4 * THIRDS_COLUMNS };
+
+#define TILES_ADD_BF16_(sum, right, j)                                          \
+    do {                                                                        \
+        if (count > (j)) {                                                      \
+            _tile_loadd(right, at + (j) * TILES_LINE, w->line);                 \
+            _tile_dpbf16ps(sum, LEFT_0, right);                                 \
+        }                                                                       \
+    } while (0)
+
+/* Left: [steps][rows][THIRDS_K]. Where lines end within a step, that step is one of the last lines there are, and the left
+ * factor has zeros for those before. */
+CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile, void *of,
+                              const size_t count)
+{
+    enum { LINES = THIRDS_K / 2 };
+    TILES_FENCE();
+    for (size_t line = 0; line < w->lines; line += LINES, left += rows * LEFT_PART) {
+        const char *at = w->at + (line + LINES <= w->lines ? line : w->lines - LINES) * w->line;
+        _tile_loadd(LEFT_0, left, LEFT_PART);
+        TILES_ADD_BF16_(SUM_00, RIGHT_0, 0);
+        TILES_ADD_BF16_(SUM_01, RIGHT_1, 1);
+        meanwhile(of, 0);
+        TILES_ADD_BF16_(SUM_10, RIGHT_0, 2);
+        TILES_ADD_BF16_(SUM_11, RIGHT_1, 3);
+        if (line / LINES % TILES_OPEN == TILES_OPEN - 1)
+            tiles_keep_open();
+    }
+}
+
+/* The sums, side by side, each third [rows] of its own. */
+CELL_CODE void tiles_store_bf16(float *c, size_t c_row, const size_t count)
+{
+    const size_t bytes = c_row * sizeof *c;
+    _tile_stored(SUM_00, c, bytes);
+    if (count > 1)
+        _tile_stored(SUM_01, c + THIRDS_COLUMNS, bytes);
+    if (count > 2)
+        _tile_stored(SUM_10, c + 2 * THIRDS_COLUMNS, bytes);
+    if (count > 3)
+        _tile_stored(SUM_11, c + 3 * THIRDS_COLUMNS, bytes);
+    TILES_FENCE();
+}
+
+/* A sum, from those of its thirds, which are so many numbers apart. */
+CELL_CODE V tiles_sum_bf16(const float *third, size_t apart)
+{
+    return v_add(v_load(third), v_add(v_load(third + apart), v_load(third + 2 * apart)));
 }
 
 #endif

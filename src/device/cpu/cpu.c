@@ -30,6 +30,17 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
     return UNROLL_OK;
 }
 
+/* Does the plan want an ISA with tiles for anything that they multiply? */
+static bool has_use_for_tiles(const struct plan *plan)
+{
+    bool has_bf16 = false;
+    for (int i = 0; i < plan->buffers; i++) {
+        const struct buffer *b = &plan->buffer[i];
+        has_bf16 = has_bf16 || (b->copy_of >= 0 && b->dtype == DTYPE_BF16 && bf16_by_tiles(b->size[b->rank - 1]));
+    }
+    return plan->thirds || plan->config.weights == DTYPE_I8 || has_bf16;
+}
+
 static unroll_status cpu_instance_new(const struct plan *plan, void *store, const struct device_options *options,
                                       void **instance)
 {
@@ -38,7 +49,7 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     struct instance *made;
     TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
-    config.isa = plan->thirds || plan->config.weights == DTYPE_I8 ? config.isa : cpu_isa_without_tiles(config.isa);
+    config.isa = has_use_for_tiles(plan) ? config.isa : cpu_isa_without_tiles(config.isa);
     TRY(instance_new(plan, store, &config, &made));
     *instance = made;
     return UNROLL_OK;

@@ -164,15 +164,28 @@ static bool has_thirds(const struct instance *in, const struct view *v)
     return v->buffer >= 0 && layout_is_right(in->plan->buffer[v->buffer].layout);
 }
 
-static unroll_status bind_cell(const struct instance *in, const struct op *op,
-                               const struct cell_kernels **cell)
+/* Of bf16 weights, unless a product with a narrow x is in the step. */
+static bool has_bf16_tiles(const struct instance *in, const struct op *op)
+{
+    const struct buffer *w = op->view[RNN_W].buffer < 0 ? NULL : &in->plan->buffer[op->view[RNN_W].buffer];
+    return in->isa->thirds_cells && op->view[RNN_W_X].buffer < 0 && w && w->dtype == DTYPE_BF16 &&
+           bf16_by_tiles(w->size[w->rank - 1]);
+}
+
+static bool is_by_tiles(const struct instance *in, const struct op *op)
+{
+    return op->kind == OP_RNN && (has_thirds(in, &op->view[RNN_W]) || has_thirds(in, &op->view[RNN_W_X]) ||
+                                  has_bf16_tiles(in, op));
+}
+
+static unroll_status bind_cell(const struct instance *in, const struct op *op, struct call *call)
 {
     if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
         return UNROLL_OK;
     const char *name = in->plan->model->layer[op->depth - 1].cell->name;
-    bool thirds = op->kind == OP_RNN && (has_thirds(in, &op->view[RNN_W]) || has_thirds(in, &op->view[RNN_W_X]));
-    *cell = cpu_isa_cell(in->isa, name, in->plan->config.weights, thirds);
-    if (!*cell || !(*cell)->fused[0])
+    call->by_tiles = is_by_tiles(in, op);
+    call->cell = cpu_isa_cell(in->isa, name, in->plan->config.weights, call->by_tiles);
+    if (!call->cell || !call->cell->fused[0])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
     return UNROLL_OK;
 }
@@ -185,7 +198,7 @@ static unroll_status bind_op(struct instance *in, const struct op *op, struct ca
     if (!in->isa->kernel[op->kind])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
                     kind_info(op->kind)->name);
-    TRY(bind_cell(in, op, &call->cell));
+    TRY(bind_cell(in, op, call));
     if (op->group >= 0 || op->peer >= 0)
         call->comm = in->comm;
     for (int i = 0; i < op->views; i++)

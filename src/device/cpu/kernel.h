@@ -52,6 +52,7 @@ struct call {
     const struct plan    *plan;
     const struct cpu_isa *isa;
     const struct cell_kernels *cell;    /* of an rnn */
+    bool                  by_tiles;     /* whose steps multiply by tiles */
     struct tensor         view[OP_VIEWS];
     struct unroll_comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
@@ -107,6 +108,7 @@ enum { SPLIT_ROOM = 384 << 10 };
  * `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
 struct left_rows {
     char *to;
+    bool of_bf16;                           /* for bf16 weights: blocks of PARTS_ROWS, and steps as tiles_add_bf16 reads them */
     size_t steps, first;
     const void *at;
     size_t row;

@@ -113,4 +113,4 @@ static void pack_narrow(enum dtype dtype, void *cell, size_t row, const float *w
 }
 
 #define NARROW \
-    .product_bf16 = product_bf16, .product_int8 = PRODUCT_INT8, .quantize = quantize, .pack_narrow = pack_narrow
+    .product_bf16 = PRODUCT_BF16, .product_int8 = PRODUCT_INT8, .quantize = quantize, .pack_narrow = pack_narrow

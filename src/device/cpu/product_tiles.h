@@ -17,13 +17,25 @@ CELL_CODE void load_step(const float *row, size_t k, size_t end, V *low, V *high
     *high = v_load_some(row + k + V_WIDTH, left < V_WIDTH ? 0 : left - V_WIDTH);
 }
 
+/* The last numbers of a row as tiles_add_bf16 wants them: pairs end with the step. */
+static void load_last_pairs(const float *row, size_t k, size_t end, V *low, V *high)
+{
+    float step[THIRDS_K] = { 0 };
+    const size_t left = end - k;
+    memcpy(step + THIRDS_K - (left + left % 2), row + k, left * sizeof *step);
+    load_step(step, 0, THIRDS_K, low, high);
+}
+
 /* One row of a block of `rows`, from its place in the first step on. */
-static void left_row(char *to, size_t rows, const float *row, size_t k)
+static void left_row(char *to, size_t rows, const float *row, size_t k, bool of_bf16)
 {
     for (size_t at = 0; at < k; at += THIRDS_K, to += rows * LEFT_ROW) {
         __m512i part[3];
         V low, high;
-        load_step(row, at, k, &low, &high);
+        if (of_bf16 && k - at < THIRDS_K)
+            load_last_pairs(row, at, k, &low, &high);
+        else
+            load_step(row, at, k, &low, &high);
         thirds_of(low, high, part);
 #pragma GCC unroll 3
         for (size_t i = 0; i < 3; i++)
@@ -33,12 +45,13 @@ static void left_row(char *to, size_t rows, const float *row, size_t k)
 
 static void left_rows(const struct left_rows *l)
 {
+    const size_t most = l->of_bf16 ? PARTS_ROWS : LEFT_ROWS;
     for (size_t r = 0; r < l->rows; r++) {
-        const size_t block = r / LEFT_ROWS * LEFT_ROWS;
-        const size_t rows = l->rows - block < LEFT_ROWS ? l->rows - block : LEFT_ROWS;
+        const size_t block = r / most * most;
+        const size_t rows = l->rows - block < most ? l->rows - block : most;
         char *to = l->to + block * l->steps * LEFT_ROW + l->first * rows * LEFT_ROW + (r - block) * LEFT_PART;
         const float *row = l->each ? l->each[r] : (const float *)l->at + (l->list ? l->list[r] : r) * l->row;
-        left_row(to, rows, row + l->from, l->k);
+        left_row(to, rows, row + l->from, l->k, l->of_bf16);
     }
 }
 

@@ -172,8 +172,8 @@ static void run_int8(const struct rnn *r, struct fused_step own, int phase)
 static char *split_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, size_t k, char *to)
 {
     const size_t steps = thirds_steps(k);
-    r->call->isa->left_rows(&(struct left_rows){ .to = to, .steps = steps, .at = a->at, .row = a->row,
-                                                 .list = step->row, .rows = step->rows, .k = k });
+    r->call->isa->left_rows(&(struct left_rows){ .to = to, .of_bf16 = step->of_h.cell == FUSED_BF16, .steps = steps,
+                                                 .at = a->at, .row = a->row, .list = step->row, .rows = step->rows, .k = k });
     *a = (struct fused_operand){ to, 0 };
     return to + step->rows * steps * LEFT_ROW;
 }
@@ -214,18 +214,13 @@ static size_t rows_with_room(const struct rnn *r)
                        (size_t)(reads.h + reads.link) * thirds_steps(r->width);
         most = steps > most ? steps : most;
     }
-    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW);
-    return rows >= LEFT_ROWS ? rows / LEFT_ROWS * LEFT_ROWS : rows;
-}
-
-static bool has_thirds(const struct rnn *r)
-{
-    return is_of_thirds(&r->view[RNN_W]) || is_of_thirds(&r->view[RNN_W_X]);
+    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW), block = r->view[RNN_W].dtype == DTYPE_BF16 ? PARTS_ROWS : LEFT_ROWS;
+    return rows >= block ? rows / block * block : rows;
 }
 
 static void run_kernel(const struct rnn *r, const struct fused_step *step, int phase)
 {
-    if (has_thirds(r))
+    if (r->call->by_tiles)
         run_thirds(r, *step, phase);
     else if (r->call->plan->config.weights == DTYPE_I8)
         run_int8(r, *step, phase);
@@ -245,7 +240,7 @@ static size_t rows_together(const struct rnn *r)
         size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
     }
-    if (has_thirds(r)) {
+    if (r->call->by_tiles) {
         size_t room = rows_with_room(r);
         return rows > room ? room : rows;
     }
