@@ -118,6 +118,7 @@ lines:
 	@$(call LINES,$(PLAIN))
 	@echo '300 $T/cases/test_cases test tests/cases/rows.txt'
 	@echo '100 $T/cases/test_cases near tests/cases/rows.txt'
+	@echo '100 $T/cases/test_weights tests/cases/wide.txt'
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'

@@ -448,6 +448,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
      * in every allowed way without changing the order of any sum. */
     p->rows = config->B;
     p->thirds = thirds_wanted(p);
+    p->bf16_tiles = bf16_tiles_wanted(p);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     if (p->thirds)
         p->quantum = thirds_quantum(config, p->quantum);

@@ -347,6 +347,7 @@ struct plan {
     enum axis chunk_axis;   /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows;   /* of the batch: this rank's */
     bool     thirds;        /* products multiply thirds, but narrow ones: the same on all ranks of all meshes */
+    bool     bf16_tiles;    /* and those with bf16 weights go by tiles (bf16_by_tiles), likewise */
 };
 
 /* A kind as data: what the passes and the printers know of it. */
@@ -408,6 +409,7 @@ unroll_status check_mesh(struct plan *const *plans, int ranks);
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 bool thirds_wanted(const struct plan *);
+bool bf16_tiles_wanted(const struct plan *);
 uint32_t thirds_quantum(const struct plan_config *, uint32_t least);     /* steps in a leaf, at least so many */
 enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */

@@ -14,17 +14,28 @@ static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units
     return false;
 }
 
+/* Cuts that keep or move sums over units have no tiles, so that ranks do not show in the bits. */
+static bool may_have_tiles(const struct plan_config *c)
+{
+    return c->thirds && c->packed && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32 &&
+           c->precision == PRECISION_FP32;
+}
+
 /* A step of fewer rows leaves tiles empty, and leaves of gradients, which are some steps, fill none; of narrow layers
  * half full ones do not make up for the work of splitting. The steps do not count: sessions of one model that differ in
- * them have the same bits. The batch of all ranks counts, and cuts that keep or move sums over units have none: so
- * neither ranks nor chunks show in the bits. */
+ * them have the same bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
 bool thirds_wanted(const struct plan *p)
 {
     enum { FEWEST = THIRDS_ROWS / 2, WIDE = 64 };
     const struct plan_config *c = &p->config;
     const bool fills = c->B >= THIRDS_ROWS || (c->B >= FEWEST && has_wide_recurrence(p->model, WIDE));
-    return c->thirds && c->packed && fills && c->mesh[M_HIDDEN] == 1 && !c->exact &&
-           c->real == DTYPE_F32 && c->weights == DTYPE_F32 && c->precision == PRECISION_FP32;
+    return may_have_tiles(c) && fills && c->weights == DTYPE_F32;
+}
+
+/* For any number of rows: which weights, their width alone says. */
+bool bf16_tiles_wanted(const struct plan *p)
+{
+    return may_have_tiles(&p->config) && p->config.weights == DTYPE_BF16;
 }
 
 /* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf of

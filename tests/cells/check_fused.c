@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    ROWS = 80, FEW_ROWS = 16, WIDEST = 136, DEEPEST = 400, FIELDS = 12, NUMBERS = ROWS * FIELDS * WIDEST,
+    ROWS = 80, FEW_ROWS = 16, WIDEST = 136, DEEPEST = 432, FIELDS = 12, NUMBERS = ROWS * FIELDS * WIDEST,
     TILED = FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + THIRDS_K) * 3 / 2        /* thirds are the largest */
 };
 
@@ -22,6 +22,7 @@ struct ask {
     size_t unit, unit_end;
     enum fused_cell cell;
     bool   listed, reverse, bias, saves, fed;       /* fed: `in` is there */
+    bool   by_tiles;
     size_t of;                              /* rows in all arrays */
 };
 
@@ -105,12 +106,20 @@ static void pack_whole(float *to, const float *from, size_t gates, size_t width,
     }
 }
 
-/* What the products read: for int8 and thirds made here. */
+static void pack_for_tiles(float *to, const float *from, enum fused_cell cell, size_t gates, size_t width, size_t k)
+{
+    if (cell == FUSED_BF16)
+        pack(to, from, cell, gates, width, k);
+    else
+        (cell == FUSED_WHOLE ? pack_whole : pack_thirds)(to, from, gates, width, k);
+}
+
+/* What the products read: for int8 and tiles made here. */
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
-    if (a->cell >= FUSED_THIRDS) {
+    if (a->by_tiles) {
         cpu_isa_find(ISA_AMX, DTYPE_F32)->left_rows(&(struct left_rows){
-            .to = left[which], .steps = thirds_steps(k), .at = operand[which], .row = k,
+            .to = left[which], .of_bf16 = a->cell == FUSED_BF16, .steps = thirds_steps(k), .at = operand[which], .row = k,
             .list = a->listed ? list : NULL, .rows = a->rows, .k = k });
         return (struct fused_operand){ left[which], 0 };
     }
@@ -295,7 +304,7 @@ static struct ask random_ask(uint64_t *seed)
     if (random_bits(seed) % 3 == 0)
         a.rows = 1;
     a.cell = (enum fused_cell)(random_bits(seed) % 3);
-    a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST);
+    a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST - THIRDS_K);
     a.x = a.fed ? 0 : 1 + random_bits(seed) % 30;
     a.unit = random_bits(seed) % 2 ? 0 : random_bits(seed) % a.width / CELL_TILE * CELL_TILE;
     a.unit_end = a.unit + (random_bits(seed) % 2 ? a.width : CELL_TILE);
@@ -376,15 +385,18 @@ static void check_thirds(const struct cell_kernels *scalar, const struct cell_ke
     int differ = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
-        a.cell = tries % 3 ? FUSED_THIRDS : FUSED_WHOLE;
+        a.cell = (enum fused_cell[]){ FUSED_THIRDS, FUSED_WHOLE, FUSED_THIRDS, FUSED_BF16 }[tries % 4];
+        a.by_tiles = true;
         a.of = ROWS;
+        if (a.cell == FUSED_BF16) {
+            a.x = 0;                        /* they come from a product before */
+            a.k += THIRDS_K;
+        }
         a.rows = 1 + random_bits(&seed) % ROWS;
         if (tries % 2 && a.width <= WIDEST - CELL_TILE)
             a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE;    /* saved values may be far */
-        void (*const pack_right)(float *, const float *, size_t, size_t, size_t) =
-            a.cell == FUSED_WHOLE ? pack_whole : pack_thirds;
-        pack_right(tiled[0], dense[0], (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
-        pack_right(tiled[1], dense[1], (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        pack_for_tiles(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
+        pack_for_tiles(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {
             begin_anew(&expected, &a);
             begin_anew(&got, &a);

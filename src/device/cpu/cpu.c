@@ -30,15 +30,15 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
     return UNROLL_OK;
 }
 
-/* Does the plan want an ISA with tiles for anything that they multiply? */
+/* Is there anything that tiles multiply? */
 static bool has_use_for_tiles(const struct plan *plan)
 {
-    bool has_bf16 = false;
-    for (int i = 0; i < plan->buffers; i++) {
+    bool bf16 = false;
+    for (int i = 0; i < plan->buffers && plan->bf16_tiles; i++) {
         const struct buffer *b = &plan->buffer[i];
-        has_bf16 = has_bf16 || (b->copy_of >= 0 && b->dtype == DTYPE_BF16 && bf16_by_tiles(b->size[b->rank - 1]));
+        bf16 = bf16 || (b->copy_of >= 0 && b->dtype == DTYPE_BF16 && bf16_by_tiles(b->size[b->rank - 1]));
     }
-    return plan->thirds || plan->config.weights == DTYPE_I8 || has_bf16;
+    return plan->thirds || bf16 || plan->config.weights == DTYPE_I8;
 }
 
 static unroll_status cpu_instance_new(const struct plan *plan, void *store, const struct device_options *options,
