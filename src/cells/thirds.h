@@ -42,7 +42,7 @@ static inline size_t thirds_tiles(size_t columns)
  * for. */
 static inline bool bf16_by_tiles(size_t k)
 {
-    enum { FEWEST = 2 * THIRDS_K, MOST = 16384 };
+    enum { FEWEST = 3 * THIRDS_K, MOST = 16384 };
     return k >= FEWEST && k <= MOST;
 }
 
