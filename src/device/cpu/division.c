@@ -10,8 +10,8 @@
 #define MULTIPLY_ADDS    35.0
 #define BYTES_NEAR       50.0       /* weights that stay in the core's cache between two steps */
 #define BYTES_FAR        14.0
-#define THIRDS_ADDED     110.0      /* likewise, as AMX does it; its weights come in long runs */
-#define THIRDS_FAR       25.0
+#define TILES_ADDED      110.0      /* likewise, as AMX does it; its weights come in long runs */
+#define TILES_FAR        25.0
 #define WHOLE_SPLIT      16.0       /* floats that become thirds on the way, wherever they come from */
 #define BYTES_HANDED     3.5        /* from the cache of another core */
 #define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
@@ -43,9 +43,9 @@ static double step_time(const struct division_shape *s, struct division_parts pa
     double weights = (double)(tiles * CELL_TILE * s->gates) * (double)s->width;
     double bytes = weights * (double)s->number;
     bool near = bytes <= 0.75 * (double)cpu_cache_bytes();
-    double product = weights * rows / (s->thirds ? THIRDS_ADDED : MULTIPLY_ADDS);
-    bool whole = s->thirds && s->number == sizeof(float);
-    double reading = bytes / (whole ? WHOLE_SPLIT : near ? BYTES_NEAR : s->thirds ? THIRDS_FAR : BYTES_FAR);
+    double product = weights * rows / (s->tiles ? TILES_ADDED : MULTIPLY_ADDS);
+    bool whole = s->tiles && s->number == sizeof(float);
+    double reading = bytes / (whole ? WHOLE_SPLIT : near ? BYTES_NEAR : s->tiles ? TILES_FAR : BYTES_FAR);
     double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
     double handed = rows * (double)s->handed * (1 - 1.0 / parts.units) / BYTES_HANDED;
     return (product > reading ? product : reading) + rows * (double)tiles * GATES_OF_A_TILE + barriers + handed;

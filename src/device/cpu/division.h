@@ -17,7 +17,7 @@ struct division_shape {
     double taking_part;                     /* of the rows, in a step: 1 but of ragged batches */
     size_t number;                          /* bytes of a weight */
     size_t handed;                          /* bytes of a row that all units make and the products of all read */
-    bool   thirds;                          /* products of thirds of floats, split on the way if a number has 4 bytes */
+    bool   tiles;                           /* multiply: weights that are split on the way if a number has 4 bytes */
     int    barriers;                        /* of a step whose units are divided */
     bool   rows_only;                       /* something in the step needs all units of a row */
 };

@@ -285,7 +285,7 @@ static void divide(struct rnn *r, int me, int team, int barriers, size_t handed)
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
     struct division_shape shape = {
         .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .taking_part = taking_part(r), .number = weight_bytes(w), .handed = handed, .thirds = is_of_thirds(w),
+        .taking_part = taking_part(r), .number = weight_bytes(w), .handed = handed, .tiles = is_of_thirds(w) || r->call->by_tiles,
         .barriers = barriers, .rows_only = r->projected,
     };
     struct division_parts parts = division_of(&shape, team, r->call->division);
