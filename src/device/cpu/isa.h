@@ -5,4 +5,7 @@
 
 extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_avx512_vnni, cpu_amx, cpu_neon;
 
+/* The product of AVX-512, for those that go beyond it. */
+product_kernel product_avx512;
+
 #endif

@@ -9,13 +9,14 @@
 
 typedef float real;
 #include "device/cpu/narrow.h"
+#define PRODUCT_ELSEWHERE product_avx512
 #include "device/cpu/product_simd.h"
 #include "device/cpu/product_narrow.h"
 #include "device/cpu/kernels_on_v.h"
 
 const struct cpu_isa cpu_amx = {
     .name = "amx", .isa = ISA_AMX, .real = DTYPE_F32,
-    .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product,
+    .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product_avx512,
     .peak = peak_of_tiles, .activate = activate,
     .left_rows = left_rows, .product_thirds = product_thirds, .thirds_cells = cells_amx,
     NARROW,

@@ -8,6 +8,11 @@ typedef float real;
 #include "device/cpu/product_narrow.h"
 #include "device/cpu/kernels_on_v.h"
 
+void product_avx512(const struct product *p)
+{
+    product(p);
+}
+
 const struct cpu_isa cpu_avx512 = {
     .name = "avx512", .isa = ISA_AVX512, .real = DTYPE_F32, .cells = cells_avx512, .product = product,
     .peak = peak, .activate = activate,

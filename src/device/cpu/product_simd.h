@@ -13,6 +13,8 @@ enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
 #endif
 enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
+    MASKS_ARE_FREE = V_WIDTH == 16,         /* some numbers are loaded and stored as fast as a vector of them */
+    SOME_COLUMNS = MASKS_ARE_FREE ? TILE_COLUMNS : V_WIDTH,     /* at most, where a tile has not all of its columns */
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
     BLOCK_K = 512,                          /* .. with BLOCK_K rows of a panel of b, 64 KB: c is read as seldom */
     SPARE = 16,                             /* numbers between rows of a copy of a */
@@ -40,18 +42,41 @@ struct tile {
 };
 
 /* rows and vectors are constants at each use. The last vector has `last` columns. */
-CELL_CODE V tile_load(const real *at, size_t last)
+CELL_CODE size_t tile_width(size_t j, const size_t vectors, size_t last)
 {
-    return last == V_WIDTH ? v_load(at) : v_load_some(at, last);
+    return j + 1 < vectors ? V_WIDTH : last;
 }
 
-CELL_CODE void tile_store(real *at, V a, size_t last)
+/* Do n columns need no mask? Where masks are free there is no code for both. */
+CELL_CODE bool tile_is_whole(size_t n)
 {
-    if (last == V_WIDTH)
+    return n == V_WIDTH && (!MASKS_ARE_FREE || __builtin_constant_p(n));
+}
+
+CELL_CODE V tile_load(const real *at, size_t n)
+{
+    return tile_is_whole(n) ? v_load(at) : v_load_some(at, n);
+}
+
+CELL_CODE void tile_store(real *at, V a, size_t n)
+{
+    if (tile_is_whole(n))
         v_store(at, a);
     else
-        v_store_some(at, a, last);
+        v_store_some(at, a, n);
 }
+
+static size_t tiles_over(size_t n, size_t tile)
+{
+    return (n + tile - 1) / tile;
+}
+
+#ifdef PRODUCT_ELSEWHERE                /* another file has compiled all the rest for the same V */
+static void product(const struct product *p)
+{
+    PRODUCT_ELSEWHERE(p);
+}
+#else
 
 /* The passes over c's rows: each walks anew, so that no addresses are kept through the sums. */
 CELL_CODE void tile_load_all(V to[][WIDE_VECTORS], const real *c, size_t c_row, const size_t rows,
@@ -61,7 +86,7 @@ CELL_CODE void tile_load_all(V to[][WIDE_VECTORS], const real *c, size_t c_row, 
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
-            to[r][j] = tile_load(c + j * V_WIDTH, last);
+            to[r][j] = tile_load(c + j * V_WIDTH, tile_width(j, vectors, last));
 }
 
 CELL_CODE void tile_store_all(real *c, size_t c_row, V from[][WIDE_VECTORS], const size_t rows,
@@ -72,7 +97,7 @@ CELL_CODE void tile_store_all(real *c, size_t c_row, V from[][WIDE_VECTORS], con
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
-            tile_store(c + j * V_WIDTH, from[r][j], last);
+            tile_store(c + j * V_WIDTH, from[r][j], tile_width(j, vectors, last));
 }
 
 /* In place: sum += from; a row distance of zero adds the same to all. */
@@ -84,7 +109,7 @@ CELL_CODE void tile_add_all(V sum[][WIDE_VECTORS], const real *from, size_t row,
     for (size_t r = 0; r < rows; r++, from += row)
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
-            sum[r][j] = v_add(tile_load(from + j * V_WIDTH, last), sum[r][j]);
+            sum[r][j] = v_add(tile_load(from + j * V_WIDTH, tile_width(j, vectors, last)), sum[r][j]);
 }
 
 /* Asks for rows of c that are wanted when this tile's sums are done: its own, or those of the next. */
@@ -115,7 +140,8 @@ CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_r
     V column[WIDE_VECTORS];
 #pragma GCC unroll 8
     for (size_t j = 0; j < vectors; j++)
-        column[j] = tile_load(b + j * V_WIDTH / PANEL * b_panel + j * V_WIDTH % PANEL, last);
+        column[j] = tile_load(b + j * V_WIDTH / PANEL * b_panel + j * V_WIDTH % PANEL,
+                              tile_width(j, vectors, last));
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++) {
         V row = v_const(a[r / 4][r % 4 * a_row]);
@@ -134,7 +160,8 @@ CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const si
     for (size_t k = 0; k < t->k; k++, b += t->b_row) {
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
-            column[j] = tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL, last);
+            column[j] = tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL,
+                                  tile_width(j, vectors, last));
         const real *a = t->a + (ptrdiff_t)k * t->a_col;
         HIDE_ORIGIN(a);
 #pragma GCC unroll 16
@@ -221,7 +248,7 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
     }
 }
 
-/* A function for each height: of whole tiles, and of one vector of columns. */
+/* A function for each height: of whole tiles, and of some columns. */
 #if V_WIDTH == 16
 #define TILE_HEIGHTS(H) H(1) H(2) H(3) H(4) H(5) H(6) H(7) H(8) H(9) H(10) H(11) H(12)
 #else
@@ -229,7 +256,13 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
 #endif
 #define TILE_FUNCTIONS(rows)                                                                            \
     static void tile_##rows(const struct tile *t)               { tile_of(t, rows, TILE_VECTORS, V_WIDTH); } \
-    static void tile_some_##rows(const struct tile *t, size_t n) { tile_of(t, rows, 1, n); }
+    static void tile_some_##rows(const struct tile *t, size_t n)                                        \
+    {                                                                                                   \
+        if (MASKS_ARE_FREE && n > V_WIDTH)                                                              \
+            tile_of(t, rows, 2, n - V_WIDTH);                                                           \
+        else                                                                                            \
+            tile_of(t, rows, 1, n);                                                                     \
+    }
 TILE_HEIGHTS(TILE_FUNCTIONS)
 
 static void tile_wide_1(const struct tile *t) { tile_of(t, 1, WIDE_VECTORS, V_WIDTH); }
@@ -239,11 +272,6 @@ static void tile_wide_2(const struct tile *t) { tile_of(t, 2, WIDE_VECTORS / 2, 
 #define TILE_SOME_NAME(rows) tile_some_##rows,
 static void (*const tile_whole[])(const struct tile *) = { NULL, TILE_HEIGHTS(TILE_NAME) };
 static void (*const tile_some[])(const struct tile *, size_t) = { NULL, TILE_HEIGHTS(TILE_SOME_NAME) };
-
-static size_t tiles_over(size_t n, size_t tile)
-{
-    return (n + tile - 1) / tile;
-}
 
 /* How many rows the next tile has: as equal as can be, but of strips as many as they have. */
 static size_t next_height(const struct tile *t, size_t rows)
@@ -259,7 +287,7 @@ static bool has_short_chains(const struct tile *t)
     return t->start == ZERO_THEN_ADD && !t->bias && t->chains < t->k && t->k < SHORT * t->chains;
 }
 
-/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then vector by vector. Tiles are not
+/* All rows of a block by n columns: those of a tile, or fewer than a tile has and then SOME at a time. Tiles are not
  * copied but changed in place: a copy waits until what was written number by number is there to be read as vectors. */
 static void tile_column(struct tile *t, size_t rows, size_t n)
 {
@@ -277,10 +305,10 @@ static void tile_column(struct tile *t, size_t rows, size_t n)
         } else if (n == TILE_COLUMNS)
             tile_whole[height](t);
         else
-            for (size_t j = 0; j < n; j += V_WIDTH, t->c += V_WIDTH) {
+            for (size_t j = 0; j < n; j += SOME_COLUMNS, t->c += SOME_COLUMNS) {
                 t->b = b + j;
                 t->bias = bias ? bias + j : NULL;
-                tile_some[height](t, n - j < V_WIDTH ? n - j : V_WIDTH);
+                tile_some[height](t, n - j < SOME_COLUMNS ? n - j : SOME_COLUMNS);
             }
         t->ahead.at += t->ahead.tile;
     }
@@ -462,3 +490,4 @@ static void product(const struct product *p)
         k += depth;
     } while (k < p->k);
 }
+#endif

@@ -233,6 +233,13 @@ static void place_cell(const struct back *k, struct cell_step *step, size_t t, s
     step->value.next.at = at_plane(r, k->next, b) + unit;
 }
 
+/* The same of this step, whose gradients of the sums are gathered from a place on. */
+static void place_gathering(struct back *k, size_t place, size_t b, size_t n, size_t unit, size_t units)
+{
+    place_cell(k, &k->step, k->rows.t, b, n, unit, units);
+    k->step.copy.at = k->thirds ? NULL : at_own_gathered(&k->r, &k->rows, place) + unit;
+}
+
 /* The last phase runs first and sets the gradients of the states entering; another adds to them. */
 static void run_cell_back(struct back *k, size_t unit, size_t units, int phase, const struct cell_step *ahead)
 {
@@ -242,8 +249,7 @@ static void run_cell_back(struct back *k, size_t unit, size_t units, int phase, 
     step->sets_state = phase == r->cell->phases - 1;
     step->ahead = ahead;
     for (size_t b = r->row, n; (n = next_rows(r, k->rows.t, &b)) > 0; b += n, place += n) {
-        place_cell(k, step, k->rows.t, b, n, unit, units);
-        step->copy.at = k->thirds ? NULL : at_own_gathered(r, &k->rows, place) + unit;
+        place_gathering(k, place, b, n, unit, units);
         r->call->cell->backward[phase](step);
     }
     if (k->thirds)
@@ -567,17 +573,21 @@ static void prepare_lone(struct back *k)
         !next_block(r, FROM_H, true, &all) || all.count < (size_t)r->cell->inputs)
         return;
     k->lone = operand_product(k, &rows, all, at_plane(r, carried_plane(k, 0), r->row), r->unit, units, AS_IS);
+    k->step.sets_state = true;
 }
 
+/* What the cell is told is written before the product: the cell reads it in larger pieces than it was written in, and
+ * would wait for it until all before it has ended. */
 static void lone_step(struct back *k, size_t t)
 {
     struct rnn *r = &k->r;
     find_rows(k, t);
+    place_gathering(k, 0, r->row, 1, r->unit, r->unit_end - r->unit);
     if (k->before.count) {
         k->lone.a = at_gathered(r, &k->before, 0);
         r->call->isa->product(&k->lone);
     }
-    run_cell_back(k, r->unit, r->unit_end - r->unit, 0, NULL);
+    r->call->cell->backward[0](&k->step);
     r->row_steps += 1;
     k->before = k->rows;
 }
