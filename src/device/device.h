@@ -33,6 +33,7 @@ struct device {
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     int workers;                        /* that lanes are made for; 0: the threads of the session */
+    bool skips_ended;                   /* nothing reads inputs beyond the lengths of their rows: they may be anything */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
     bool meets;                         /* ranks exchange in list order, both ends at once (plan_config.meets) */
 

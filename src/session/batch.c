@@ -92,7 +92,7 @@ static void take_integers(unroll_session *s, const unroll_batch *b, const int32_
             *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row)] : -1;
 }
 
-/* What lies beyond a row's length becomes zero, so that nothing there can reach a sum. */
+/* What lies beyond a row's length becomes zero where something reads it, so that nothing there can reach a sum. */
 static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
 {
     char *to = array ? session_host(s, name) : NULL;
@@ -105,7 +105,7 @@ static void take_floats(unroll_session *s, const unroll_batch *b, const float *a
         for (uint32_t row = 0; row < s->plan->rows; row++, to += size) {
             if (batch_counts(s, b, t, (int)(s->plan->first_row + row)))
                 floats_to_reals(array + row_of(s, t, row) * width, s->plan->config.real, to, width);
-            else
+            else if (!s->device->skips_ended)
                 memset(to, 0, size);
         }
 }

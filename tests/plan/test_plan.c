@@ -457,7 +457,7 @@ static void check_leaves_of_thirds(void)
 {
     const struct { uint32_t T, B, shards, least; bool lengths; uint32_t quantum; } want[] = {
         { 100, 64, 1, 2, false, 2 }, { 35, 20, 1, 1, false, 3 }, { 64, 16, 1, 1, false, 2 }, { 64, 64, 4, 1, false, 2 },
-        { 16, 20, 1, 1, false, 1 }, { 128, 32, 1, 2, true, 8 }, { 40, 32, 1, 1, true, 5 }, { 784, 128, 1, 13, true, 13 },
+        { 16, 20, 1, 1, false, 1 }, { 128, 32, 1, 2, true, 16 }, { 40, 32, 1, 1, true, 5 }, { 784, 128, 1, 13, true, 13 },
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         struct plan_config c = { .T = want[i].T, .B = want[i].B, .shards = want[i].shards, .lengths = want[i].lengths };

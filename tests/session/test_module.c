@@ -172,7 +172,8 @@ static void test_no_dropout(void)
     unroll_model_free(plain);
 }
 
-/* A module for more steps than a batch has: rows end early, and only the steps that there are move. */
+/* A module for more steps than a batch has: rows end early, only the steps that there are move, and what its inputs held
+ * before shows nowhere. */
 static void test_first_steps(void)
 {
     enum { FEW = 4, STEP_OUT = ROWS * 2 * WIDTH, STEP_IN = ROWS * INPUT };
@@ -185,6 +186,10 @@ static void test_first_steps(void)
     float y[2][FEW * STEP_OUT], dx[2][FEW * STEP_IN];
     static float gradient[2][NUMBERS];
     int32_t lengths[ROWS] = { FEW, FEW };
+    float was_there[STEPS * STEP_IN];
+    for (size_t i = 0; i < sizeof was_there / sizeof *was_there; i++)
+        was_there[i] = NAN;
+    MUST(unroll_write(s[1], "x", was_there, STEPS * STEP_IN));
     for (int i = 0; i < 2; i++) {
         struct answers made = { 0 };
         MUST(unroll_forward(s[i], &(unroll_batch){ .inputs = a.inputs, .lengths = i ? lengths : NULL }));

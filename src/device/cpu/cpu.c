@@ -105,7 +105,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,     .near = CPU_NEAR,   .narrow = CPU_NARROW,
     .precisions = 1 << PRECISION_FP32,      .thirds = cpu_isa_has_thirds,   .picks = true,
-    .about = cpu_about,
+    .skips_ended = true,                    .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
     .run = cpu_run,                         .host = cpu_host,
