@@ -50,7 +50,7 @@ static double zeros_of_leaf(const struct plan_config *c, uint32_t q)
 
 uint32_t thirds_quantum(const struct plan_config *c, uint32_t least)
 {
-    enum { PIECES = 8 };            /* that time may still be cut into; by its root checkpoints take about the least memory */
+    enum { PIECES = 8 };            /* that time may still be cut into; checkpoints every sqrt(T) steps take the least memory */
     const double few = c->lengths ? 1.0 / 16 : 1.0 / 8;
     uint32_t best = least;
     for (uint32_t q = least + 1; q <= c->T / PIECES && q * q <= 2 * c->T && zeros_of_leaf(c, best) > few; q++)
