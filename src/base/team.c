@@ -39,26 +39,35 @@ void barrier_init(struct barrier *barrier, int members)
     barrier->spin = members > 1 && members > cpu_count() ? CROWDED_SPIN_NANOSECONDS : SPIN_NANOSECONDS;
 }
 
-/* Counts one arrival at meeting `epoch`; the last one opens the barrier. */
-static bool arrive(struct barrier *barrier, unsigned epoch)
+/* Counts one arrival; the last one opens the barrier. The others wait while the epoch is `closed`. Of two members the
+ * first waits for what the second counts with: one line of memory goes from core to core, not two one after the other. */
+static bool arrive(struct barrier *barrier, unsigned *closed)
 {
-    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 < barrier->members)
-        return false;
-    atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+    if (barrier->members == 2) {
+        *closed = atomic_fetch_add(&barrier->epoch, 1) + 1;
+        if (*closed % 2 == 1)
+            return false;
+    } else {
+        /* No member can open the next meeting before we arrive: this epoch is the current one. */
+        *closed = atomic_load_explicit(&barrier->epoch, memory_order_relaxed);
+        if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 < barrier->members)
+            return false;
+        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+        atomic_store(&barrier->epoch, *closed + 1);
+    }
     /* Both sequentially consistent: either we see the sleeper or the sleeper sees the epoch. */
-    atomic_store(&barrier->epoch, epoch + 1);
     if (atomic_load(&barrier->sleepers) > 0)
         syscall(SYS_futex, &barrier->epoch, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     return true;
 }
 
-static bool opens_while_spinning(struct barrier *barrier, unsigned epoch)
+static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
 {
     int64_t begin = nanoseconds();
 
     do {
         for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
-            if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != epoch)
+            if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != closed)
                 return true;
             cpu_pause();
         }
@@ -66,21 +75,20 @@ static bool opens_while_spinning(struct barrier *barrier, unsigned epoch)
     return false;
 }
 
-static void sleep_until_open(struct barrier *barrier, unsigned epoch)
+static void sleep_until_open(struct barrier *barrier, unsigned closed)
 {
     atomic_fetch_add(&barrier->sleepers, 1);
-    while (atomic_load(&barrier->epoch) == epoch)   /* the kernel compares once more, atomically */
-        syscall(SYS_futex, &barrier->epoch, FUTEX_WAIT_PRIVATE, epoch, NULL, NULL, 0);
+    while (atomic_load(&barrier->epoch) == closed)   /* the kernel compares once more, atomically */
+        syscall(SYS_futex, &barrier->epoch, FUTEX_WAIT_PRIVATE, closed, NULL, NULL, 0);
     atomic_fetch_sub(&barrier->sleepers, 1);
 }
 
 void barrier_wait(struct barrier *barrier)
 {
-    /* No member can open the next meeting before we arrive: this epoch is the current one. */
-    unsigned epoch = atomic_load_explicit(&barrier->epoch, memory_order_relaxed);
+    unsigned closed;
 
-    if (!arrive(barrier, epoch) && !opens_while_spinning(barrier, epoch))
-        sleep_until_open(barrier, epoch);
+    if (!arrive(barrier, &closed) && !opens_while_spinning(barrier, closed))
+        sleep_until_open(barrier, closed);
 }
 
 /* ---- team ---- */
@@ -117,11 +125,11 @@ static void *member_main(void *argument)
 /* Ends the workers 1 .. started-1. The caller arrives for itself and for those that never started. */
 static void dismiss(struct team *team, int started)
 {
-    unsigned epoch = atomic_load(&team->gate.epoch);
+    unsigned closed;
 
     team->work = NULL;
     for (int absent = started - 1; absent < team->size; absent++)
-        arrive(&team->gate, epoch);
+        arrive(&team->gate, &closed);
     for (int i = 1; i < started; i++)
         pthread_join(team->members[i].thread, NULL);
     release(team);

@@ -14,8 +14,8 @@ enum { TEAM_LARGEST = 1024 };   /* members */
  * is seen by all after. It may be released once every member has returned from its last wait and
  * synchronised otherwise (the end of team_run does). */
 struct barrier {
-    alignas(64) atomic_uint arrived;    /* written by all */
-    alignas(64) atomic_uint epoch;      /* meetings so far, modulo 2^32: read by all, written once each */
+    alignas(64) atomic_uint arrived;    /* written by all, where they are more than two */
+    alignas(64) atomic_uint epoch;      /* meetings so far, of two members arrivals, modulo 2^32: read by all */
     atomic_uint sleepers;
     unsigned members;
     int spin;                           /* nanoseconds before a wait sleeps */

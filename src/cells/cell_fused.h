@@ -166,6 +166,19 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
     return walk;
 }
 
+/* While a lone row's gates are made L2 would stand still: it gives the first weights of the next tile. */
+CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const size_t gates)
+{
+    enum { LINE = 64, LINES = 24 };
+    const size_t next = s->reverse ? unit - CELL_TILE : unit + CELL_TILE;
+    if (!s->of_h.at || next < s->unit || next >= s->unit_end)
+        return;
+    const v_element *at = (const v_element *)s->of_h.at + next * fused_cells(&s->of_h) * gates;
+#pragma GCC unroll 24
+    for (size_t i = 0; i < LINES; i++)
+        __builtin_prefetch((const char *)at + i * LINE);
+}
+
 #if FUSED_THIRDS_ALONE
 #include "cells/cell_fused_thirds.h"
 #endif

@@ -312,6 +312,8 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     if (PHASE_(from) & FROM_LINK)
         PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
                          FROM_LINK, rows, vectors);
+    if (FUSED_INT8_ALONE && rows == 1 && vectors == LONE_TILE)
+        fused_ask_next(s, t->unit, CELL_(gates_h));
     if (t->ends)
         PHASE_(end)(sum, s, t, rows, vectors);
     else

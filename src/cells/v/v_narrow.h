@@ -1,6 +1,7 @@
 /* Weights narrower than a float, V_WIDTH cells of 4 bytes at a time: a cell is two bf16 or four int8, of
  * consecutive k of one unit, the first at the lowest address. Include it after a V header of floats.
  *
+ * vc_max and vc_largest compare cells as unsigned numbers; vc_store_bytes stores the lowest byte of each.
  * vc_dot(sum, x, w) is sum + x0 w0 + x1 w1 + x2 w2 + x3 w3 with x unsigned and w signed bytes, modulo 2^32
  * and so exact in any order; AVX-512 has an instruction for it if it has VNNI. */
 #ifndef V_NARROW
@@ -22,6 +23,12 @@ CELL_CODE V  vc_second_bf16(VC a)
 }
 CELL_CODE VC vc_bits(V a)               { return (VC)_mm512_castps_si512(a); }
 CELL_CODE V  vc_to_float(VC a)          { return _mm512_cvtepi32_ps((__m512i)a); }
+CELL_CODE VC vc_max(VC a, VC b)         { return (VC)_mm512_max_epu32((__m512i)a, (__m512i)b); }
+CELL_CODE uint32_t vc_largest(VC a)     { return _mm512_reduce_max_epu32((__m512i)a); }
+CELL_CODE void vc_store_bytes(uint8_t *to, VC a)
+{
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)a));
+}
 
 #if defined(__AVX512VNNI__)
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
@@ -53,6 +60,20 @@ CELL_CODE V  vc_second_bf16(VC a)
 }
 CELL_CODE VC vc_bits(V a)               { return _mm256_castps_si256(a); }
 CELL_CODE V  vc_to_float(VC a)          { return _mm256_cvtepi32_ps(a); }
+CELL_CODE VC vc_max(VC a, VC b)         { return _mm256_max_epu32(a, b); }
+CELL_CODE uint32_t vc_largest(VC a)
+{
+    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    __m128i two = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_srli_epi64(two, 32)));
+}
+CELL_CODE void vc_store_bytes(uint8_t *to, VC a)
+{
+    const __m256i lowest = _mm256_set1_epi32(0x0c080400);
+    __m256i fours = _mm256_shuffle_epi8(a, lowest);
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_unpacklo_epi32(_mm256_castsi256_si128(fours),
+                                                               _mm256_extracti128_si256(fours, 1)));
+}
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {
     const __m256i low = _mm256_set1_epi32(0x00ff00ff);
@@ -76,6 +97,13 @@ CELL_CODE V  vc_second_bf16(VC a)
 }
 CELL_CODE VC vc_bits(V a)               { return vreinterpretq_u32_f32(a); }
 CELL_CODE V  vc_to_float(VC a)          { return vcvtq_f32_s32(vreinterpretq_s32_u32(a)); }
+CELL_CODE VC vc_max(VC a, VC b)         { return vmaxq_u32(a, b); }
+CELL_CODE uint32_t vc_largest(VC a)     { return vmaxvq_u32(a); }
+CELL_CODE void vc_store_bytes(uint8_t *to, VC a)
+{
+    uint16x4_t half = vmovn_u32(a);
+    vst1_lane_u32((uint32_t *)(void *)to, vreinterpret_u32_u8(vmovn_u16(vcombine_u16(half, half))), 0);
+}
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {
     uint8x16_t x_bytes = vreinterpretq_u8_u32(x);
@@ -100,6 +128,9 @@ CELL_CODE V  vc_first_bf16(VC a)        { return v_of_bits(a << 16); }
 CELL_CODE V  vc_second_bf16(VC a)       { return v_of_bits(a & 0xffff0000u); }
 CELL_CODE VC vc_bits(V a)               { return v_bits_of(a); }
 CELL_CODE V  vc_to_float(VC a)          { return (float)(int32_t)a; }
+CELL_CODE VC vc_max(VC a, VC b)         { return a > b ? a : b; }
+CELL_CODE uint32_t vc_largest(VC a)     { return a; }
+CELL_CODE void vc_store_bytes(uint8_t *to, VC a)    { *to = (uint8_t)a; }
 CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 {
     for (int i = 0; i < 32; i += 8)

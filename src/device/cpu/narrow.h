@@ -18,37 +18,27 @@
 /* What is stored for x = 0: operands are unsigned, weights are signed (see v_narrow.h). */
 enum { INT8_WEIGHT_ZERO = 0, INT8_OPERAND_ZERO = 128 };
 
+/* Without their signs floats have the order of their bits, infinity and NaNs above all numbers. */
 static float int8_scale(const float *x, size_t n)
 {
-    V most = v_const(0), poison = v_const(0);
-    float lane[V_WIDTH], poisoned[V_WIDTH], largest = 0, sum = 0;
+    const uint32_t infinity = 0x7f800000;
+    VC most = vc_const(0);
     for (size_t i = 0; i < n; i += V_WIDTH) {
         V a = n - i < V_WIDTH ? v_load_some(x + i, n - i) : v_load(x + i);
-        most = v_max(v_abs(a), most);
-        poison = v_fma(a, v_const(0), poison);
+        most = vc_max(vc_bits(v_abs(a)), most);
     }
-    v_store(lane, most);
-    v_store(poisoned, poison);
-    for (size_t j = 0; j < V_WIDTH; j++) {
-        largest = lane[j] > largest ? lane[j] : largest;
-        sum += poisoned[j];
-    }
-    float scale = largest / 127;
-    if (sum != 0)
+    const uint32_t bits = vc_largest(most);
+    float largest;
+    memcpy(&largest, &bits, sizeof largest);
+    if (bits >= infinity)
         return NAN;
-    return scale >= FLT_MIN ? scale : 0;
+    return largest / 127 >= FLT_MIN ? largest / 127 : 0;
 }
 
-/* The n <= V_WIDTH bytes of x / scale. */
-CELL_CODE void int8_bytes_of(const float *x, size_t n, V inverse, V round, uint8_t *to)
+/* The V_WIDTH bytes of x / scale. */
+CELL_CODE void int8_bytes_of(V x, V inverse, V round, uint8_t *to)
 {
-    uint32_t bits[V_WIDTH];
-    float rounded[V_WIDTH];
-    V a = n < V_WIDTH ? v_load_some(x, n) : v_load(x);
-    v_store(rounded, v_add(v_mul(a, inverse), round));
-    memcpy(bits, rounded, sizeof bits);
-    for (size_t j = 0; j < n; j++)
-        to[j] = (uint8_t)bits[j];
+    vc_store_bytes(to, vc_bits(v_add(v_mul(x, inverse), round)));
 }
 
 static void int8_bytes(const float *x, size_t n, float scale, int zero, uint8_t *to)
@@ -56,9 +46,12 @@ static void int8_bytes(const float *x, size_t n, float scale, int zero, uint8_t 
     V inverse = v_const(scale > 0 ? 1 / scale : 0), round = v_const(INT8_ROUND + (float)zero);
     size_t i = 0;
     for (; i + V_WIDTH <= n; i += V_WIDTH)
-        int8_bytes_of(x + i, V_WIDTH, inverse, round, to + i);
-    if (i < n)
-        int8_bytes_of(x + i, n - i, inverse, round, to + i);
+        int8_bytes_of(v_load(x + i), inverse, round, to + i);
+    if (i < n) {
+        uint8_t last[V_WIDTH];
+        int8_bytes_of(v_load_some(x + i, n - i), inverse, round, last);
+        memcpy(to + i, last, n - i);
+    }
 }
 
 /* A row of the other operand: cells of bytes, and the scale in one more. */

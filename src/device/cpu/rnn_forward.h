@@ -423,6 +423,16 @@ static void plain_steps(struct forward *f)
     r->row_steps += (double)(r->steps * f->step.rows);
 }
 
+/* What others have made of a lone row's h, while this thread waits for the last of them. */
+static void ask_for_others(const struct rnn *r, size_t plane)
+{
+    enum { LINE = 64 / sizeof(real) };
+    const real *h = at_plane(r, plane, r->row);
+    for (size_t i = 0; i < r->width && r->row_end - r->row == 1; i += LINE)
+        if (i < r->unit || i >= r->unit_end)
+            __builtin_prefetch(h + i);
+}
+
 static unroll_status any_steps(struct forward *f)
 {
     struct rnn *r = &f->r;
@@ -430,6 +440,8 @@ static unroll_status any_steps(struct forward *f)
         size_t t = step_at(r, i), kept = f->state;
         if (i == 0)
             forget(r, f->state, t);
+        if (r->meets)
+            ask_for_others(r, f->state);
         meet(r);                            /* all of h is there */
         TRY(forward_step(f, i));
         if (i + 1 < r->steps)
