@@ -75,7 +75,8 @@ struct cell_step {
 typedef void cell_kernel(const struct cell_step *step);
 
 /* What multiplies weights: k numbers of row b at at + b * row; of int8 weights the row's cells, of which `row`
- * counts 4 bytes. Of thirds the left factor (cells/thirds.h), whose rows are in the order of places: place 0, 1, 2, .. */
+ * counts 4 bytes. Of what tiles multiply the left factor (cells/thirds.h), whose rows are in the order of places: place 0,
+ * 1, 2, .. */
 struct fused_operand {
     const void *at;
     size_t      row;
@@ -106,7 +107,7 @@ static inline size_t fused_cells(const struct fused_weights *w)
 
 /* One phase of a step of units [unit, unit_end) of some rows, its products included. A sum is
  *     (((b_x + W x) + b_h) + U h)
- * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; with thirds
+ * each product one chain of fused multiply-adds in rising k, with int8 weights a single one, of their sum; with tiles
  * both are one chain of steps of k (tiles_add in v/v_tiles.h), added to the rest at the end. Only FROM_X
  * inputs have the first two terms, which value.in holds already if of_x is absent, only FROM_H and FROM_LINK inputs the
  * others. With of_x value.in is a place where sums may wait. Where it is absent sums begin with zero. Row b means the

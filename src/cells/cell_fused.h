@@ -23,8 +23,8 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 #ifndef FUSED_INT8_ALONE
 #define FUSED_INT8_ALONE 0      /* 1: a table for steps whose weights are all int8 */
 #endif
-#ifndef FUSED_THIRDS_ALONE
-#define FUSED_THIRDS_ALONE 0    /* 1: or all thirds, which tiles multiply; other tables don't know them */
+#ifndef FUSED_TILES_ALONE
+#define FUSED_TILES_ALONE 0    /* 1: or for those that tiles multiply: thirds, which other tables don't know, and bf16 */
 #endif
 enum {
     FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
@@ -111,7 +111,7 @@ CELL_CODE struct fused_place fused_dense(v_element *at, size_t count, const size
     return place;
 }
 
-#if FUSED_THIRDS_ALONE
+#if FUSED_TILES_ALONE
 #define STREAM_SAVED(name)      v_stream(cell_address(&s->value.saved, CELL_(saved_##name), row, unit), v.saved.name);
 #else
 #define STREAM_SAVED(name)
@@ -179,8 +179,8 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         __builtin_prefetch((const char *)at + i * LINE);
 }
 
-#if FUSED_THIRDS_ALONE
-#include "cells/cell_fused_thirds.h"
+#if FUSED_TILES_ALONE
+#include "cells/cell_fused_tiles.h"
 #endif
 
 #define INPUT_SOURCES(name, from)   from,

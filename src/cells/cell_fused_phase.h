@@ -28,15 +28,15 @@ CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t uni
     PHASE_VECTORS(LOAD_VECTOR)
     PHASE_FORWARD(&v);
     PHASE_STORE
-    if (FUSED_THIRDS_ALONE && s->far && n == V_WIDTH) {
+    if (FUSED_TILES_ALONE && s->far && n == V_WIDTH) {
         PHASE_SAVED(STREAM_SAVED)
     } else if (s->value.saved.at) {
         PHASE_SAVED(STORE_SAVED)
     }
 }
 
-#if FUSED_THIRDS_ALONE
-#include "cells/cell_fused_thirds_phase.h"
+#if FUSED_TILES_ALONE
+#include "cells/cell_fused_tiles_phase.h"
 #else
 /* Sums that `in` has, where units of the last vector are missing, as whole vectors; or the other way. */
 static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,

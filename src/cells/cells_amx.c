@@ -1,9 +1,9 @@
-/* The fused steps of all cells for AVX-512 with AMX, of weights as thirds alone: all else is cells_avx512.c's. The build
+/* The fused steps of all cells for AVX-512 with AMX, of weights that tiles multiply alone: all else is cells_avx512.c's. The build
  * gives the flags. */
 #include "cells/cell.h"
 #include "cells/v/v_avx512.h"
 #include "cells/v/v_tiles.h"
-#define FUSED_THIRDS_ALONE 1
+#define FUSED_TILES_ALONE 1
 #define CELL_FUSED_ALONE
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"

@@ -417,7 +417,7 @@ static void check_all_thirds(int asks)
 #ifdef __x86_64__
     const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32);
     for (int i = 0; amx && cells_scalar[i]; i++)
-        check_thirds(cells_scalar[i], amx->thirds_cells[i], asks);
+        check_thirds(cells_scalar[i], amx->tiled_cells[i], asks);
     for (int i = 0; amx && toys_scalar[i]; i++)
         check_thirds(toys_scalar[i], toys_amx[i], asks);
     if (!amx)

@@ -2,7 +2,7 @@
 #include "toys.h"
 #include "cells/v/v_avx512.h"
 #include "cells/v/v_tiles.h"
-#define FUSED_THIRDS_ALONE 1
+#define FUSED_TILES_ALONE 1
 #define CELL_FUSED_ALONE
 #define CELL_USER "cells/cell_loops.h"
 #include "toy_table.h"

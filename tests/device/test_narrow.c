@@ -207,7 +207,7 @@ static void check_problem(const struct problem *p, const char *what)
         if (!isa)
             continue;
         run(isa, p, dtype, c);
-        const bool by_tiles = isa->thirds_cells && dtype == DTYPE_BF16 && bf16_by_tiles(p->k);
+        const bool by_tiles = isa->tiled_cells && dtype == DTYPE_BF16 && bf16_by_tiles(p->k);
         size_t wrong = by_tiles ? wrong_by_tiles(isa, p, c) : wrong_in_bits(p, dtype, c);
         CHECK(!wrong, "%s, %s on %s: %zu of %zu x %zu x %zu are wrong", what, dtype_name(dtype), isa->name, wrong,
               p->m, p->n, p->k);

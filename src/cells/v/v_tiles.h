@@ -1,6 +1,7 @@
 /* Products of floats on AMX, which multiplies tiles of bf16: a float is the sum of three bf16, and of the nine products
  * of two such sums the six that count go to the same sum of floats. What is left out is below 2^-26 of a product, a
- * quarter of what one rounding loses; an infinite factor gives NaN. Included after v_avx512.h.
+ * quarter of what one rounding loses; an infinite factor gives NaN. Where weights are bf16 themselves three products do
+ * (the end of this file). Included after v_avx512.h.
  *
  * Six products of bf16 take less time than one of floats takes a multiply-add: 512 multiply-adds of bf16 a cycle
  * against 32 (Intel's optimization manual, chapter on AMX).

@@ -168,7 +168,7 @@ static bool has_thirds(const struct instance *in, const struct view *v)
 static bool has_bf16_tiles(const struct instance *in, const struct op *op)
 {
     const struct buffer *w = op->view[RNN_W].buffer < 0 ? NULL : &in->plan->buffer[op->view[RNN_W].buffer];
-    return in->plan->bf16_tiles && in->isa->thirds_cells && op->view[RNN_W_X].buffer < 0 && w &&
+    return in->plan->bf16_tiles && in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 && w &&
            bf16_by_tiles(w->size[w->rank - 1]);
 }
 

@@ -154,7 +154,7 @@ struct cpu_isa {
     /* Of an ISA whose products may multiply thirds; else NULL. */
     void (*left_rows)(const struct left_rows *);
     void (*product_thirds)(const struct product_thirds *);
-    const struct cell_kernels *const *thirds_cells;     /* of steps whose weights are thirds */
+    const struct cell_kernels *const *tiled_cells;      /* of steps whose weights tiles multiply */
     kernel *kernel[OP_KIND_MAX];
 };
 
@@ -167,8 +167,8 @@ static inline product_kernel *product_with(const struct cpu_isa *isa, enum dtype
 /* The tables, with every kind filled in. NULL: this build or machine has no such ISA. */
 const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 
-/* The cell of that name for steps with weights of this type, or with thirds; NULL: there is none. */
-const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights, bool thirds);
+/* The cell of that name for steps with weights of this type, or by tiles; NULL: there is none. */
+const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights, bool by_tiles);
 
 /* Will the ISA that is chosen by this name have products of thirds? One that is drawn by lot: no. */
 bool cpu_isa_has_thirds(const char *name);

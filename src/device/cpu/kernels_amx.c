@@ -18,7 +18,7 @@ const struct cpu_isa cpu_amx = {
     .name = "amx", .isa = ISA_AMX, .real = DTYPE_F32,
     .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product_avx512,
     .peak = peak_of_tiles, .activate = activate,
-    .left_rows = left_rows, .product_thirds = product_thirds, .thirds_cells = cells_amx,
+    .left_rows = left_rows, .product_thirds = product_thirds, .tiled_cells = cells_amx,
     NARROW,
     .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
 };

@@ -188,8 +188,8 @@ static struct operands operands_of(const struct rnn *r, int phase)
                               recurs && phase_reads(r, phase, FROM_H), recurs && phase_reads(r, phase, FROM_LINK) };
 }
 
-/* As with int8. */
-static void run_thirds(const struct rnn *r, struct fused_step own, int phase)
+/* Each thread splits the operands for itself, as with int8. */
+static void run_by_tiles(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
     _Alignas(64) char room[SPLIT_ROOM];
@@ -221,7 +221,7 @@ static size_t rows_with_room(const struct rnn *r)
 static void run_kernel(const struct rnn *r, const struct fused_step *step, int phase)
 {
     if (r->call->by_tiles)
-        run_thirds(r, *step, phase);
+        run_by_tiles(r, *step, phase);
     else if (r->call->plan->config.weights == DTYPE_I8)
         run_int8(r, *step, phase);
     else

@@ -1,4 +1,4 @@
-/* One phase of a step whose weights are thirds: a part of cell_fused_phase.h. */
+/* One phase of a step whose weights tiles multiply: a part of cell_fused_phase.h. */
 
 CELL_CODE V PHASE_(add_bias)(V sum, const struct fused_weights *w, size_t gate, size_t unit, size_t n)
 {

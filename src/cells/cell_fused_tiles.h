@@ -1,9 +1,9 @@
-/* A part of cell_fused.h for weights as thirds (v/v_tiles.h): a block of at most LEFT_ROWS rows and a tile of
- * CELL_TILE units at a time, by pairs of inputs. Sums take a long time in the tiles and the cell's arithmetic takes a
+/* A part of cell_fused.h for weights that tiles multiply (v/v_tiles.h): a block of rows and a tile of CELL_TILE units at a
+ * time. Of thirds LEFT_ROWS rows, at most, by pairs of inputs; of bf16 PARTS_ROWS by up to TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a
  * long time beside them, so each step of k is followed by some rows of the block before: a processor does at once what
  * lies close together in the program. */
-#ifndef CELLS_CELL_FUSED_THIRDS_H
-#define CELLS_CELL_FUSED_THIRDS_H
+#ifndef CELLS_CELL_FUSED_TILES_H
+#define CELLS_CELL_FUSED_TILES_H
 #include "cells/thirds.h"
 
 /* Sums of input i, row r of a block: made[(r * inputs + i) * CELL_TILE]. */
