@@ -11,6 +11,7 @@ import sys
 import time
 
 import regimes
+from peer import UPDATES_A_RUN
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON_PEERS = {
@@ -86,8 +87,6 @@ class Unroll:
 class UnrollOnText:
     """`unroll train` on random text, for some updates; the time of one is 1 / (characters a second)."""
 
-    UPDATES = 30
-
     def __init__(self, options, regime, threads):
         layers, steps, rows, symbols, hidden = regime.shape
         text = os.path.join(options.peers, "random.txt")
@@ -111,7 +110,7 @@ class UnrollOnText:
             "--val",
             "0",
             "--steps",
-            str(self.UPDATES),
+            str(UPDATES_A_RUN),
             "--threads",
             str(threads),
             "--out",
