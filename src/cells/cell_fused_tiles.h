@@ -1,7 +1,8 @@
 /* A part of cell_fused.h for weights that tiles multiply (v/v_tiles.h): a block of rows and a tile of CELL_TILE units at a
- * time. Of thirds LEFT_ROWS rows, at most, by pairs of inputs; of bf16 PARTS_ROWS by up to TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a
- * long time beside them, so each step of k is followed by some rows of the block before: a processor does at once what
- * lies close together in the program. */
+ * time. With thirds a block has LEFT_ROWS rows, at most, by pairs of inputs; with bf16 weights PARTS_ROWS by up to
+ * TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a long time beside them, so each
+ * step of k is followed by some rows of the block before: a processor does at once what lies close together in the
+ * program. */
 #ifndef CELLS_CELL_FUSED_TILES_H
 #define CELLS_CELL_FUSED_TILES_H
 #include "cells/thirds.h"
@@ -138,32 +139,40 @@ static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct
     { fused_multiply_00, fused_multiply_01 }, { fused_multiply_10, fused_multiply_11 },
 };
 
-/* Up to TILES_SUMS gates of bf16 weights from `gate` on, whose sums go side by side. */
-CELL_CODE void fused_multiply_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, float *to,
-                                   size_t to_row, const size_t count)
+/* Adds a product with bf16 weights to the sums of `count` gates, from `gate` on. */
+CELL_CODE void fused_add_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, const size_t count)
 {
     const struct fused_weights *w = &p->step->of_h;
     const size_t line = w->gates * TILES_LINE, lines = fused_cells(w);
     const char *left = (const char *)a->at + p->now.row * thirds_steps(w->k) * LEFT_ROW;
     const char *unit = (const char *)w->at + p->now.unit / CELL_TILE * lines * line;
+    const struct tiles_bf16 right = { unit + gate * TILES_LINE, lines, line };
+    tiles_add_bf16(left, 3 * p->now.rows, &right, fused_beside, p, count);
+}
+
+/* Up to TILES_SUMS gates of the same sources, whose sums go side by side. */
+CELL_CODE void fused_multiply_bf16(struct fused_pass *p, unsigned from, size_t gate, float *to, size_t to_row,
+                                   const size_t count)
+{
     tiles_clear(true, true);
-    tiles_add_bf16(left, 3 * p->now.rows, &(struct tiles_bf16){ unit + gate * TILES_LINE, lines, line }, fused_beside, p, count);
+    if (from & FROM_H)
+        fused_add_bf16(p, &p->step->h, gate, count);
+    if (from & FROM_LINK)
+        fused_add_bf16(p, &p->step->link, gate, count);
     tiles_store_bf16(to, to_row, count);
 }
 
-#define FUSED_BF16_GATES(count)                                                                         \
-    static void fused_bf16_##count(struct fused_pass *p, const struct fused_operand *a, size_t gate,    \
-                                   float *to, size_t to_row)                                            \
-    {                                                                                                   \
-        fused_multiply_bf16(p, a, gate, to, to_row, count);                                             \
+#define FUSED_BF16_GATES(count)                                                                                     \
+    static void fused_bf16_##count(struct fused_pass *p, unsigned from, size_t gate, float *to, size_t to_row)      \
+    {                                                                                                               \
+        fused_multiply_bf16(p, from, gate, to, to_row, count);                                                      \
     }
 FUSED_BF16_GATES(1)
 FUSED_BF16_GATES(2)
 FUSED_BF16_GATES(3)
 FUSED_BF16_GATES(4)
 
-static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, const struct fused_operand *, size_t, float *,
-                                                      size_t) = {
+static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, unsigned, size_t, float *, size_t) = {
     NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4,
 };
 

@@ -130,7 +130,7 @@ CELL_CODE void PHASE_(thirds)(struct fused_pass *p)
     }
 }
 
-/* How many inputs from i on are sums with the same operand, of recurrent weights: tiles add them at once. */
+/* How many inputs from i on have recurrent weights for the same sources: tiles add them at once. */
 CELL_CODE size_t PHASE_(together)(size_t i)
 {
     const unsigned from = CELL_(sources)[PHASE_FIRST + i] & RECURRENT;
@@ -142,26 +142,23 @@ CELL_CODE size_t PHASE_(together)(size_t i)
 
 CELL_CODE void PHASE_(bf16)(struct fused_pass *p)
 {
-    const struct fused_step *s = p->step;
     for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1) {
-        const bool of_h = CELL_(sources)[PHASE_FIRST + i] & FROM_H;
         n = PHASE_(together)(i);
         if (n > 0)
-            fused_bf16_gates[n](p, of_h ? &s->h : &s->link, CELL_(weight_of)[PHASE_FIRST + i],
+            fused_bf16_gates[n](p, CELL_(sources)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i],
                                 p->now.made + i * CELL_TILE, PHASE_(count) * CELL_TILE);
     }
 }
 
-/* How often a block's products look at what is beside them. */
+/* How often a block's products look at what is beside them: at least. */
 CELL_CODE size_t PHASE_(looks)(const struct fused_pass *p)
 {
     size_t looks = 0;
-    if (p->is_bf16)
-        for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1)
-            looks += (n = PHASE_(together)(i)) ? thirds_steps(p->step->of_h.k) : 0;
-    else
-        for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i))
-            looks += TILES_TIMES * fused_steps(p->step, CELL_(sources)[PHASE_FIRST + i]);
+    for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1) {
+        const size_t steps = fused_steps(p->step, CELL_(sources)[PHASE_FIRST + i]);
+        n = p->is_bf16 ? PHASE_(together)(i) : 1 + (size_t)PHASE_(is_pair)(i);
+        looks += p->is_bf16 ? steps : TILES_TIMES * steps;
+    }
     return looks;
 }
 

@@ -365,8 +365,8 @@ enum { TILES_SUMS = 4, TILES_LINE = 4 * THIRDS_COLUMNS };
 
 /* Left: [steps][rows][THIRDS_K]. Where lines end within a step, that step is one of the last lines there are, and the left
  * factor has zeros for those before. */
-CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile, void *of,
-                              const size_t count)
+CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile,
+                              void *of, const size_t count)
 {
     enum { LINES = THIRDS_K / 2 };
     TILES_FENCE();
