@@ -24,7 +24,7 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 #define FUSED_INT8_ALONE 0      /* 1: a table for steps whose weights are all int8 */
 #endif
 #ifndef FUSED_TILES_ALONE
-#define FUSED_TILES_ALONE 0    /* 1: or for those that tiles multiply: thirds, which other tables don't know, and bf16 */
+#define FUSED_TILES_ALONE 0     /* 1: or for those that tiles multiply: thirds, which other tables don't know, and bf16 */
 #endif
 enum {
     FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:

@@ -179,7 +179,7 @@ static void PHASE_(block)(struct fused_pass *p)
 static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 {
     const struct fused_step *s = p->step;
-    const size_t most = p->is_bf16 ? PARTS_ROWS : LEFT_ROWS;
+    const size_t most = p->is_bf16 ? BF16_ROWS : LEFT_ROWS;
     for (size_t row = 0; row < s->rows; row += most) {
         float *made = p->before.made;
         const size_t rows = s->rows - row < most ? s->rows - row : most;

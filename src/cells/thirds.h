@@ -10,7 +10,7 @@ enum {
     THIRDS_ROWS = 16,           /* of a tile, and its columns */
     THIRDS_COLUMNS = 16,
     LEFT_ROWS = 32,             /* of a block, at most: two tiles */
-    PARTS_ROWS = THIRDS_ROWS / 3,   /* of a block whose thirds are all rows of one tile (bf16_by_tiles) */
+    BF16_ROWS = THIRDS_ROWS / 3,    /* of a block whose thirds are all rows of one tile (bf16_by_tiles) */
     LEFT_PART = 2 * THIRDS_K,                           /* bytes of a row in one part of a step; .. */
     LEFT_ROW = 3 * LEFT_PART,                           /* .. in all three */
     RIGHT_PART = 2 * THIRDS_K * THIRDS_COLUMNS,

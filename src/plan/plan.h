@@ -410,6 +410,7 @@ unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 bool thirds_wanted(const struct plan *);
 bool bf16_tiles_wanted(const struct plan *);
+bool plan_has_bf16_tiles(const struct plan *, int buffer);      /* is it a copy of weights that tiles multiply as bf16? */
 uint32_t thirds_quantum(const struct plan_config *, uint32_t least);     /* steps in a leaf, at least so many */
 enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */

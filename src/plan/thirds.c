@@ -38,6 +38,12 @@ bool bf16_tiles_wanted(const struct plan *p)
     return may_have_tiles(&p->config) && p->config.weights == DTYPE_BF16;
 }
 
+bool plan_has_bf16_tiles(const struct plan *p, int buffer)
+{
+    const struct buffer *b = buffer < 0 ? NULL : &p->buffer[buffer];
+    return p->bf16_tiles && b && b->copy_of >= 0 && bf16_by_tiles(b->size[b->rank - 1]);
+}
+
 /* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf of
  * q steps of time. Of ragged rows about half take part, and about half of the last step is zeros. */
 static double zeros_of_leaf(const struct plan_config *c, uint32_t q)

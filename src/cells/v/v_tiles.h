@@ -348,7 +348,7 @@ CELL_CODE void tiles_load(const float *c, const float *c_1, size_t c_row, size_t
 
 /* ---- weights that are bf16 ------------------------------------------------------------- */
 
-/* They need no splitting: all thirds of up to PARTS_ROWS rows are the rows of one tile, each with a sum of its own, by
+/* They need no splitting: all thirds of up to BF16_ROWS rows are the rows of one tile, each with a sum of its own, by
  * `count` tiles of columns (a constant at each use, at most TILES_SUMS) side by side: lines of pairs, so many bytes
  * apart. */
 struct tiles_bf16 { const char *at; size_t lines, line; };

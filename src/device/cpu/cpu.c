@@ -34,10 +34,8 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
 static bool has_use_for_tiles(const struct plan *plan)
 {
     bool bf16 = false;
-    for (int i = 0; i < plan->buffers && plan->bf16_tiles; i++) {
-        const struct buffer *b = &plan->buffer[i];
-        bf16 = bf16 || (b->copy_of >= 0 && b->dtype == DTYPE_BF16 && bf16_by_tiles(b->size[b->rank - 1]));
-    }
+    for (int i = 0; i < plan->buffers; i++)
+        bf16 = bf16 || plan_has_bf16_tiles(plan, i);
     return plan->thirds || bf16 || plan->config.weights == DTYPE_I8;
 }
 

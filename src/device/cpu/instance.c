@@ -164,12 +164,10 @@ static bool has_thirds(const struct instance *in, const struct view *v)
     return v->buffer >= 0 && layout_is_right(in->plan->buffer[v->buffer].layout);
 }
 
-/* Of bf16 weights, unless a product with a narrow x is in the step. */
+/* Not where a product with a narrow x is in the step. */
 static bool has_bf16_tiles(const struct instance *in, const struct op *op)
 {
-    const struct buffer *w = op->view[RNN_W].buffer < 0 ? NULL : &in->plan->buffer[op->view[RNN_W].buffer];
-    return in->plan->bf16_tiles && in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 && w &&
-           bf16_by_tiles(w->size[w->rank - 1]);
+    return in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 && plan_has_bf16_tiles(in->plan, op->view[RNN_W].buffer);
 }
 
 static bool is_by_tiles(const struct instance *in, const struct op *op)

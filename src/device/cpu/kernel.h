@@ -108,7 +108,7 @@ enum { SPLIT_ROOM = 384 << 10 };
  * `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
 struct left_rows {
     char *to;
-    bool of_bf16;                           /* for bf16 weights: blocks of PARTS_ROWS, and steps as tiles_add_bf16 reads them */
+    bool of_bf16;                           /* for bf16 weights: blocks of BF16_ROWS, and steps as tiles_add_bf16 reads them */
     size_t steps, first;
     const void *at;
     size_t row;

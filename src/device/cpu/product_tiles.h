@@ -45,7 +45,7 @@ static void left_row(char *to, size_t rows, const float *row, size_t k, bool of_
 
 static void left_rows(const struct left_rows *l)
 {
-    const size_t most = l->of_bf16 ? PARTS_ROWS : LEFT_ROWS;
+    const size_t most = l->of_bf16 ? BF16_ROWS : LEFT_ROWS;
     for (size_t r = 0; r < l->rows; r++) {
         const size_t block = r / most * most;
         const size_t rows = l->rows - block < most ? l->rows - block : most;

@@ -40,14 +40,14 @@ static void product_bf16_of_tiles(const struct product *p)
         return;
     }
     const size_t steps = thirds_steps(p->k), room = sizeof left / (steps * LEFT_ROW);
-    const size_t most = room < PARTS_ROWS ? room : room / PARTS_ROWS * PARTS_ROWS;
+    const size_t most = room < BF16_ROWS ? room : room / BF16_ROWS * BF16_ROWS;
     for (size_t m = 0, rows; m < p->m; m += rows) {
         rows = p->m - m < most ? p->m - m : most;
-        const size_t whole = rows / PARTS_ROWS * PARTS_ROWS;
+        const size_t whole = rows / BF16_ROWS * BF16_ROWS;
         left_rows(&(struct left_rows){ .to = left, .of_bf16 = true, .steps = steps, .at = (const float *)p->a + m * p->a_row,
                                        .row = p->a_row, .rows = rows, .k = p->k });
         if (whole > 0)
-            bf16_of_height(p, left, m, m + whole, PARTS_ROWS);
+            bf16_of_height(p, left, m, m + whole, BF16_ROWS);
         if (whole < rows)
             bf16_of_height(p, left + whole * steps * LEFT_ROW, m + whole, m + rows, rows - whole);
     }

@@ -214,7 +214,7 @@ static size_t rows_with_room(const struct rnn *r)
                        (size_t)(reads.h + reads.link) * thirds_steps(r->width);
         most = steps > most ? steps : most;
     }
-    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW), block = r->view[RNN_W].dtype == DTYPE_BF16 ? PARTS_ROWS : LEFT_ROWS;
+    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW), block = r->view[RNN_W].dtype == DTYPE_BF16 ? BF16_ROWS : LEFT_ROWS;
     return rows >= block ? rows / block * block : rows;
 }
 
