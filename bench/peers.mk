@@ -7,7 +7,7 @@ PEER_FLAGS = -std=c11 -D_GNU_SOURCE $(WARN)
 
 bench-peers: $B/unroll
 	@bench/install.sh $(PEERS)
-	@$(MAKE) -s --no-print-directory $(PEERS)/peer_onednn2 $(PEERS)/peer_onednn3
+	@$(MAKE) -s --no-print-directory $(PEERS)/peer_onednn2 $(PEERS)/peer_onednn3 $(PEERS)/floor
 	@$(PEERS)/venv/bin/python bench/run.py --unroll $B/unroll --peers $(PEERS) \
 	    --build "$(shell git rev-parse --short HEAD 2>/dev/null)" --only "$(ONLY)" \
 	    $(if $(SHORT),--results short --rounds 2 --seconds 0.1) $(if $(JSON),--json)
@@ -21,6 +21,10 @@ $(PEERS)/peer_onednn3: bench/peer_onednn.c bench/onednn_api.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(PEER_FLAGS) -I$(PEERS)/venv/include $< -L$(PEERS)/venv/lib \
 	    -Wl,-rpath,$(abspath $(PEERS)/venv/lib) -ldnnl -lm -o $@
+
+$(PEERS)/floor: bench/floor.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -march=native $(PEER_FLAGS) -fopenmp $< -o $@
 
 # make gpu-bench: Unroll beside PyTorch and cuDNN on a GPU, into bench/RESULTS-gpu.md. Wants nvcc (for our kernels), gcc,
 # PyTorch in the environment of PYTHON, and no network. ONLY=lstm-bf16/768,.. measures a part; MINUTES=9 is the most.

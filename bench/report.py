@@ -9,6 +9,7 @@ import chart
 import regimes
 
 PEERS = ("oneDNN 2", "oneDNN 3", "PyTorch", "ONNX Runtime", "OpenVINO")
+FLOOR = "reading"  # no peer: bench/floor.c, which reads a lone row's weights and computes nothing
 TITLES = {
     "lstm-train": "LSTM, forward and backward",
     "lstm-infer": "LSTM, inference",
@@ -89,6 +90,12 @@ def ratio(result):
     return peer[1] / result["ours"]["ms"] if peer and "ms" in result["ours"] else None
 
 
+def reading_ratio(result):
+    """How many times as fast as the best peer the weights alone can be read; None where many rows share that."""
+    peer, floor = best_peer(result), result["peers"].get(FLOOR, {})
+    return peer[1] / floor["ms"] if peer and "ms" in floor else None
+
+
 def peak_percent(regime, result, ms, peak="peak"):
     """None of ragged rows: their operations are those of their valid steps."""
     return (
@@ -154,6 +161,7 @@ def target_rows(table_, results):
             wanted,
             cells.get(1, ""),
             cells.get(2, ""),
+            " ".join(f"{value:.2f}" for value in map(reading_ratio, measured) if value),
             " ".join(f"{percent:.0f}%" for percent in own),
             " ".join(f"{percent:.0f}%" for percent in of_multiply_adds),
             peer[0] if peer else "-",
@@ -316,6 +324,7 @@ def page(table_, results, about):
             "target",
             "1 thread",
             "2 threads",
+            "reading alone",
             "our % of peak",
             "of multiply-adds'",
             "best peer",
@@ -323,6 +332,11 @@ def page(table_, results, about):
         ],
         target_rows(table_, results),
     )
+    lines += [
+        "",
+        "*Reading alone*, of lone rows: how many times as fast as the best peer a loop was that only reads the weights of "
+        "each step from where they lie ([floor.c](floor.c)), no product, no gates. Above it no target can be met here.",
+    ]
     for line in ragged_lines(results):
         lines += ["", line]
     lines += [

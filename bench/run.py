@@ -19,7 +19,7 @@ PYTHON_PEERS = {
     "ONNX Runtime": "peer_onnxruntime.py",
     "OpenVINO": "peer_openvino.py",
 }
-C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3"}
+C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3", "reading": "floor"}
 REST = 0.02  # seconds between turns: threads of the last one stop spinning
 
 
