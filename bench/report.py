@@ -7,9 +7,9 @@ import re
 
 import chart
 import regimes
+import run
 
 PEERS = ("oneDNN 2", "oneDNN 3", "PyTorch", "ONNX Runtime", "OpenVINO")
-FLOOR = "reading"  # no peer: bench/floor.c, which reads a lone row's weights and computes nothing
 TITLES = {
     "lstm-train": "LSTM, forward and backward",
     "lstm-infer": "LSTM, inference",
@@ -92,7 +92,7 @@ def ratio(result):
 
 def reading_ratio(result):
     """How many times as fast as the best peer the weights alone can be read; None where many rows share that."""
-    peer, floor = best_peer(result), result["peers"].get(FLOOR, {})
+    peer, floor = best_peer(result), result["peers"].get(run.FLOOR, {})
     return peer[1] / floor["ms"] if peer and "ms" in floor else None
 
 
@@ -335,7 +335,7 @@ def page(table_, results, about):
     lines += [
         "",
         "*Reading alone*, of lone rows: how many times as fast as the best peer a loop was that only reads the weights of "
-        "each step from where they lie ([floor.c](floor.c)), no product, no gates. Above it no target can be met here.",
+        "each step from where they lie ([floor.c](floor.c)), no product, no gates: a target far above it is out of reach here.",
     ]
     for line in ragged_lines(results):
         lines += ["", line]

@@ -19,7 +19,8 @@ PYTHON_PEERS = {
     "ONNX Runtime": "peer_onnxruntime.py",
     "OpenVINO": "peer_openvino.py",
 }
-C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3", "reading": "floor"}
+FLOOR = "reading"  # no peer, but it speaks like one: bench/floor.c, for weights of our type
+C_PEERS = {"oneDNN 2": "peer_onednn2", "oneDNN 3": "peer_onednn3", FLOOR: "floor"}
 REST = 0.02  # seconds between turns: threads of the last one stop spinning
 
 
@@ -135,7 +136,7 @@ def random_text(path, symbols):
         file.write("".join(letters) + "".join(numbers.choices(letters, k=1115394 - symbols)))
 
 
-def request(regime):
+def request(regime, dtype):
     return " ".join(
         map(
             str,
@@ -143,7 +144,7 @@ def request(regime):
                 "prepare",
                 regime.cell,
                 regime.purpose,
-                regime.peers,
+                dtype,
                 *regime.shape,
                 regime.directions,
                 int(regime.form == "ragged"),
@@ -159,7 +160,8 @@ def start_peers(options, regime, threads):
     started = {name: Peer(command, threads) for name, command in commands.items()}
     answers, ready = {}, {}
     for name, peer in started.items():  # one after the other: none warms up beside another
-        answers[name] = peer.ask(request(regime)).answer()
+        dtype = regime.dtype if name == FLOOR else regime.peers
+        answers[name] = peer.ask(request(regime, dtype)).answer()
         if "refused" in answers[name]:
             peer.close()
         else:
