@@ -129,7 +129,7 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
 {
     enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
     const bool is_packed = g->thirds || g->type == DTYPE_I8;        /* its rows are made anew, so that tiles read them */
-    const size_t most = is_packed ? LEFT_TAKEN : g->k <= FEW_INPUTS ? 1 : ROWS;
+    const size_t most = is_packed ? left_taken(g->k) : g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
         rows = rows < most ? rows : most;
@@ -150,7 +150,7 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
     const real *x[LEFT_TAKEN];
     real *y[LEFT_TAKEN], *to[LEFT_TAKEN];
     const size_t bytes = panel_bytes(g->type, g->k);
-    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, g->thirds ? LEFT_TAKEN : GATHERED, x, y)) > 0;)
+    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, g->thirds ? left_taken(g->k) : GATHERED, x, y)) > 0;)
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             size_t gate = p / g->panels, unit = p % g->panels * PANEL;
             next = gate_end(g, p, panel.end);
@@ -272,7 +272,7 @@ static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struc
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&d->dy, &d->dx, r, row.end);
         rows = narrow && rows > ROWS ? ROWS : rows;
-        rows = d->thirds && rows > LEFT_TAKEN ? LEFT_TAKEN : rows;
+        rows = d->thirds && rows > left_taken(d->g.units) ? left_taken(d->g.units) : rows;
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = rows;
@@ -292,7 +292,7 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
 {
     const real *dy[LEFT_TAKEN];
     real *dx[LEFT_TAKEN];
-    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, d->thirds ? LEFT_TAKEN : GATHERED, dy, dx)) > 0;)
+    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, d->thirds ? left_taken(d->g.units) : GATHERED, dy, dx)) > 0;)
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = m;

@@ -165,17 +165,24 @@ static void product_gathered(const struct call *call, const struct product *p, e
 
 /* ---- operands of products of thirds ----------------------------------------------------- */
 
-/* So many rows and steps of k at a time: their left factors stay in the L2 cache, and many rows share what is read of
- * the right ones. */
+/* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is read
+ * of the right ones. */
 enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
 
-/* The left factors of at most LEFT_TAKEN rows from a step on; returns of how many steps. */
+/* Rows at a time, of so many k: half as many where all k of those have room, whose sums then never wait in memory. */
+static size_t left_taken(size_t k)
+{
+    const size_t steps = thirds_steps(k);
+    return steps > LEFT_STEPS && steps <= 2 * LEFT_STEPS ? LEFT_TAKEN / 2 : LEFT_TAKEN;
+}
+
+/* The left factors of at most left_taken(rows->k) rows from a step on; returns of how many steps. */
 static size_t take_left(const struct call *call, const struct left_rows *rows, size_t step, char *to)
 {
     struct left_rows l = *rows;
-    const size_t left = rows->k - step * THIRDS_K;
+    const size_t left = rows->k - step * THIRDS_K, most = LEFT_ROOM / (left_taken(rows->k) * LEFT_ROW) * THIRDS_K;
     l.from = step * THIRDS_K;
-    l.k = left < LEFT_STEPS * THIRDS_K ? left : LEFT_STEPS * THIRDS_K;
+    l.k = left < most ? left : most;
     l.to = to;
     l.steps = thirds_steps(l.k);
     call->isa->left_rows(&l);
@@ -190,7 +197,7 @@ struct gathered_thirds {
     enum start start;
 };
 
-/* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. m <= LEFT_TAKEN. */
+/* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. m <= left_taken(k). */
 static void product_gathered_thirds(const struct call *call, const struct gathered_thirds *p, const real *const *from,
                                     real *const *to)
 {
