@@ -1,4 +1,5 @@
 /* Weights as constants of C: floats with all their bits, or integers with what one of them is. */
+#include "base/point.h"
 #include "export/c99.h"
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@ void print_parameter_name(const struct printer *p, const struct parameter *q)
               p->file);
 }
 
-/* Nine digits tell floats apart. The decimal point does not depend on the program's language. */
+/* Nine digits tell floats apart. */
 void print_float_literal(FILE *file, double value)
 {
     char text[48];
@@ -21,9 +22,9 @@ void print_float_literal(FILE *file, double value)
         fputs(isnan(value) ? "NAN" : value > 0 ? "INFINITY" : "-INFINITY", file);
         return;
     }
+    const locale_t before = point_begin();
     snprintf(text, sizeof text, "%.9g", value);
-    for (char *c = text; *c; c++)
-        *c = *c == ',' ? '.' : *c;
+    point_end(before);
     fprintf(file, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
 }
 

@@ -213,7 +213,7 @@ enum {
 
 /* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
  * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
- * float, and 128 times their sum, an int32 (device/cpu/int8.h). The cells of one k, or of 2 or 4, lie side by
+ * float, and 128 times their sum, an int32 (device/cpu/narrow.h). The cells of one k, or of 2 or 4, lie side by
  * side: [cells][PANEL]. */
 static inline size_t cells_of(enum dtype dtype, size_t k)
 {

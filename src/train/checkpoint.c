@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/point.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
 #include "train/trainer.h"
@@ -338,8 +339,10 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 {
     struct kept kept;
     TRY(trainer_look(trainer));
+    locale_t before = point_begin();
     unroll_status status = save_shares(trainer, &kept, directory);
 
+    point_end(before);
     kept_free(&kept);
     return status;
 }
@@ -481,7 +484,9 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
     char found[PATH_MAX];
 
     TRY(unroll_comm_agree(trainer->config.comm, checkpoint_find(directory, found)));
+    locale_t before = point_begin();
     unroll_status status = unroll_comm_agree(trainer->config.comm, load_from(trainer, found, &loaded));
+    point_end(before);
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);
     return status;

@@ -1,6 +1,7 @@
 /* Tests of training on text: that it learns, allocates nothing, evaluates rightly, and above all that a
  * saved and loaded training goes on with the same bits. Batches and sampling have their own programs. "quick", for
  * sanitizers: short texts. */
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -384,7 +385,7 @@ static void test_resume(const unroll_text *text)
     check_resume(text, "sgd", "constant", 1);
 }
 
-/* A network whose parameters have the longest names that there are. */
+/* A network whose parameters have the longest names that there are, and whose functions have numbers. */
 static struct training start_network(const unroll_text *text, int width)
 {
     const char *name = "a.name.of.63.bytes.................................in.all.layer";
@@ -397,6 +398,7 @@ static struct training start_network(const unroll_text *text, int width)
     layer[0].name = layer[1].name = name;
     layer[0].level = 62;
     layer[1].level = 63;
+    layer[0].functions = "hard_sigmoid(0.25,0.5) tanh tanh";
     layer[0].width = width;
     layer[1].width = 8;
     layer[2].name = "head";
@@ -412,6 +414,23 @@ static struct training start_network(const unroll_text *text, int width)
     return training;
 }
 
+/* The numbers of a program may have commas: those of its files have points. */
+static void set_commas(bool on)
+{
+    char command[600];
+
+    if (on) {
+        snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/commas >%s/out 2>&1", folder, folder);
+        setenv("LOCPATH", folder, 1);
+        if (system(command) != 0 || setlocale(LC_NUMERIC, "commas") == NULL)
+            check_skip("there is no locale with decimal commas");
+        return;
+    }
+    setlocale(LC_NUMERIC, "C");
+    snprintf(command, sizeof command, "rm -rf %s/commas", folder);
+    CHECK(system(command) == 0, "%s", command);
+}
+
 static void test_resume_of_a_network(const unroll_text *text)
 {
     char straight[256], stopped[256], other[256], command[1024];
@@ -419,9 +438,14 @@ static void test_resume_of_a_network(const unroll_text *text)
     name_path(straight, "straight");
     name_path(stopped, "stopped");
     name_path(other, "other");
+    set_commas(true);
     struct training training = start_network(text, 12);
+    unroll_layer layer;
+    CHECK_OK(unroll_model_layer(training.model, 0, &layer));
+    CHECK(strcmp(layer.functions, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.functions);
     steps(&training, 3);
     CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    set_commas(false);
     steps(&training, 3);
     CHECK_OK(unroll_trainer_save(training.trainer, straight));
     end(&training);
