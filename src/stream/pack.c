@@ -31,19 +31,6 @@ static unroll_status check_config(const unroll_stream_config *c)
     return UNROLL_OK;
 }
 
-static unroll_status find_dtype(const char *name, enum dtype *dtype)
-{
-    static const struct { const char *name; enum dtype dtype; } types[] = {
-        { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strcmp(name ? name : "fp32", types[i].name)) {
-            *dtype = types[i].dtype;
-            return UNROLL_OK;
-        }
-    return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", name);
-}
-
 static bool is_product(const unroll_model *m, const struct parameter *q)
 {
     return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
@@ -263,7 +250,8 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     enum dtype dtype;
     TRY(check_model(m));
     TRY(check_config(c));
-    TRY(find_dtype(c->dtype, &dtype));
+    if (!weights_parse(c->dtype, &dtype))
+        return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", c->dtype);
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
