@@ -317,8 +317,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
         return UNROLL_OK;
     char name[32];
     snprintf(name, sizeof name, "dropped.l%d", layer);
-    const struct buffer *b = &p->buffer[*y];
-    int dropped = plan_add_buffer(p, name, b->dtype, SEG_STEP, b->rank, b->axis, b->size);
+    int dropped = plan_add_like(p, name, SEG_STEP, *y);
     if (dropped < 0)
         return UNROLL_RESOURCE;
     p->buffer[dropped].wants_gradient = true;

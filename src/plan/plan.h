@@ -424,6 +424,8 @@ unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind);
 /* Index, or -1 when memory is out (the error is set). */
 int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, int rank,
                     const enum axis *axis, const uint32_t *size);
+/* With the type, the axes, the share and the states of another. */
+int plan_add_like(struct plan *, const char *name, enum segment, int like);
 /* A packed copy of a weight for this session alone (SEG_BACK), in this layout and with its share: the one there is, or
  * a new one. */
 unroll_status plan_own_copy(struct plan *, int master, enum layout layout, int *copy);
