@@ -230,7 +230,8 @@ static unroll_status save(struct loop *loop)
     return status;
 }
 
-/* Before each step, and within validations: the time, and signals that any rank got, become the same on all; and what each did so far. */
+/* Before each step, and within validations: the time, signals that any rank got, and what each did so far become the
+ * same on all. */
 static unroll_status look_around(struct loop *loop)
 {
     const struct ranks *ranks = &loop->t->ranks;

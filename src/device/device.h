@@ -46,10 +46,10 @@ struct device {
      * something find each other. NULL: they need not. */
     unroll_status (*join)(void *instance);
 
-    /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an error buffers hold anything. What the host then
-     * asks for is waited for, and nothing else need be. From FORWARD to UPDATE is a whole step: it begins with no
-     * gradients, divides by its own weight, and its sums of losses are added to those that VALUES holds. Devices
-     * without whole_steps are not asked for one. */
+    /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an
+     * error buffers hold anything. What the host then asks for is waited for, and nothing else need be. From FORWARD
+     * to UPDATE is a whole step: it begins with no gradients, divides by its own weight, and its sums of losses are
+     * added to those that VALUES holds. Devices without whole_steps are not asked for one. */
     unroll_status (*run)(void *instance, enum part first, enum part last);
 
     /* What runs has ended; what it met is told here. NULL: a run itself ends. */

@@ -92,6 +92,9 @@ struct unroll_model {
 /* Index of a parameter, or -1: the model has none of that role there. */
 int model_find(const struct unroll_model *, enum parameter_role role, int layer, int direction);
 
+/* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
+bool model_multiplies(const struct unroll_model *, const struct parameter *);
+
 /* Width of the network's input as layers read it: the embedding, one-hot symbols or the vectors. */
 uint32_t model_input(const struct unroll_model *);
 

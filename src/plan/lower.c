@@ -36,14 +36,6 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
-static bool is_packed(const struct plan *p, const struct parameter *q)
-{
-    return p->config.packed &&
-           (q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
-            (q->role == PARAM_EMBEDDING && p->model->spec.tied));
-}
-
 static bool is_narrow(const struct plan *p)
 {
     return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
@@ -119,7 +111,7 @@ static unroll_status lower_parameters(struct plan *p)
             return UNROLL_RESOURCE;
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
-        if (is_packed(p, q))
+        if (p->config.packed && model_multiplies(p->model, q))
             TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));

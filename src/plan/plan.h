@@ -466,6 +466,7 @@ void plan_chunk(const struct plan *, int chunk, uint32_t *first, uint32_t *count
 /* The same on every rank: what a message is about. A name and a chunk, and that it is the backward's. */
 enum { TAG_NAMES = (1 << 26) - 1, TAG_BACKWARD = 1 << 26 };
 uint32_t plan_tag(const char *name, int chunk, int extra);
+const char *segment_name(enum segment);
 const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn g.l0 chunk 2" */
 
 /* Does operation a always end before b begins? Made by order, used by place and check. */
@@ -473,9 +474,5 @@ struct before;
 unroll_status before_new(const struct plan *, struct before **);
 bool before(const struct before *, int a, int b);
 void before_free(struct before *);
-
-/* ---- printing -------------------------------------------------------------------------- */
-
-void plan_print(FILE *, const struct plan *);               /* a table for people */
 
 #endif

@@ -31,17 +31,11 @@ static unroll_status check_config(const unroll_stream_config *c)
     return UNROLL_OK;
 }
 
-static bool is_product(const unroll_model *m, const struct parameter *q)
-{
-    return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
-           (q->role == PARAM_EMBEDDING && m->spec.tied);
-}
-
 static unroll_status check_int8(const unroll_model *m)
 {
     for (int i = 0; i < m->parameters; i++) {
         const struct parameter *q = &m->parameter[i];
-        if (is_product(m, q) && q->size[q->rank - 1] > MOST_INT8_PRODUCTS)
+        if (model_multiplies(m, q) && q->size[q->rank - 1] > MOST_INT8_PRODUCTS)
             return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
                         "overflow; fix: weights in bf16", q->name, (unsigned)q->size[q->rank - 1],
                         MOST_INT8_PRODUCTS);
