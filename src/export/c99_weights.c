@@ -10,8 +10,7 @@ enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
 void print_parameter_name(const struct printer *p, const struct parameter *q)
 {
     for (const char *c = q->name; *c; c++)
-        fputc((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_',
-              p->file);
+        fputc(letter_of_c(*c), p->file);
 }
 
 /* Nine digits tell floats apart. */

@@ -353,7 +353,8 @@ static void fix_formats(const struct program *p, struct pointwise *f)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-unroll_status program_quantize(struct program *p, double margin)
+/* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was seen. */
+static unroll_status quantize(struct program *p, double margin)
 {
     for (int i = 0; i < p->matrices; i++)
         TRY(quantize_matrix(&p->matrix[i]));
@@ -391,7 +392,7 @@ unroll_status program_new_integer(const struct unroll_model *model, const struct
     program_bound(p);
     unroll_status status = program_calibrate(p, calibration);
     if (status == UNROLL_OK)
-        status = program_quantize(p, calibration ? MARGIN_OF_SEEN : MARGIN_OF_NOISE);
+        status = quantize(p, calibration ? MARGIN_OF_SEEN : MARGIN_OF_NOISE);
     if (status != UNROLL_OK) {
         program_free(p);
         return status;
