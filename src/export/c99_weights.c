@@ -6,11 +6,31 @@
 
 enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
 
-/* "rnn.weight_ih_l0" is rnn_weight_ih_l0. */
+enum { WORD = sizeof ((struct parameter *)0)->name + 1 };
+
+/* "rnn.weight_ih_l0" is rnn_weight_ih_l0, and "0.weight" p0_weight. */
+static void word_of_parameter(const struct parameter *q, char word[WORD])
+{
+    if (*q->name >= '0' && *q->name <= '9')
+        *word++ = 'p';
+    for (const char *c = q->name; *c; c++)
+        *word++ = letter_of_c(*c);
+    *word = '\0';
+}
+
+/* Of several that are one word the later ones have their number, too. */
 void print_parameter_name(const struct printer *p, const struct parameter *q)
 {
-    for (const char *c = q->name; *c; c++)
-        fputc(letter_of_c(*c), p->file);
+    char word[WORD], other[WORD];
+    int number = -1;
+    word_of_parameter(q, word);
+    do
+        word_of_parameter(&p->program->model->parameter[++number], other);
+    while (strcmp(word, other));
+    const int own = (int)(q - p->program->model->parameter);
+    fputs(word, p->file);
+    if (number < own)
+        fprintf(p->file, "_%d", own);
 }
 
 /* Nine digits tell floats apart. */
