@@ -8,7 +8,8 @@
 #include "unroll.h"
 #include <stdbool.h>
 
-enum { MODEL_LAYERS_MAX = 64, SOURCES_MAX = UNROLL_SOURCES_MAX };
+/* A list of layers, or a stack, which has a head behind it: MODEL_DEPTH_MAX in all. */
+enum { MODEL_LAYERS_MAX = 64, MODEL_DEPTH_MAX = MODEL_LAYERS_MAX + 1, SOURCES_MAX = UNROLL_SOURCES_MAX };
 
 enum layer_kind { LAYER_RECURRENT, LAYER_DENSE };
 

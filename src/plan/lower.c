@@ -449,7 +449,7 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    int given[MODEL_LAYERS_MAX + 1];                    /* the buffers of the input and of each layer's results */
+    int given[MODEL_DEPTH_MAX + 1];                     /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
     TRY(lower_input(p, &given[0]));

@@ -174,7 +174,7 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-enum { DEPTHS = MODEL_LAYERS_MAX + 2, SWEEPS_MAX = 2 * DEPTHS };
+enum { DEPTHS = MODEL_DEPTH_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
 enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
@@ -260,7 +260,7 @@ struct op {
     enum part    part;
     int          lane, chunk;
     int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
-    int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
+    int          depth;         /* 0 embedding, 1..L layers, the head the last: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
                                    first axis is shards, summed in their tree; all_gather: the axis of

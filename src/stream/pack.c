@@ -268,7 +268,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_LAYERS_MAX];
+    struct layer_weights layer[MODEL_DEPTH_MAX];
     return stream_pack(model, config, NULL, &head, layer) == UNROLL_OK ? head.bytes : 0;
 }
 
@@ -276,7 +276,7 @@ unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unrol
                                          const unroll_stream_config *config, unroll_stream_weights **weights)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_LAYERS_MAX];
+    struct layer_weights layer[MODEL_DEPTH_MAX];
     TRY(stream_pack(model, config, NULL, &head, layer));
     if (!memory || bytes < head.bytes)
         return fail(UNROLL_USAGE, "the weights of this stream need %zu bytes, not %zu; fix: ask "
