@@ -1,6 +1,5 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
 #include "base/cpu.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
 #include "device/device.h"
@@ -129,9 +128,7 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
     const char *topology = c->topology && *c->topology ? c->topology : NULL;
     const char *name = c->device ? c->device : topology ? "tpu" : "cpu";
     *t = (struct target){ .topology = topology };
-    t->device = device_find(name, &t->which);
-    if (!t->device)
-        return fail(UNROLL_UNSUPPORTED, "there is no device '%s'", name);
+    TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
         return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
                     "device tpu", t->device->name, topology);

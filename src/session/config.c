@@ -4,17 +4,13 @@
 #include "base/status.h"
 #include "optim/optim.h"
 #include "session/mesh.h"
-#include <stdio.h>
 #include <string.h>
 
 static unroll_status refuse_optimizer(const char *name)
 {
-    char known[256] = "";
-    for (int i = 0; optimizer_at(i); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", optimizer_at(i)->name);
-    }
-    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
+    char known[256];
+    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "",
+                list_names(unroll_optimizer_name, known, sizeof known));
 }
 
 unroll_status session_plan_config(const unroll_session_config *c, int ranks, struct plan_config *p)

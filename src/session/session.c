@@ -158,9 +158,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     struct device_options options = { .threads = 0 };
     const char *used = s->model->store ? s->model->device->name : "cpu", *which;
     const char *name = s->config.device ? s->config.device : used;
-    s->device = device_find(name, &which);
-    if (!s->device)
-        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu, cuda and xla", name);
+    TRY(device_choose(name, &s->device, &which));
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     if (s->config.profile && !s->device->time)
