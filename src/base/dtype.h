@@ -1,5 +1,5 @@
-/* The element types of tensors, by the names that safetensors gives them, and those that users give to types of weights.
- * One list makes the enum, the names and the sizes.
+/* The element types of tensors, by the names that safetensors gives them, and types of weights by those that users
+ * give them. One list makes the enum, the names and the sizes.
  * Not arithmetic: only the two 16-bit float formats can be widened and made here. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H

@@ -84,7 +84,7 @@ int plan_gradient(struct plan *p, int buffer)
         return b->gradient;
     char name[sizeof b->name + 2];
     snprintf(name, sizeof name, "d.%s", b->name);
-    enum segment segment = b->segment == SEG_STEP ? SEG_STEP : SEG_IO;      /* of what the host has, it wants to see it */
+    enum segment segment = b->segment == SEG_STEP ? SEG_STEP : SEG_IO;      /* the host sees it, too */
     int made = plan_add_like(p, name, segment, buffer);
     if (made >= 0)
         p->buffer[buffer].gradient = made;

@@ -302,7 +302,8 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     snprintf(name, sizeof name, last && a->model->spec.output ? "z" : "y.l%d", layer);
     void *results = allocate_zeroed(count, sizeof(float));
     float *y = results;
-    unroll_status status = y ? unroll_read(session, name, y, count) : fail(UNROLL_RESOURCE, "no memory for the results");
+    unroll_status status = y ? unroll_read(session, name, y, count)
+                             : fail(UNROLL_RESOURCE, "no memory for the results");
     for (size_t b = 0; b < rows && a->lengths && status == UNROLL_OK; b++)
         for (size_t t = (size_t)a->lengths[b]; t < steps; t++)
             memset(y + (t * rows + b) * width, 0, width * sizeof *y);

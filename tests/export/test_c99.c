@@ -249,7 +249,7 @@ static void check_networks(void)
         check_network(activations[i], 0, strcmp(activations[i], "thresholded_relu") ? 0.05 : 1e6);
 }
 
-/* Names of parameters that are no names of C, or are the same there: those of PyTorch's Sequential begin with digits. */
+/* Parameters whose names are none in C, or are the same there: those of PyTorch's Sequential begin with digits. */
 static void check_names(void)
 {
     static const char *const names[] = { "0", "a.b", "a_b", "2" };
