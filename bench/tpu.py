@@ -18,10 +18,10 @@ TABLE = """| | L,T,B,I,H | chips | est. ms a step | in loops | est. use | memory
 
 def shapes():
     """The regimes of lstm-train: name, [L, T, B, I, H]."""
-    for line in open(os.path.join(HERE, "regimes.txt")):
-        words = line.split()
-        if words[:1] == ["lstm-train"]:
-            yield words[1], [int(n) for n in words[5].split(",")]
+    with open(os.path.join(HERE, "regimes.txt")) as file:
+        for words in map(str.split, file):
+            if words[:1] == ["lstm-train"]:
+                yield words[1], [int(n) for n in words[5].split(",")]
 
 
 def command(arguments, shape, chips):
@@ -80,7 +80,8 @@ stay.
 def rows_of(arguments, version):
     """The lines of the page that hold for the same interface and precision, by regime and chip."""
     try:
-        text = open(arguments.page).read()
+        with open(arguments.page) as file:
+            text = file.read()
     except FileNotFoundError:
         return {}
     made = "interface %s)" % version in text and "products in %s." % arguments.precision in text
@@ -118,4 +119,5 @@ def main():
             write_page(arguments, made, version)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "console.h"
 
 enum { MOST_BLOCKS = 20000, MOST_STEPS = 1 << 20, LEAST = 3 };
@@ -22,14 +22,6 @@ struct runner {
     double *seconds;                /* [MOST_STEPS] */
 };
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static int compare(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -37,9 +29,9 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void sort(double *seconds, int count)
+void sort_numbers(double *numbers, int count)
 {
-    qsort(seconds, (size_t)count, sizeof *seconds, compare);
+    qsort(numbers, (size_t)count, sizeof *numbers, compare);
 }
 
 static unroll_status step(struct runner *r)
@@ -53,12 +45,12 @@ static unroll_status step(struct runner *r)
 /* Seconds of so many steps; negative: one was refused. */
 static double steps_take(struct runner *r, int count)
 {
-    double begin = now();
+    double begin = seconds_now();
 
     for (int i = 0; i < count; i++)
         if (step(r) != UNROLL_OK)
             return -1;
-    return now() - begin;
+    return seconds_now() - begin;
 }
 
 static double clock_takes(struct runner *r)
@@ -66,10 +58,10 @@ static double clock_takes(struct runner *r)
     enum { LOOKS = 1001 };
 
     for (int i = 0; i < LOOKS; i++) {
-        double begin = now();
-        r->seconds[i] = now() - begin;
+        double begin = seconds_now();
+        r->seconds[i] = seconds_now() - begin;
     }
-    sort(r->seconds, LOOKS);
+    sort_numbers(r->seconds, LOOKS);
     return r->seconds[LOOKS / 2];
 }
 
@@ -77,17 +69,17 @@ static double clock_takes(struct runner *r)
 static bool measure_blocks(struct runner *r, double seconds, struct step_times *times)
 {
     int count = 1, blocks = 0;
-    double begin = now();
+    double begin = seconds_now();
 
-    while (now() - begin < warm_seconds)
+    while (seconds_now() - begin < warm_seconds)
         if (steps_take(r, count) < block_seconds)
             count *= 2;
-    for (begin = now(); blocks < MOST_BLOCKS && (blocks < LEAST || now() - begin < seconds); blocks++) {
+    for (begin = seconds_now(); blocks < MOST_BLOCKS && (blocks < LEAST || seconds_now() - begin < seconds); blocks++) {
         r->seconds[blocks] = steps_take(r, count) / count;
         if (r->seconds[blocks] < 0)
             return false;
     }
-    sort(r->seconds, blocks);
+    sort_numbers(r->seconds, blocks);
     times->best = r->seconds[0];
     times->median = r->seconds[blocks / 2];
     return true;
@@ -95,15 +87,15 @@ static bool measure_blocks(struct runner *r, double seconds, struct step_times *
 
 static bool measure_steps(struct runner *r, double seconds, struct step_times *times)
 {
-    double begin = now();
+    double begin = seconds_now();
     int n = 0;
 
-    for (; n < MOST_STEPS && (n < LEAST || now() - begin < seconds); n++) {
+    for (; n < MOST_STEPS && (n < LEAST || seconds_now() - begin < seconds); n++) {
         r->seconds[n] = steps_take(r, 1);
         if (r->seconds[n] < 0)
             return false;
     }
-    sort(r->seconds, n);
+    sort_numbers(r->seconds, n);
     times->steps = n;
     times->p50 = r->seconds[n / 2];
     times->p99 = r->seconds[(int64_t)n * 99 / 100];

@@ -16,4 +16,6 @@ struct step_times {
 unroll_status bench_stream(const unroll_model *model, const unroll_stream_config *config, const float *inputs,
                            int frames, double seconds, struct step_times *times);
 
+void sort_numbers(double *numbers, int count);
+
 #endif

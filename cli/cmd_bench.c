@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench_profile.h"
 #include "bench_stream.h"
+#include "clock.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
@@ -29,14 +29,6 @@ struct bench {
     double *ms;                 /* [runs] */
     int runs;
 };
-
-static double seconds_since(double begin)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - begin;
-}
 
 /* ---- the request ---- */
 
@@ -210,25 +202,18 @@ static unroll_status measure_peak(struct bench *bench)
     return status;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return a < b ? -1 : a > b;
-}
-
 static unroll_status measure_runs(struct bench *bench)
 {
-    double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_since(0);
+    double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_now();
     unroll_status status = UNROLL_OK;
 
     while (status == UNROLL_OK && bench->runs < MOST_RUNS
-           && (bench->runs < LEAST_RUNS || seconds_since(begin) < seconds)) {
-        double from = seconds_since(0);
+           && (bench->runs < LEAST_RUNS || seconds_now() - begin < seconds)) {
+        double from = seconds_now();
         status = run_once(bench);
-        bench->ms[bench->runs++] = 1e3 * seconds_since(from);
+        bench->ms[bench->runs++] = 1e3 * (seconds_now() - from);
     }
-    qsort(bench->ms, (size_t)bench->runs, sizeof *bench->ms, compare_numbers);
+    sort_numbers(bench->ms, bench->runs);
     return status;
 }
 

@@ -214,7 +214,21 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
     return UNROLL_OK;
 }
 
-/* Up to the first sample. Writers that do not know the length yet leave 0 or all ones for it. */
+/* Writers that do not know the length yet leave 0 or all ones for it. */
+static unroll_status read_length(struct frames *f, unsigned bytes)
+{
+    unsigned whole = (unsigned)(f->in_a_row ? f->sample_bytes : f->sample_bytes * f->width);
+    bool is_known = bytes != 0 && bytes != 0xffffffff;
+
+    if (f->sample_bytes == 0)
+        return refuse(f, "the samples of the sound come before its format");
+    if (is_known && bytes % whole != 0)
+        return refuse(f, "the sound's %u bytes of samples are no multiple of %u", bytes, whole);
+    f->left = is_known ? (int64_t)bytes : -1;
+    return UNROLL_OK;
+}
+
+/* Up to the first sample. */
 static unroll_status read_header(struct frames *f)
 {
     unsigned char at[12];
@@ -227,12 +241,8 @@ static unroll_status read_header(struct frames *f)
         if (status != UNROLL_OK)
             break;
         unsigned bytes = little_endian(at + 4, 4);
-        if (memcmp(at, "data", 4) == 0) {
-            if (f->sample_bytes == 0)
-                return refuse(f, "the samples of the sound come before its format");
-            f->left = bytes == 0 || bytes == 0xffffffff ? -1 : (int64_t)bytes;
-            return UNROLL_OK;
-        }
+        if (memcmp(at, "data", 4) == 0)
+            return read_length(f, bytes);
         bool is_format = memcmp(at, "fmt ", 4) == 0;            /* chunks begin at even places */
         status = is_format ? read_format(f, bytes) : skip_bytes(f, (uint64_t)bytes + bytes % 2);
     }

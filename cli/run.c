@@ -189,11 +189,11 @@ static unroll_status make_directory(const char *path)
 unroll_status run_write_settings(const struct run *run, const struct settings *settings)
 {
     char path[PATH_MAX];
-    json_t *object = run->watches ? NULL : settings_to_json(settings);
     size_t format = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15);
 
     if (run->watches)
         return UNROLL_OK;
+    json_t *object = settings_to_json(settings);
     char *text = object ? json_dumps(object, format) : NULL;
 
     json_decref(object);

@@ -24,13 +24,11 @@ static unroll_status open_stream(struct stepper *s, unroll_model *model, const u
 }
 
 /* The outputs are those of the head, or of the last layer. */
-static void find_outputs(struct stepper *s)
+static void find_outputs(struct stepper *s, const unroll_model *model)
 {
-    int layer = UNROLL_SOURCES_MAX * 4;
-
     snprintf(s->output, sizeof s->output, "z");
-    while (unroll_count(s->session, s->output) == 0 && layer-- > 0)
-        snprintf(s->output, sizeof s->output, "y.l%d", layer);
+    if (unroll_count(s->session, s->output) == 0)
+        snprintf(s->output, sizeof s->output, "y.l%d", unroll_model_layers(model) - 1);
     s->width = (int)unroll_count(s->session, s->output);
 }
 
@@ -45,7 +43,7 @@ static unroll_status open_session(struct stepper *s, unroll_model *model, const 
     unroll_status status = unroll_session_new(model, &config, &s->session);
     if (status != UNROLL_OK)
         return complain_library(status);
-    find_outputs(s);
+    find_outputs(s, model);
     return UNROLL_OK;
 }
 

@@ -23,9 +23,6 @@ struct training {
     double  began;              /* of the clock: when the run would have begun, had it not been interrupted */
 };
 
-/* Seconds of a clock that is never set. */
-double seconds_now(void);
-
 /* Trains until the end or a signal, with everything that people see and that is kept. */
 unroll_status training_run(struct training *training);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "console.h"
 #include "network.h"
 #include "output.h"
@@ -230,7 +231,8 @@ static unroll_status save(struct loop *loop)
     return status;
 }
 
-/* Before each step, and within validations: the time, and signals that any rank got, become the same on all; and what each did so far. */
+/* Before each step, and within validations: the time, signals that any rank got, and what each did so far become the
+ * same on all. */
 static unroll_status look_around(struct loop *loop)
 {
     const struct ranks *ranks = &loop->t->ranks;

@@ -306,8 +306,8 @@ typedef struct unroll_session_config {
     int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
                                        again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md; NULL: the one that the model's sessions
-                                       are on, else the cpu */
+    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
+                                       NULL: the one that the model's sessions are on, else the cpu */
     const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
                                        sums, states and the model's weights are fp32 in all of them. NULL: fp32 */
@@ -373,8 +373,9 @@ UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_resu
 /* result NULL: later, by unroll_loss_result. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
 /* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up gradients
- * while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one program nothing is waited for if
- * result is NULL: unroll_loss_result then gives the mean since the last result, and finds a step that diverged. */
+ * while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one program
+ * nothing is waited for if result is NULL: unroll_loss_result then gives the mean since the last result, and finds a
+ * step that diverged. */
 UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
                                      unroll_result *result);
 

@@ -31,3 +31,27 @@ bool dtype_parse(const char *name, enum dtype *dtype)
     }
     return false;
 }
+
+static const struct { const char *name; enum dtype dtype; } weights[] = {
+    {"fp32", DTYPE_F32}, {"bf16", DTYPE_BF16}, {"int8", DTYPE_I8},
+};
+
+bool weights_parse(const char *name, enum dtype *dtype)
+{
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        if (strcmp(name ? name : "fp32", weights[i].name) == 0) {
+            *dtype = weights[i].dtype;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *weights_name(enum dtype dtype)
+{
+    size_t i = 0;
+
+    while (weights[i].dtype != dtype)
+        i++;
+    return weights[i].name;
+}

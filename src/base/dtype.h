@@ -1,5 +1,5 @@
-/* The element types of tensors, by the names that safetensors gives them.
- * One list makes the enum, the names and the sizes.
+/* The element types of tensors, by the names that safetensors gives them, and types of weights by those that users
+ * give them. One list makes the enum, the names and the sizes.
  * Not arithmetic: only the two 16-bit float formats can be widened and made here. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
@@ -25,6 +25,10 @@ enum dtype {
 const char *dtype_name(enum dtype dtype);
 size_t dtype_size(enum dtype dtype);                        /* bytes of one element */
 bool dtype_parse(const char *name, enum dtype *dtype);      /* false, *dtype untouched: no such type */
+
+/* What users call the types that packed weights may have: fp32 (or NULL), bf16, int8. */
+bool weights_parse(const char *name, enum dtype *dtype);    /* false, *dtype untouched: none of these */
+const char *weights_name(enum dtype dtype);
 
 static inline float f32_from_bits(uint32_t bits)
 {

@@ -123,11 +123,32 @@ static bool sync_descriptor(int descriptor)
     return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
 }
 
+/* N of /dev/fd/N and /proc/self/fd/N, and of a link to the latter such as /dev/stdout; -1: another path. */
+static int descriptor_of(const char *path)
+{
+    char target[32] = "";
+    int descriptor, end = 0;
+
+    if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, "/proc/self/fd/", 14) == 0)
+        path = target;
+    if (sscanf(path, "/proc/self/fd/%d%n", &descriptor, &end) != 1)
+        end = sscanf(path, "/dev/fd/%d%n", &descriptor, &end) == 1 ? end : 0;
+    return end > 0 && path[end] == '\0' ? descriptor : -1;
+}
+
+/* A descriptor as it stands: opened anew by its name, a file behind it would be written from its beginning. */
+static int open_to_write(const char *path, int flags)
+{
+    int descriptor = descriptor_of(path);
+
+    return descriptor < 0 ? open(path, O_WRONLY | O_CLOEXEC | flags, 0666) : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 /* Opens, writes, syncs, closes; messages name `shown`, the path that the user knows. */
 static unroll_status write_pieces(const char *path, int flags, const char *shown,
                                   const struct piece *pieces, int count)
 {
-    int descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+    int descriptor = open_to_write(path, flags);
     unroll_status status = UNROLL_OK;
 
     if (descriptor < 0)
@@ -142,18 +163,17 @@ static unroll_status write_pieces(const char *path, int flags, const char *shown
     return status;
 }
 
-/* A rename is on the disk when its directory is. */
-static unroll_status sync_directory(const char *directory, const char *shown)
+bool sync_directory(const char *directory)
 {
     int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (descriptor < 0)
-        return cannot_write(shown);
+        return false;
     bool good = sync_descriptor(descriptor);
     int error = errno;
     close(descriptor);
     errno = error;
-    return good ? UNROLL_OK : cannot_write(shown);
+    return good;
 }
 
 unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count)
@@ -166,7 +186,8 @@ unroll_status write_file_atomically(const char *path, const struct piece *pieces
 
     if (strlen(path) >= sizeof directory || *name == '\0')
         return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file", path);
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))   /* a directory fails here with EISDIR */
+    /* A directory fails here with EISDIR. */
+    if (descriptor_of(path) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
         return write_pieces(path, 0, path, pieces, count);
     snprintf(directory, sizeof directory, "%.*s", slash ? directory_length : 1, slash ? path : ".");
     snprintf(temporary, sizeof temporary, "%.*s.%s.tmp.%ld", directory_length, path, name, (long)getpid());
@@ -178,7 +199,7 @@ unroll_status write_file_atomically(const char *path, const struct piece *pieces
         unlink(temporary);
         return status;
     }
-    return sync_directory(directory, path);
+    return sync_directory(directory) ? UNROLL_OK : cannot_write(path);
 }
 
 /* ---- names ---- */

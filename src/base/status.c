@@ -30,6 +30,17 @@ void keep_error(const char *format, ...)
     memcpy(last_error, message, sizeof last_error);
 }
 
+const char *list_names(const char *(*name_of)(int index), char *text, size_t size)
+{
+    const char *name;
+    size_t used = 0;
+
+    *text = '\0';
+    for (int i = 0; (name = name_of(i)) != NULL && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);
+    return text;
+}
+
 const char *unroll_last_error(void)
 {
     return last_error;

@@ -13,6 +13,9 @@
 
 void keep_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* "a, b, c" for a sentence, of names that a function gives by their number up to NULL. Returns text. */
+const char *list_names(const char *(*name_of)(int index), char *text, size_t size);
+
 /* Leaves the function with the status of a call that failed. */
 #define TRY(call)                                      \
     do {                                               \

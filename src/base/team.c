@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 
@@ -21,14 +21,6 @@
 /* A wait inside a time step is a few us; going to sleep and being woken costs about 20. Members that have no
  * processor of their own keep those that they wait for from running. */
 enum { SPIN_NANOSECONDS = 20000, CROWDED_SPIN_NANOSECONDS = 1000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
-
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void barrier_init(struct barrier *barrier, int members)
 {
@@ -63,7 +55,7 @@ static bool arrive(struct barrier *barrier, unsigned *closed)
 
 static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
 {
-    int64_t begin = nanoseconds();
+    int64_t begin = clock_nanoseconds();
 
     do {
         for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
@@ -71,7 +63,7 @@ static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
                 return true;
             cpu_pause();
         }
-    } while (nanoseconds() - begin < barrier->spin);
+    } while (clock_nanoseconds() - begin < barrier->spin);
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* Names and default numbers of activation functions, from their list; functions as users write them.
  * Not their formulas: v/v_activation.h. */
 #include "cells/activation.h"
+#include "base/point.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,19 +44,23 @@ bool activation_parse(const char *name, struct activation *activation)
     for (int i = 0; i < ACTIVATION_COUNT; i++)
         if (strlen(table[i].name) == length && !strncmp(name, table[i].name, length)) {
             struct activation f = { (enum activation_kind)i, table[i].alpha, table[i].beta };
-            if (name[length] && !parse_numbers(name + length, &f))
-                return false;
-            *activation = f;
-            return true;
+            const locale_t before = point_begin();
+            const bool sound = !name[length] || parse_numbers(name + length, &f);
+            point_end(before);
+            if (sound)
+                *activation = f;
+            return sound;
         }
     return false;
 }
 
 void activation_format(const struct activation *f, char *to, size_t size)
 {
-    bool usual = f->alpha == table[f->kind].alpha && f->beta == table[f->kind].beta;
+    const bool usual = f->alpha == table[f->kind].alpha && f->beta == table[f->kind].beta;
+    const locale_t before = point_begin();
     if (usual)
         snprintf(to, size, "%s", table[f->kind].name);
     else
         snprintf(to, size, "%s(%.9g,%.9g)", table[f->kind].name, (double)f->alpha, (double)f->beta);
+    point_end(before);
 }

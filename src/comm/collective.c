@@ -106,7 +106,7 @@ static void note_time(struct unroll_comm *comm, bool under_way)
 {
     if (under_way == (comm->began > 0))
         return;
-    double now = comm_seconds();
+    double now = clock_seconds();
     comm->totals.communication += under_way ? 0 : now - comm->began;
     comm->began = under_way ? now : 0;
 }
@@ -135,7 +135,7 @@ void comm_poll_now(void)
     struct unroll_comm *comm = comm_of_thread;
     if ((!(comm->began > 0) && !comm->more) || comm->failed != UNROLL_OK)
         return;
-    double now = comm_seconds();
+    double now = clock_seconds();
     if (now - comm->polled < often)
         return;
     comm->polled = now;
@@ -236,7 +236,7 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     if (!at || !*at)
         return sum->size == 1 ? UNROLL_OK : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited "
                                                  "for", (unsigned)sum->tag);
-    double begin = comm_seconds();
+    double begin = clock_seconds();
     unroll_status status = wait_for(comm, *at);
     comm_waited(comm, begin);
     put_away(comm, at);

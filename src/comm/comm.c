@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int comm_rank(const struct unroll_comm *comm)
 {
@@ -19,13 +18,6 @@ int comm_ranks(const struct unroll_comm *comm)
 const char *comm_engine(const struct unroll_comm *comm)
 {
     return comm->engine->name;
-}
-
-double comm_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ---- opening and ending ---------------------------------------------------------------- */
@@ -117,14 +109,14 @@ struct comm_totals comm_totals(const struct unroll_comm *comm)
 {
     struct comm_totals totals = comm->totals;
     if (comm->began > 0)
-        totals.communication += comm_seconds() - comm->began;
+        totals.communication += clock_seconds() - comm->began;
     return totals;
 }
 
 /* What sums under way count anyhow is not counted twice. */
 void comm_waited(struct unroll_comm *comm, double begin)
 {
-    double now = comm_seconds();
+    double now = clock_seconds();
     comm->totals.exposed += now - begin;
     if (!(comm->began > 0))
         comm->totals.communication += now - begin;
@@ -146,7 +138,7 @@ bool comm_patient(struct unroll_comm *comm, struct patience *p)
     enum { LOOKS_BEFORE_CLOCK = 16 };
     if (p->looks++ < LOOKS_BEFORE_CLOCK)
         return true;
-    double now = comm_seconds();
+    double now = clock_seconds();
     if (p->looks == LOOKS_BEFORE_CLOCK + 1)
         p->begin = now;
     if (now - p->begin > comm->deadline)
@@ -174,7 +166,7 @@ unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *
     struct receipt r = { .from = from, .tag = tag, .data = data, .bytes = bytes };
     TRY(check_peer(comm, from, tag));
     TRY(comm->engine->begin(comm, &r));
-    double begin = comm_seconds();
+    double begin = clock_seconds();
     unroll_status status = wait_for(comm, &r);
     comm_waited(comm, begin);
     return status;

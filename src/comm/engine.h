@@ -2,6 +2,7 @@
  * collective.c, the same for all engines. */
 #ifndef COMM_ENGINE_H
 #define COMM_ENGINE_H
+#include "base/clock.h"
 #include "comm/comm.h"
 
 /* A receive that has begun. */
@@ -57,8 +58,6 @@ unroll_status comm_self_open(double deadline, struct unroll_comm **comm);
 unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
 
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
-
-double comm_seconds(void);
 void comm_waited(struct unroll_comm *, double begin);           /* since then: counts as exposed */
 void comm_collectives_free(struct unroll_comm *);
 

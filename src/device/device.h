@@ -46,10 +46,10 @@ struct device {
      * something find each other. NULL: they need not. */
     unroll_status (*join)(void *instance);
 
-    /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an error buffers hold anything. What the host then
-     * asks for is waited for, and nothing else need be. From FORWARD to UPDATE is a whole step: it begins with no
-     * gradients, divides by its own weight, and its sums of losses are added to those that VALUES holds. Devices
-     * without whole_steps are not asked for one. */
+    /* Runs the parts from first to last, one after the other, but BACKWARD and SUM together if they overlap; on an
+     * error buffers hold anything. What the host then asks for is waited for, and nothing else need be. From FORWARD
+     * to UPDATE is a whole step: it begins with no gradients, divides by its own weight, and its sums of losses are
+     * added to those that VALUES holds. Devices without whole_steps are not asked for one. */
     unroll_status (*run)(void *instance, enum part first, enum part last);
 
     /* What runs has ended; what it met is told here. NULL: a run itself ends. */
@@ -79,6 +79,8 @@ struct device {
 const struct device *device_at(int index);              /* NULL after the last */
 /* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
 const struct device *device_find(const char *name, const char **which);
+/* The same, refused with the names that there are. */
+unroll_status device_choose(const char *name, const struct device **, const char **which);
 /* "bf16" as what a device's products multiply; NULL: fp32. Refused where it does not. */
 unroll_status device_precision(const struct device *, const char *name, enum precision *);
 

@@ -24,6 +24,19 @@ const struct device *device_find(const char *name, const char **which)
     return NULL;
 }
 
+static const char *name_of(int index)
+{
+    return device_at(index) ? device_at(index)->name : NULL;
+}
+
+unroll_status device_choose(const char *name, const struct device **device, const char **which)
+{
+    char known[128];
+    *device = device_find(name, which);
+    return *device ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has %s", name,
+                                      list_names(name_of, known, sizeof known));
+}
+
 unroll_status device_precision(const struct device *device, const char *name, enum precision *precision)
 {
     static const char *const names[] = {

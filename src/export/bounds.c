@@ -39,10 +39,9 @@ static struct range of_node(const struct pointwise *f, const struct node *node)
 }
 
 /* z (a - b) + b with z in [0, 1] lies between a and b (v_mix). */
-static bool is_mix(const struct pointwise *f, const struct node *node, const struct range *z)
+static bool is_mix(const struct node *node, const struct range *z)
 {
     const struct node *difference = node->operand[1];
-    (void)f;
     return z->low >= 0 && z->high <= 1 && difference->kind == NODE_SUB &&
            difference->operand[1] == node->operand[2];
 }
@@ -61,7 +60,7 @@ static struct range bound_of(const struct pointwise *f, const struct node *node)
     case NODE_ADD: return sum_of(a, b);
     case NODE_SUB: return sum_of(a, (struct range){ -b.high, -b.low });
     case NODE_MUL: return product_of(a, b);
-    case NODE_FMA: return is_mix(f, node, &a) ? hull(of_node(f, node->operand[1]->operand[0]), c)
+    case NODE_FMA: return is_mix(node, &a) ? hull(of_node(f, node->operand[1]->operand[0]), c)
                                               : sum_of(product_of(a, b), c);
     case NODE_MIN: return (struct range){ fmin(a.low, b.low), fmin(a.high, b.high) };
     case NODE_MAX: return (struct range){ fmax(a.low, b.low), fmax(a.high, b.high) };

@@ -22,7 +22,6 @@ void print_float_literal(FILE *, double value);             /* "0.1f", of what i
 
 /* ---- c99_step.c: the list of acts ---- */
 void print_step_function(const struct printer *);
-void print_vector(const struct printer *, const struct vector *, uint32_t first);    /* as an address */
 /* NAME(addresses of what it reads and writes) as a call, or as the head of the function. */
 void print_pointwise_call(const struct printer *, const struct pointwise *, bool is_head);
 /* v->name[first + u] */
@@ -33,6 +32,5 @@ void print_float_functions(const struct printer *);
 void print_fixed_functions(const struct printer *);
 
 bool program_has(const struct program *, enum act_kind kind);
-bool uses_token(const struct program *);
 
 #endif

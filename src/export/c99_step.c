@@ -10,7 +10,8 @@ static const char *type_of(const struct program *p, const struct vector *v)
     return !p->is_integer || v->place == PLACE_CALLER ? "float" : v->is_sum ? "int32_t" : "int16_t";
 }
 
-void print_vector(const struct printer *p, const struct vector *v, uint32_t first)
+/* As an address. */
+static void print_vector(const struct printer *p, const struct vector *v, uint32_t first)
 {
     const char *pool = p->program->is_integer && v->is_sum ? "sums" : "work";
     if (v->place == PLACE_WORK)
@@ -239,6 +240,14 @@ static void print_layer_comment(const struct printer *p, int layer)
                 l->outputs);
 }
 
+static bool uses_token(const struct program *p)
+{
+    for (int i = 0; i < p->acts; i++)
+        if (p->act[i].kind == ACT_COLUMN || (p->act[i].kind == ACT_EMBED && p->act[i].matrix >= 0))
+            return true;
+    return false;
+}
+
 void print_step_function(const struct printer *p)
 {
     int layer = -1;
@@ -259,14 +268,6 @@ bool program_has(const struct program *p, enum act_kind kind)
 {
     for (int i = 0; i < p->acts; i++)
         if (p->act[i].kind == kind)
-            return true;
-    return false;
-}
-
-bool uses_token(const struct program *p)
-{
-    for (int i = 0; i < p->acts; i++)
-        if (p->act[i].kind == ACT_COLUMN || (p->act[i].kind == ACT_EMBED && p->act[i].matrix >= 0))
             return true;
     return false;
 }

@@ -1,19 +1,39 @@
 /* Weights as constants of C: floats with all their bits, or integers with what one of them is. */
+#include "base/point.h"
 #include "export/c99.h"
 #include <math.h>
 #include <string.h>
 
 enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
 
-/* "rnn.weight_ih_l0" is rnn_weight_ih_l0. */
-void print_parameter_name(const struct printer *p, const struct parameter *q)
+enum { WORD = sizeof ((struct parameter *)0)->name + 1 };
+
+/* "rnn.weight_ih_l0" is rnn_weight_ih_l0, and "0.weight" p0_weight. */
+static void word_of_parameter(const struct parameter *q, char word[WORD])
 {
+    if (*q->name >= '0' && *q->name <= '9')
+        *word++ = 'p';
     for (const char *c = q->name; *c; c++)
-        fputc((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_',
-              p->file);
+        *word++ = letter_of_c(*c);
+    *word = '\0';
 }
 
-/* Nine digits tell floats apart. The decimal point does not depend on the program's language. */
+/* Of several that are one word the later ones have their number, too. */
+void print_parameter_name(const struct printer *p, const struct parameter *q)
+{
+    char word[WORD], other[WORD];
+    int number = -1;
+    word_of_parameter(q, word);
+    do
+        word_of_parameter(&p->program->model->parameter[++number], other);
+    while (strcmp(word, other));
+    const int own = (int)(q - p->program->model->parameter);
+    fputs(word, p->file);
+    if (number < own)
+        fprintf(p->file, "_%d", own);
+}
+
+/* Nine digits tell floats apart. */
 void print_float_literal(FILE *file, double value)
 {
     char text[48];
@@ -21,9 +41,9 @@ void print_float_literal(FILE *file, double value)
         fputs(isnan(value) ? "NAN" : value > 0 ? "INFINITY" : "-INFINITY", file);
         return;
     }
+    const locale_t before = point_begin();
     snprintf(text, sizeof text, "%.9g", value);
-    for (char *c = text; *c; c++)
-        *c = *c == ',' ? '.' : *c;
+    point_end(before);
     fprintf(file, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
 }
 

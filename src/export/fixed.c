@@ -174,7 +174,8 @@ unroll_calibration unroll_calibration_default(void)
     return (unroll_calibration){ .size = sizeof(unroll_calibration), .rows = 1 };
 }
 
-unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given)
+/* From the public one, which may be NULL. */
+static unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given)
 {
     *is_given = given != NULL && (given->inputs || given->tokens);
     if (given && given->size != sizeof *given)

@@ -12,19 +12,12 @@ struct calibration {
     size_t steps, rows;
 };
 
-/* From the public one, which may be NULL. */
-unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given);
-
 /* Runs the program in double precision over the inputs (NULL: noise, see calibrate.c) and notes the largest
  * magnitude of each vector and node. */
 unroll_status program_calibrate(struct program *, const struct calibration *);
 
 /* Certain bounds of nodes, from the records alone (bounds.c). */
 void program_bound(struct program *);
-
-/* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was
- * seen. */
-unroll_status program_quantize(struct program *, double margin);
 
 /* program_new, bound, calibrate and quantize. */
 unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *,

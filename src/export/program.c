@@ -12,11 +12,8 @@
 static void word_of_c(char *to, size_t size, const char *name)
 {
     size_t n = 0;
-    for (; *name && n + 1 < size; name++, n++) {
-        bool fits = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z')
-                || (*name >= '0' && *name <= '9');
-        to[n] = *name == '\0' || fits ? *name : '_';
-    }
+    for (; *name && n + 1 < size; name++, n++)
+        to[n] = letter_of_c(*name);
     to[n] = '\0';
 }
 
@@ -298,55 +295,6 @@ static unroll_status lower(struct program *p, const struct plan *plan)
     return status;
 }
 
-static unroll_status plan_of_step(const struct unroll_model *model, struct plan **plan)
-{
-    struct plan_config c = plan_config_default();
-    c.mode = MODE_INFER;
-    c.T = c.B = 1;
-    c.carry = true;
-    return plan_new(model, &c, plan);
-}
-
-unroll_status program_new(const struct unroll_model *model, bool is_integer, struct program **program)
-{
-    struct plan *plan;
-    if (!model)
-        return fail(UNROLL_USAGE, "an export needs a model");
-    TRY(check_model(model));
-    TRY(plan_of_step(model, &plan));
-    struct program *p = allocate_zeroed(1, sizeof *p);
-    unroll_status status = p ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a program");
-    if (p) {
-        p->model = model;
-        p->is_integer = is_integer;
-        status = lower(p, plan);
-    }
-    plan_free(plan);
-    if (status != UNROLL_OK) {
-        program_free(p);
-        return status;
-    }
-    program_place(p);
-    *program = p;
-    return UNROLL_OK;
-}
-
-void program_free(struct program *p)
-{
-    for (int i = 0; p && i < p->acts; i++) {
-        if (p->act[i].pointwise)
-            release(p->act[i].pointwise->record);
-        release(p->act[i].pointwise);
-        release(p->act[i].multiplier);
-        release(p->act[i].bias_q);
-    }
-    for (int i = 0; p && i < p->matrices; i++) {
-        release(p->matrix[i].q);
-        release(p->matrix[i].scale);
-    }
-    release(p);
-}
-
 /* ---- memory ---------------------------------------------------------------------------- */
 
 static void use(struct program *p, int vector, int act)
@@ -408,7 +356,8 @@ static uint32_t lowest_place(const struct program *p, int vector)
     return offset;
 }
 
-void program_place(struct program *p)
+/* Lifetimes and memory. */
+static void place(struct program *p)
 {
     use_all(p);
     drop_unread(p);
@@ -421,4 +370,55 @@ void program_place(struct program *p)
         uint32_t *pool = &p->work[vector_pool(p, v)];
         *pool = *pool > v->offset + v->size ? *pool : v->offset + v->size;
     }
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static unroll_status plan_of_step(const struct unroll_model *model, struct plan **plan)
+{
+    struct plan_config c = plan_config_default();
+    c.mode = MODE_INFER;
+    c.T = c.B = 1;
+    c.carry = true;
+    return plan_new(model, &c, plan);
+}
+
+unroll_status program_new(const struct unroll_model *model, bool is_integer, struct program **program)
+{
+    struct plan *plan;
+    if (!model)
+        return fail(UNROLL_USAGE, "an export needs a model");
+    TRY(check_model(model));
+    TRY(plan_of_step(model, &plan));
+    struct program *p = allocate_zeroed(1, sizeof *p);
+    unroll_status status = p ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a program");
+    if (p) {
+        p->model = model;
+        p->is_integer = is_integer;
+        status = lower(p, plan);
+    }
+    plan_free(plan);
+    if (status != UNROLL_OK) {
+        program_free(p);
+        return status;
+    }
+    place(p);
+    *program = p;
+    return UNROLL_OK;
+}
+
+void program_free(struct program *p)
+{
+    for (int i = 0; p && i < p->acts; i++) {
+        if (p->act[i].pointwise)
+            release(p->act[i].pointwise->record);
+        release(p->act[i].pointwise);
+        release(p->act[i].multiplier);
+        release(p->act[i].bias_q);
+    }
+    for (int i = 0; p && i < p->matrices; i++) {
+        release(p->matrix[i].q);
+        release(p->matrix[i].scale);
+    }
+    release(p);
 }

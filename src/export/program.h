@@ -124,7 +124,12 @@ unroll_status program_add_recurrence(struct program *, const struct recurrence *
 unroll_status program_add_activation(struct program *, int layer, int from, int to);
 int program_matrix(struct program *, enum parameter_role role,
                    int layer);      /* its index; -1: none there */
-void program_place(struct program *);                               /* lifetimes and memory */
+
+/* What may stand in a name of C for it. */
+static inline char letter_of_c(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+}
 
 static inline const float *parameter_values(const struct program *p, const struct parameter *q)
 {

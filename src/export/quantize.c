@@ -315,17 +315,17 @@ static void lower_function(struct pointwise *f, const struct node *node, struct 
     set_constant(f, node, 0, a);
 }
 
-static void lower_node(const struct program *p, struct pointwise *f, int number)
+static void lower_node(struct pointwise *f, int number)
 {
     const struct node *node = &f->record->node[number];
     struct fixed_node *n = &f->node[number];
-    (void)p;
     switch (node->kind) {
     case NODE_INPUT: case NODE_CONSTANT: return;
     case NODE_FMA: lower_fma(f, node, n); break;
     case NODE_ABS: n->out = operand_fraction(f, node, 0); break;
-    case NODE_EXP: case NODE_LOG: case NODE_SQRT: case NODE_SIGMOID: case NODE_TANH: lower_function(f, node,
-                                                                                                    n); break;
+    case NODE_EXP: case NODE_LOG: case NODE_SQRT: case NODE_SIGMOID: case NODE_TANH:
+        lower_function(f, node, n);
+        break;
     default: lower_binary(f, node, n);
     }
     n->out = limited(n->out - n->fraction, -15, 31);    /* from here on: the shift to the result's format */
@@ -353,7 +353,8 @@ static void fix_formats(const struct program *p, struct pointwise *f)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-unroll_status program_quantize(struct program *p, double margin)
+/* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was seen. */
+static unroll_status quantize(struct program *p, double margin)
 {
     for (int i = 0; i < p->matrices; i++)
         TRY(quantize_matrix(&p->matrix[i]));
@@ -374,7 +375,7 @@ unroll_status program_quantize(struct program *p, double margin)
             continue;
         fix_formats(p, a->pointwise);
         for (int k = 0; k < a->pointwise->record->nodes; k++)
-            lower_node(p, a->pointwise, k);
+            lower_node(a->pointwise, k);
     }
     return UNROLL_OK;
 }
@@ -391,7 +392,7 @@ unroll_status program_new_integer(const struct unroll_model *model, const struct
     program_bound(p);
     unroll_status status = program_calibrate(p, calibration);
     if (status == UNROLL_OK)
-        status = program_quantize(p, calibration ? MARGIN_OF_SEEN : MARGIN_OF_NOISE);
+        status = quantize(p, calibration ? MARGIN_OF_SEEN : MARGIN_OF_NOISE);
     if (status != UNROLL_OK) {
         program_free(p);
         return status;

@@ -22,7 +22,7 @@ enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBU
 struct exporter {
     struct pb_writer w;
     const struct unroll_model *m;
-    char y[MODEL_LAYERS_MAX + 1][64];   /* the value that holds what the input and each layer gives */
+    char y[MODEL_DEPTH_MAX + 1][64];    /* the value that holds what the input and each layer gives */
 };
 
 /* ---- nodes ----------------------------------------------------------------------------- */

@@ -53,12 +53,9 @@ static const struct cell_declaration *find_variant(const char *cell, bool peepho
 
 static unroll_status refuse_cell(const char *cell)
 {
-    char known[256] = "";
-    for (int i = 0; unroll_cell_name(i); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", unroll_cell_name(i));
-    }
-    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "", known);
+    char known[256];
+    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "",
+                list_names(unroll_cell_name, known, sizeof known));
 }
 
 /* ---- functions ------------------------------------------------------------------------- */

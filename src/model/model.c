@@ -31,6 +31,12 @@ int model_find(const struct unroll_model *m, enum parameter_role role, int layer
     return -1;
 }
 
+bool model_multiplies(const struct unroll_model *m, const struct parameter *q)
+{
+    return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
+           (q->role == PARAM_EMBEDDING && m->spec.tied);
+}
+
 /* PyTorch's, or in its manner. */
 static void name_parameter(const struct unroll_model *m, struct parameter *q)
 {

@@ -8,7 +8,8 @@
 #include "unroll.h"
 #include <stdbool.h>
 
-enum { MODEL_LAYERS_MAX = 64, SOURCES_MAX = UNROLL_SOURCES_MAX };
+/* A list of layers, or a stack, which has a head behind it: MODEL_DEPTH_MAX in all. */
+enum { MODEL_LAYERS_MAX = 64, MODEL_DEPTH_MAX = MODEL_LAYERS_MAX + 1, SOURCES_MAX = UNROLL_SOURCES_MAX };
 
 enum layer_kind { LAYER_RECURRENT, LAYER_DENSE };
 
@@ -91,6 +92,9 @@ struct unroll_model {
 
 /* Index of a parameter, or -1: the model has none of that role there. */
 int model_find(const struct unroll_model *, enum parameter_role role, int layer, int direction);
+
+/* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
+bool model_multiplies(const struct unroll_model *, const struct parameter *);
 
 /* Width of the network's input as layers read it: the embedding, one-hot symbols or the vectors. */
 uint32_t model_input(const struct unroll_model *);

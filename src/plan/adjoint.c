@@ -177,15 +177,13 @@ static unroll_status add_all_units(struct plan *p, const struct view *g, struct 
     name_all(p, g->buffer, name, sizeof name);
     int all = plan_find_buffer(p, name);
     if (all < 0) {
-        struct buffer like = p->buffer[g->buffer];
-        all = plan_add_buffer(p, name, like.dtype, SEG_STEP, like.rank, like.axis, like.size);
+        all = plan_add_like(p, name, SEG_STEP, g->buffer);
         if (all < 0)
             return UNROLL_RESOURCE;
-        memcpy(p->buffer[all].origin, like.origin, 2 * sizeof *like.origin);
-        memcpy(p->buffer[all].whole, like.whole, sizeof like.whole);
-        memcpy(p->buffer[all].state, like.state, sizeof like.state);
-        p->buffer[all].size[3] = like.whole[3];
-        p->buffer[all].state[M_HIDDEN] = WHOLE;
+        struct buffer *b = &p->buffer[all];
+        b->origin[3] = 0;
+        b->size[3] = b->whole[3];
+        b->state[M_HIDDEN] = WHOLE;
     }
     *out = *g;
     out->buffer = all;
@@ -395,14 +393,12 @@ static int state_gradient(struct plan *p, int state, const struct view *g, bool 
 {
     if (p->buffer[state].gradient >= 0)
         return p->buffer[state].gradient;
-    enum segment segment = p->buffer[state].segment == SEG_STEP ? SEG_STEP : SEG_IO;
     int made = plan_gradient(p, state);
     if (made < 0)
         return -1;
     struct buffer *d = &p->buffer[made];
     const struct buffer *units = &p->buffer[g->buffer];
     int last = d->rank - 1;
-    d->segment = segment;                               /* of the first and last states: the host's */
     if (!projected) {
         d->axis[last] = AX_U;
         d->size[last] = units->size[3];
@@ -429,8 +425,6 @@ static unroll_status state_views(struct plan *p, const struct op *forward, struc
                             : plan_gradient(p, state);
         if (gradient < 0)
             return UNROLL_RESOURCE;
-        if (!is_h && p->buffer[state].segment != SEG_STEP)
-            p->buffer[gradient].segment = SEG_IO;
         op->view[pairs[i].gradient] = same_rows(p, view_of(p, gradient, pairs[i].access), &forward->view[RNN_G]);
     }
     return UNROLL_OK;
@@ -482,10 +476,10 @@ static unroll_status backward_buffers(struct plan *p, const struct op *forward, 
 
 static unroll_status push_rnn_back(struct plan *p, const struct op *forward, struct op *op)
 {
-    static const int read[] = { RNN_BIAS, RNN_VECTOR, RNN_PROJ, RNN_H0, RNN_S0, RNN_Y, RNN_S, RNN_LINK, RNN_M,
+    static const int read[] = { RNN_VECTOR, RNN_PROJ, RNN_H0, RNN_S0, RNN_Y, RNN_S, RNN_LINK, RNN_M,
                                 RNN_LENGTHS, RNN_RESET };
     *op = backward_op(forward, OP_RNN_BACK);
-    for (size_t i = 1; i < sizeof read / sizeof *read; i++) {       /* the bias is not needed */
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         op->view[read[i]] = forward->view[read[i]];
         if (op->view[read[i]].buffer >= 0)
             op->view[read[i]].access = READ;

@@ -9,24 +9,14 @@
 /* The buffer through which a state passes from the chunk that is done n-th to the next. */
 static int handover(struct plan *p, const struct view *leaving, int n)
 {
-    const struct buffer *b = &p->buffer[leaving->buffer];
-    char name[sizeof b->name + 16];
-    snprintf(name, sizeof name, "%s.%d", b->name, n);
+    char name[sizeof p->buffer->name + 16];
+    snprintf(name, sizeof name, "%s.%d", p->buffer[leaving->buffer].name, n);
     int found = plan_find_buffer(p, name);
     if (found >= 0)
         return found;
-    int made = plan_add_buffer(p, name, b->dtype, SEG_STEP, b->rank, b->axis, b->size);
-    if (made < 0)
-        return -1;
-    struct buffer *copy = &p->buffer[made];
-    b = &p->buffer[leaving->buffer];
-    for (int i = 0; i < b->rank; i++) {
-        copy->origin[i] = b->origin[i];
-        copy->whole[i] = b->whole[i];
-    }
-    for (int m = 0; m < M_N; m++)
-        copy->state[m] = b->state[m];
-    copy->wants_gradient = b->wants_gradient;
+    int made = plan_add_like(p, name, SEG_STEP, leaving->buffer);
+    if (made >= 0)
+        p->buffer[made].wants_gradient = p->buffer[leaving->buffer].wants_gradient;
     return made;
 }
 

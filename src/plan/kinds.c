@@ -43,79 +43,30 @@ static double flops_rnn(const struct plan *p, const struct op *op)
     return flops;
 }
 
-#define flops_rnn_back   flops_rnn
-#define flops_embed      NULL
-#define flops_embed_grad NULL
-#define flops_sum_rows   NULL
-#define flops_pick       NULL         /* additions alone */
-#define flops_pick_grad  NULL
-#define flops_dropout    NULL
-#define flops_activate   NULL
-#define flops_activate_back NULL
-#define flops_loss       NULL
-#define flops_copy       NULL
-#define flops_fill       NULL
-#define flops_tree       NULL
-#define flops_norm       NULL
-#define flops_update     NULL
-#define flops_pack       NULL
-#define flops_send       NULL
-#define flops_recv       NULL
-#define flops_all_reduce NULL
-#define flops_all_gather NULL
-#define flops_sum_begin  NULL
-#define flops_sum_end    NULL
-
-#define adjoint_embed_grad NULL
-#define adjoint_gemm_dx    NULL
-#define adjoint_gemm_dw    NULL
-#define adjoint_sum_rows   NULL
-#define adjoint_pick       adjoint_gemm
-#define adjoint_pick_grad  NULL
-#define adjoint_rnn_back   NULL
-#define adjoint_loss       NULL         /* the loss leaves dz in the place of z */
-#define adjoint_activate_back NULL
-#define adjoint_fill       NULL
-#define adjoint_tree       NULL
-#define adjoint_norm       NULL
-#define adjoint_update     NULL
-#define adjoint_pack       NULL
-#define adjoint_all_reduce NULL
-#define adjoint_all_gather NULL
-#define adjoint_sum_begin  NULL
-#define adjoint_sum_end    NULL
-
-#define carried_rnn        { { RNN_H0, RNN_HN }, { RNN_S0, RNN_SN } }
-#define carried_rnn_back   { { RNN_DHN, RNN_DH0 }, { RNN_DSN, RNN_DS0 } }
-#define carried_embed      { { 0, 0 } }
-#define carried_embed_grad { { 0, 0 } }
-#define carried_gemm       { { 0, 0 } }
-#define carried_gemm_dx    { { 0, 0 } }
-#define carried_gemm_dw    { { 0, 0 } }
-#define carried_sum_rows   { { 0, 0 } }
-#define carried_pick       { { 0, 0 } }
-#define carried_pick_grad  { { 0, 0 } }
-#define carried_dropout    { { 0, 0 } }
-#define carried_activate   { { 0, 0 } }
-#define carried_activate_back { { 0, 0 } }
-#define carried_loss       { { 0, 0 } }
-#define carried_copy       { { 0, 0 } }
-#define carried_fill       { { 0, 0 } }
-#define carried_tree       { { 0, 0 } }
-#define carried_norm       { { 0, 0 } }
-#define carried_update     { { 0, 0 } }
-#define carried_pack       { { 0, 0 } }
-#define carried_send       { { 0, 0 } }
-#define carried_recv       { { 0, 0 } }
-#define carried_all_reduce { { 0, 0 } }
-#define carried_all_gather { { 0, 0 } }
-#define carried_sum_begin  { { 0, 0 } }
-#define carried_sum_end    { { 0, 0 } }
-
+/* Additions alone are not counted. The loss has no adjoint: it leaves dz in the place of z. */
 static struct op_kind_info kinds[OP_KIND_MAX] = {
-#define KIND_INFO(KIND, name, t, b, u, inside) \
-    [OP_##KIND] = { #name, { t, b, u }, inside, adjoint_##name, flops_##name, carried_##name },
+#define KIND_INFO(KIND, text, t, b, u, axes) \
+    [OP_##KIND].name = #text, [OP_##KIND].role = { t, b, u }, [OP_##KIND].inside = axes,
     OP_KINDS(KIND_INFO)
+#undef KIND_INFO
+    [OP_GEMM].flops = flops_gemm,
+    [OP_GEMM_DX].flops = flops_gemm_dx,
+    [OP_GEMM_DW].flops = flops_gemm_dw,
+    [OP_RNN].flops = flops_rnn,
+    [OP_RNN_BACK].flops = flops_rnn,
+
+    [OP_EMBED].adjoint = adjoint_embed,
+    [OP_GEMM].adjoint = adjoint_gemm,
+    [OP_PICK].adjoint = adjoint_gemm,
+    [OP_RNN].adjoint = adjoint_rnn,
+    [OP_DROPOUT].adjoint = adjoint_dropout,
+    [OP_ACTIVATE].adjoint = adjoint_activate,
+    [OP_COPY].adjoint = adjoint_copy,
+    [OP_SEND].adjoint = adjoint_send,
+    [OP_RECV].adjoint = adjoint_recv,
+
+    [OP_RNN].carried = { { RNN_H0, RNN_HN }, { RNN_S0, RNN_SN } },
+    [OP_RNN_BACK].carried = { { RNN_DHN, RNN_DH0 }, { RNN_DSN, RNN_DS0 } },
 };
 static int kind_count = OP_BUILT_IN;
 

@@ -36,14 +36,6 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-/* Does the forward product of the CPU want this parameter packed? A tied embedding is a head too. */
-static bool is_packed(const struct plan *p, const struct parameter *q)
-{
-    return p->config.packed &&
-           (q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
-            (q->role == PARAM_EMBEDDING && p->model->spec.tied));
-}
-
 static bool is_narrow(const struct plan *p)
 {
     return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
@@ -119,7 +111,7 @@ static unroll_status lower_parameters(struct plan *p)
             return UNROLL_RESOURCE;
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
-        if (is_packed(p, q))
+        if (p->config.packed && model_multiplies(p->model, q))
             TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? LAYOUT_GATES : LAYOUT_PANELS));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
@@ -317,8 +309,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
         return UNROLL_OK;
     char name[32];
     snprintf(name, sizeof name, "dropped.l%d", layer);
-    const struct buffer *b = &p->buffer[*y];
-    int dropped = plan_add_buffer(p, name, b->dtype, SEG_STEP, b->rank, b->axis, b->size);
+    int dropped = plan_add_like(p, name, SEG_STEP, *y);
     if (dropped < 0)
         return UNROLL_RESOURCE;
     p->buffer[dropped].wants_gradient = true;
@@ -458,7 +449,7 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    int given[MODEL_LAYERS_MAX + 1];                    /* the buffers of the input and of each layer's results */
+    int given[MODEL_DEPTH_MAX + 1];                     /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
     TRY(lower_input(p, &given[0]));

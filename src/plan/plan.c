@@ -43,6 +43,19 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
     return p->buffers++;
 }
 
+int plan_add_like(struct plan *p, const char *name, enum segment segment, int like)
+{
+    const struct buffer b = p->buffer[like];            /* the array may move */
+    int made = plan_add_buffer(p, name, b.dtype, segment, b.rank, b.axis, b.size);
+    if (made < 0)
+        return -1;
+    struct buffer *d = &p->buffer[made];
+    memcpy(d->origin, b.origin, sizeof d->origin);
+    memcpy(d->whole, b.whole, sizeof d->whole);
+    memcpy(d->state, b.state, sizeof d->state);
+    return made;
+}
+
 unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int *copy)
 {
     for (int i = 0; i < p->buffers; i++)
@@ -56,36 +69,25 @@ unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int 
                                           [LAYOUT_WHOLE] = "whole", [LAYOUT_WHOLE_BACK] = "whole_back" };
     char name[sizeof b->name + 16];
     snprintf(name, sizeof name, "%s.%s", b->name, suffix[layout]);
-    *copy = plan_add_buffer(p, name, b->dtype, SEG_BACK, b->rank, b->axis, b->size);
+    *copy = plan_add_like(p, name, SEG_BACK, master);
     if (*copy < 0)
         return UNROLL_RESOURCE;
-    struct buffer *own = &p->buffer[*copy];
-    b = &p->buffer[master];                             /* the array may have moved */
-    own->layout = layout;
-    own->copy_of = master;
-    memcpy(own->origin, b->origin, sizeof own->origin);
-    memcpy(own->whole, b->whole, sizeof own->whole);
-    memcpy(own->state, b->state, sizeof own->state);
+    p->buffer[*copy].layout = layout;
+    p->buffer[*copy].copy_of = master;
     return UNROLL_OK;
 }
 
 int plan_gradient(struct plan *p, int buffer)
 {
-    struct buffer *b = &p->buffer[buffer];
+    const struct buffer *b = &p->buffer[buffer];
     if (b->gradient >= 0)
         return b->gradient;
     char name[sizeof b->name + 2];
     snprintf(name, sizeof name, "d.%s", b->name);
-    enum segment segment = b->segment == SEG_IO ? SEG_IO : SEG_STEP;    /* the host wants to see it */
-    int made = plan_add_buffer(p, name, b->dtype, segment, b->rank, b->axis, b->size);
-    if (made < 0)
-        return -1;
-    b = &p->buffer[buffer];                             /* the array may have moved */
-    struct buffer *d = &p->buffer[made];
-    memcpy(d->origin, b->origin, sizeof d->origin);
-    memcpy(d->whole, b->whole, sizeof d->whole);
-    memcpy(d->state, b->state, sizeof d->state);
-    b->gradient = made;
+    enum segment segment = b->segment == SEG_STEP ? SEG_STEP : SEG_IO;      /* the host sees it, too */
+    int made = plan_add_like(p, name, segment, buffer);
+    if (made >= 0)
+        p->buffer[buffer].gradient = made;
     return made;
 }
 

@@ -174,7 +174,7 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-enum { DEPTHS = MODEL_LAYERS_MAX + 2, SWEEPS_MAX = 2 * DEPTHS };
+enum { DEPTHS = MODEL_DEPTH_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
 enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {
@@ -213,7 +213,7 @@ enum {
 
 /* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
  * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
- * float, and 128 times their sum, an int32 (device/cpu/int8.h). The cells of one k, or of 2 or 4, lie side by
+ * float, and 128 times their sum, an int32 (device/cpu/narrow.h). The cells of one k, or of 2 or 4, lie side by
  * side: [cells][PANEL]. */
 static inline size_t cells_of(enum dtype dtype, size_t k)
 {
@@ -260,7 +260,7 @@ struct op {
     enum part    part;
     int          lane, chunk;
     int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
-    int          depth;         /* 0 embedding, 1..L layers, L+1 head: what a layer cut divides */
+    int          depth;         /* 0 embedding, 1..L layers, the head the last: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
                                    first axis is shards, summed in their tree; all_gather: the axis of
@@ -424,6 +424,8 @@ unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind);
 /* Index, or -1 when memory is out (the error is set). */
 int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, int rank,
                     const enum axis *axis, const uint32_t *size);
+/* With the type, the axes, the share and the states of another. */
+int plan_add_like(struct plan *, const char *name, enum segment, int like);
 /* A packed copy of a weight for this session alone (SEG_BACK), in this layout and with its share: the one there is, or
  * a new one. */
 unroll_status plan_own_copy(struct plan *, int master, enum layout layout, int *copy);
@@ -464,6 +466,7 @@ void plan_chunk(const struct plan *, int chunk, uint32_t *first, uint32_t *count
 /* The same on every rank: what a message is about. A name and a chunk, and that it is the backward's. */
 enum { TAG_NAMES = (1 << 26) - 1, TAG_BACKWARD = 1 << 26 };
 uint32_t plan_tag(const char *name, int chunk, int extra);
+const char *segment_name(enum segment);
 const char *op_label(const struct plan *, const struct op *, char *room, size_t size);  /* "rnn g.l0 chunk 2" */
 
 /* Does operation a always end before b begins? Made by order, used by place and check. */
@@ -471,9 +474,5 @@ struct before;
 unroll_status before_new(const struct plan *, struct before **);
 bool before(const struct before *, int a, int b);
 void before_free(struct before *);
-
-/* ---- printing -------------------------------------------------------------------------- */
-
-void plan_print(FILE *, const struct plan *);               /* a table for people */
 
 #endif

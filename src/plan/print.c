@@ -3,14 +3,20 @@
 #include <string.h>
 
 static const char *const access_marks[] = { [NONE] = "", [READ] = "", [WRITE] = "=", [ADD] = "+", [UPDATE] = "~" };
-static const char *const segment_names[] = {
-#define SEGMENT_NAME(name) #name,
-    SEGMENTS(SEGMENT_NAME)
-};
 static const char *const part_names[] = {
 #define PART_NAME(NAME, name) #name,
     PARTS(PART_NAME)
 };
+
+const char *segment_name(enum segment segment)
+{
+    static const char *const names[] = {
+#define SEGMENT_NAME(name) #name,
+        SEGMENTS(SEGMENT_NAME)
+#undef SEGMENT_NAME
+    };
+    return names[segment];
+}
 
 static void print_size(FILE *file, double bytes)
 {
@@ -86,7 +92,7 @@ void plan_print(FILE *file, const struct plan *p)
             print_part(file, p, part, part_names[part]);
     fputs("memory:", file);
     for (int s = 0; s < SEG_N; s++) {
-        fprintf(file, "  %s ", segment_names[s]);
+        fprintf(file, "  %s ", segment_name((enum segment)s));
         print_size(file, (double)p->segment_bytes[s]);
     }
     fputc('\n', file);
@@ -154,7 +160,7 @@ json_t *plan_to_json(const struct plan *p, const struct plan *all)
         flops += p->op[i].flops;
     }
     for (int s = 0; s < SEG_N; s++) {
-        json_object_set_new(segments, segment_names[s], json_integer((json_int_t)p->segment_bytes[s]));
+        json_object_set_new(segments, segment_name((enum segment)s), json_integer((json_int_t)p->segment_bytes[s]));
         total += p->segment_bytes[s];
     }
     return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:s, s:o*}", "operations", ops, "segments", segments,

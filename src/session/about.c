@@ -1,6 +1,5 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
 #include "base/cpu.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
 #include "device/device.h"
@@ -113,24 +112,13 @@ static unroll_status print_mesh(const struct unroll_model *model, const struct p
                                 const struct target *target, FILE *file, int json)
 {
     struct plan *mesh[RANKS_MAX] = { NULL };
-    struct plan_config c = *config;
-    int ranks = 1;
-    unroll_status status = UNROLL_OK;
-    for (int rank = 0; rank < ranks && status == UNROLL_OK; rank++) {
-        for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
-            c.at[m] = rest % c.mesh[m];
-        status = plan_new(model, &c, &mesh[rank]);
-        if (rank == 0 && status == UNROLL_OK)
-            ranks = plan_ranks(mesh[0]);
-    }
-    if (status == UNROLL_OK)
-        status = check_mesh(mesh, ranks);
+    int ranks;
+    unroll_status status = mesh_plans(model, *config, mesh, &ranks);
     if (status == UNROLL_OK)
         status = !target->topology ? print_plans(model, config, target, file, json, mesh, ranks)
             : target->device->estimate((const struct plan *const *)mesh, ranks, target->which, target->topology, file,
                                        json);
-    for (int i = 0; i < ranks; i++)
-        plan_free(mesh[i]);
+    mesh_free(mesh);
     return status;
 }
 
@@ -140,9 +128,7 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
     const char *topology = c->topology && *c->topology ? c->topology : NULL;
     const char *name = c->device ? c->device : topology ? "tpu" : "cpu";
     *t = (struct target){ .topology = topology };
-    t->device = device_find(name, &t->which);
-    if (!t->device)
-        return fail(UNROLL_UNSUPPORTED, "there is no device '%s'", name);
+    TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
         return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
                     "device tpu", t->device->name, topology);
@@ -152,44 +138,37 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
     return UNROLL_OK;
 }
 
+/* A session that would have this plan. */
+static unroll_session_config session_of_plan(const unroll_plan_config *c)
+{
+    unroll_session_config s = unroll_session_default();
+    s.mode = c->mode;
+    s.steps = c->steps;
+    s.rows = c->rows;
+    s.lanes = c->lanes;
+    s.chunks = c->chunks;
+    s.carry = c->carry;
+    s.checkpoint_time = c->checkpoint_time;
+    s.mesh = (unroll_mesh){ c->batch_ranks, c->layer_ranks, c->hidden_ranks };
+    s.exact = c->exact > 0;
+    s.shards = c->exact > 0 ? c->exact : 1;
+    s.sum = c->sum;
+    s.optimizer = c->optimizer;
+    return s;
+}
+
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
-    static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
-                                            [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
-    struct plan_config p = plan_config_default();
+    struct plan_config p;
+    struct target target;
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
-    if (c->steps < 1 || c->rows < 1 || c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "steps = %d, rows = %d, mode = %d", c->steps, c->rows, (int)c->mode);
-    int optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
-    if (optimizer < 0)
-        return fail(UNROLL_USAGE, "there is no optimizer '%s'", c->optimizer ? c->optimizer : "");
-    p.mode = modes[c->mode];
-    p.T = (uint32_t)c->steps;
-    p.B = (uint32_t)c->rows;
-    p.lanes = c->lanes;
-    p.chunks = c->chunks;
-    p.carry = c->carry;
-    struct target target;
+    const unroll_session_config asked = session_of_plan(c);
+    TRY(session_plan_config(&asked, 0, &p));
     TRY(find_target(c, &target));
     TRY(device_precision(target.device, c->precision, &p.precision));
-    if (p.lanes == 0 || target.topology)
-        p.lanes = target.topology ? 1
-            : plan_lanes_for(model, &p, target.device->workers ? target.device->workers : cpu_count());
-    TRY(plan_set_checkpoint(&p, c->checkpoint_time));
-    p.packed = target.device->packed;
-    p.near = target.device->near;
-    p.threads = cpu_count();
-    p.narrow = target.device->narrow;
-    p.picks = target.device->picks;
-    p.thirds = target.device->thirds && target.device->thirds(NULL);
-    p.mesh[M_BATCH] = c->batch_ranks;
-    p.mesh[M_LAYER] = c->layer_ranks;
-    p.mesh[M_HIDDEN] = c->hidden_ranks;
-    TRY(mesh_choose_sum(c->sum, c->exact > 0, &p.sum));
-    p.exact = c->exact > 0;
-    p.shards = c->exact > 0 ? (uint32_t)c->exact : 1;
-    p.optimizer = optimizer;
-    p.optimizer_states = optimizer_at(optimizer)->states;
+    if (target.topology)
+        p.lanes = 1;
+    session_suit_device(target.device, NULL, 0, model, &p);
     return print_mesh(model, &p, &target, file, json);
 }

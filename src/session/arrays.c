@@ -142,15 +142,15 @@ static unroll_status read_elements(const struct tensor_view *v, bool integers, v
     return UNROLL_OK;
 }
 
-static unroll_status to_time_major(const struct arrays *a, void **elements, size_t width)
+/* Between time-major and batch-first, where the file is that: [rows, columns, width] of 4 bytes each. */
+static unroll_status turn(const struct arrays *a, void **elements, size_t rows, size_t columns, size_t width)
 {
-    size_t rows = (size_t)a->B, steps = (size_t)a->T;
     if (!a->batch_first || a->single)
         return UNROLL_OK;
-    char *turned = allocate_zeroed(rows * steps * width, sizeof(float));
+    char *turned = allocate_zeroed(rows * columns * width, sizeof(float));
     if (!turned)
-        return fail(UNROLL_RESOURCE, "no memory for the inputs");
-    transpose(*elements, turned, rows, steps, width * sizeof(float));
+        return fail(UNROLL_RESOURCE, "no memory to exchange rows and steps");
+    transpose(*elements, turned, rows, columns, width * sizeof(float));
     release(*elements);
     *elements = turned;
     return UNROLL_OK;
@@ -166,7 +166,7 @@ static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
     TRY(find_input(a, tokens, &v));
     TRY(read_extents(a, v, !tokens, (uint32_t)width));
     TRY(read_elements(v, tokens, &elements));
-    unroll_status status = to_time_major(a, &elements, width);
+    unroll_status status = turn(a, &elements, (size_t)a->B, (size_t)a->T, width);
     if (tokens)
         a->tokens = elements;
     else
@@ -300,23 +300,21 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     size_t count = rows * steps * width;
 
     snprintf(name, sizeof name, last && a->model->spec.output ? "z" : "y.l%d", layer);
-    float *y = allocate_zeroed(count, sizeof *y), *turned = allocate_zeroed(count, sizeof *turned);
-    unroll_status status = y && turned ? unroll_read(session, name, y, count)
-                                       : fail(UNROLL_RESOURCE, "no memory for the results");
+    void *results = allocate_zeroed(count, sizeof(float));
+    float *y = results;
+    unroll_status status = y ? unroll_read(session, name, y, count)
+                             : fail(UNROLL_RESOURCE, "no memory for the results");
     for (size_t b = 0; b < rows && a->lengths && status == UNROLL_OK; b++)
         for (size_t t = (size_t)a->lengths[b]; t < steps; t++)
             memset(y + (t * rows + b) * width, 0, width * sizeof *y);
-    if (status == UNROLL_OK && a->batch_first && !a->single) {
-        transpose((const char *)y, (char *)turned, steps, rows, width * sizeof *y);
-        memcpy(y, turned, count * sizeof *y);
-    }
-    release(turned);
+    if (status == UNROLL_OK)
+        status = turn(a, &results, steps, rows, width);
     if (status != UNROLL_OK) {
-        release(y);
+        release(results);
         return status;
     }
     snprintf(r->name[r->count], sizeof *r->name, last ? "y" : "y.%s", a->model->layer[layer].name);
-    struct tensor_view *v = add_result(r, y, count);
+    struct tensor_view *v = add_result(r, results, count);
     v->rank = a->single ? 2 : 3;
     v->shape[0] = a->batch_first && !a->single ? rows : steps;
     v->shape[1] = a->single ? width : a->batch_first ? steps : rows;

@@ -6,6 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+size_t batch_place(const unroll_session *s, int t, uint32_t row)
+{
+    return (size_t)t * (size_t)s->config.rows + row;
+}
+
 bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row)
 {
     return !s->config.lengths || t < b->lengths[row];
@@ -37,7 +42,7 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
 {
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
-            int32_t n = array[t * s->config.rows + row];
+            int32_t n = array[batch_place(s, t, (uint32_t)row)];
             if (batch_counts(s, b, t, row) && (n < least || n > most))
                 return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, least, most);
         }
@@ -81,7 +86,7 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
 /* Arrays of the whole batch: a rank takes its own rows. */
 static size_t row_of(const unroll_session *s, int t, uint32_t row)
 {
-    return (size_t)t * (size_t)s->config.rows + s->plan->first_row + row;
+    return batch_place(s, t, s->plan->first_row + row);
 }
 
 static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)

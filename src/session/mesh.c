@@ -93,26 +93,32 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
     return UNROLL_OK;
 }
 
-static unroll_status lower_all(const struct unroll_model *model, struct plan_config c, struct plan **plans,
-                               int ranks)
+unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c, struct plan *plans[RANKS_MAX],
+                         int *ranks)
 {
-    for (int rank = 0; rank < ranks; rank++) {
+    *ranks = 1;
+    for (int m = 0; m < M_N; m++)
+        *ranks *= c.mesh[m];
+    for (int rank = 0; rank < *ranks; rank++) {         /* the first is refused if they are too many */
         for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
             c.at[m] = rest % c.mesh[m];
         TRY(plan_new(model, &c, &plans[rank]));
     }
-    return check_mesh(plans, ranks);
+    return check_mesh(plans, *ranks);
+}
+
+void mesh_free(struct plan *plans[RANKS_MAX])
+{
+    for (int i = 0; i < RANKS_MAX; i++)
+        plan_free(plans[i]);
 }
 
 unroll_status mesh_check(const struct unroll_model *model, const struct plan_config *config)
 {
     struct plan *plans[RANKS_MAX] = { NULL };
-    int ranks = 1;
-    for (int m = 0; m < M_N; m++)
-        ranks *= config->mesh[m];
-    unroll_status status = lower_all(model, *config, plans, ranks);
-    for (int i = 0; i < ranks; i++)
-        plan_free(plans[i]);
+    int ranks;
+    unroll_status status = mesh_plans(model, *config, plans, &ranks);
+    mesh_free(plans);
     return status;
 }
 

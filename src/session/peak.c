@@ -1,8 +1,8 @@
 /* The measured peak: what a program is compared with when its speed is a part of what the machine can do.
  * Measured, not worked out from the clock: clocks change with the load and with the ISA. */
 #include <stdalign.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/team.h"
@@ -30,23 +30,15 @@ static void do_share(void *arg, int me)
     load->thread[me].operations = load->isa->peak(load->rounds, load->thread[me].sink);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Operations per second of the best run that was long enough to be timed. */
 static double best_rate(struct load *load, struct team *team)
 {
-    double best = 0, begin = seconds_now();
+    double best = 0, begin = clock_seconds();
 
-    while (best == 0 || seconds_now() - begin < measured_seconds) {
-        double operations = 0, from = seconds_now();
+    while (best == 0 || clock_seconds() - begin < measured_seconds) {
+        double operations = 0, from = clock_seconds();
         team_run(team, do_share, load);
-        double seconds = seconds_now() - from;
+        double seconds = clock_seconds() - from;
         for (int i = 0; i < team_size(team); i++)
             operations += (double)load->thread[i].operations;
         if (seconds < shortest_run)

@@ -236,7 +236,7 @@ static double weight_of(const unroll_session *s, const unroll_batch *b)
     double weight = 0;
     for (int t = 0; t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++)
-            weight += batch_counts(s, b, t, row) && (!b->classes || b->classes[t * s->config.rows + row] >= 0);
+            weight += batch_counts(s, b, t, row) && (!b->classes || b->classes[batch_place(s, t, (uint32_t)row)] >= 0);
     return weight;
 }
 

@@ -51,17 +51,39 @@ static unroll_session_config small_config(const char *isa, int rows)
     return config;
 }
 
-static unroll_status open_small(const char *cell, const char *isa, int rows, bool in_double, unroll_model **model,
-                                unroll_session **session)
+struct small { unroll_model *model; unroll_session *session; };
+
+/* Closed by the caller, also after a failure. */
+static unroll_status open_small(const char *cell, const char *isa, int rows, bool in_double, struct small *s)
 {
     unroll_spec spec = small_spec(cell);
     unroll_session_config config = small_config(isa, rows);
     config.mode = UNROLL_TRAIN;
     config.double_precision = in_double;
-    TRY(unroll_model_new(&spec, 1, model));
-    unroll_status status = unroll_session_new(*model, &config, session);
-    if (status != UNROLL_OK)
-        unroll_model_free(*model);
+    TRY(unroll_model_new(&spec, 1, &s->model));
+    return unroll_session_new(s->model, &config, &s->session);
+}
+
+static void close_small(struct small *s)
+{
+    unroll_session_free(s->session);
+    unroll_model_free(s->model);
+}
+
+/* The reference and the same on an ISA. */
+typedef unroll_status comparison(struct report *, const char *cell, const char *isa, struct small *reference,
+                                 struct small *other);
+
+static unroll_status compare_isa(struct report *r, const char *cell, const char *isa, int rows, comparison *compare)
+{
+    struct small reference = { NULL, NULL }, other = { NULL, NULL };
+    unroll_status status = open_small(cell, "scalar", rows, false, &reference);
+    if (status == UNROLL_OK)
+        status = open_small(cell, isa, rows, false, &other);
+    if (status == UNROLL_OK)
+        status = compare(r, cell, isa, &reference, &other);
+    close_small(&other);
+    close_small(&reference);
     return status;
 }
 
@@ -96,6 +118,11 @@ static unroll_status train_small(unroll_session *session)
 
 /* ---- bits ------------------------------------------------------------------------------ */
 
+static size_t count_of(const unroll_parameter *p)
+{
+    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
+}
+
 static bool same_weights(unroll_model *a, unroll_model *b)
 {
     bool same = true;
@@ -103,32 +130,20 @@ static bool same_weights(unroll_model *a, unroll_model *b)
         unroll_parameter p, q;
         unroll_model_parameter(a, i, &p);
         unroll_model_parameter(b, i, &q);
-        size_t count = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
-        same &= !memcmp(p.data, q.data, count * sizeof *p.data);
+        same &= !memcmp(p.data, q.data, count_of(&p) * sizeof *p.data);
     }
     return same;
 }
 
-static unroll_status check_isa(struct report *r, const char *cell, const char *isa)
+static unroll_status compare_bits(struct report *r, const char *cell, const char *isa, struct small *reference,
+                                  struct small *other)
 {
-    unroll_model *reference, *model;
-    unroll_session *one, *other;
     char what[96];
-    TRY(open_small(cell, "scalar", ROWS, false, &reference, &one));
-    unroll_status status = train_small(one);
-    if (status == UNROLL_OK)
-        status = open_small(cell, isa, ROWS, false, &model, &other);
-    if (status == UNROLL_OK) {
-        status = train_small(other);
-        snprintf(what, sizeof what, "%s on %s, 2 threads, 3 chunks: the reference's bits", cell, isa);
-        if (status == UNROLL_OK)
-            say(r, same_weights(reference, model), what);
-        unroll_session_free(other);
-        unroll_model_free(model);
-    }
-    unroll_session_free(one);
-    unroll_model_free(reference);
-    return status;
+    TRY(train_small(reference->session));
+    TRY(train_small(other->session));
+    snprintf(what, sizeof what, "%s on %s, 2 threads, 3 chunks: the reference's bits", cell, isa);
+    say(r, same_weights(reference->model, other->model), what);
+    return UNROLL_OK;
 }
 
 /* ---- many rows ------------------------------------------------------------------------- */
@@ -165,39 +180,23 @@ static unroll_status compare_buffers(unroll_session *one, unroll_session *other,
     return status;
 }
 
-static unroll_status compare_gradients(unroll_model *model, unroll_session *one, unroll_session *other, double *worst)
+static unroll_status compare_gradients(struct report *r, const char *cell, const char *isa, struct small *reference,
+                                       struct small *other)
 {
-    TRY(run_once(one));
-    TRY(run_once(other));
-    for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
-        char name[80];
-        unroll_model_parameter(model, i, &p);
-        snprintf(name, sizeof name, "d.%.70s", p.name);
-        TRY(compare_buffers(one, other, name, worst));
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status check_many_rows(struct report *r, const char *cell, const char *isa)
-{
-    unroll_model *reference, *model;
-    unroll_session *one, *other;
     char what[96];
     double worst = 0;
-    TRY(open_small(cell, "scalar", MANY_ROWS, false, &reference, &one));
-    unroll_status status = open_small(cell, isa, MANY_ROWS, false, &model, &other);
-    if (status == UNROLL_OK) {
-        status = compare_gradients(model, one, other, &worst);
-        snprintf(what, sizeof what, "%s on %s, many rows: near the reference's gradients, worst %.1e", cell, isa, worst);
-        if (status == UNROLL_OK)
-            say(r, worst < 1e-5, what);
-        unroll_session_free(other);
-        unroll_model_free(model);
+    TRY(run_once(reference->session));
+    TRY(run_once(other->session));
+    for (int i = 0; i < unroll_model_parameters(reference->model); i++) {
+        unroll_parameter p;
+        char name[80];
+        unroll_model_parameter(reference->model, i, &p);
+        snprintf(name, sizeof name, "d.%.70s", p.name);
+        TRY(compare_buffers(reference->session, other->session, name, &worst));
     }
-    unroll_session_free(one);
-    unroll_model_free(reference);
-    return status;
+    snprintf(what, sizeof what, "%s on %s, many rows: near the reference's gradients, worst %.1e", cell, isa, worst);
+    say(r, worst < 1e-5, what);
+    return UNROLL_OK;
 }
 
 /* ---- narrow weights -------------------------------------------------------------------- */
@@ -276,8 +275,7 @@ static unroll_status round_weights(unroll_model *model, unroll_session *session)
     for (int i = 0; i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
-        size_t count = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; k < count_of(&p); k++)
             p.data[k] = roundf(p.data[k] * 1024) / 1024;
     }
     return unroll_session_push(session);
@@ -320,25 +318,24 @@ static unroll_status run_gradients(unroll_model *model, unroll_session *session,
 
 static unroll_status check_gradients(struct report *r, const char *cell)
 {
-    unroll_model *model;
-    unroll_session *session;
+    struct small s = { NULL, NULL };
     double worst = 0;
     char what[96];
-    TRY(open_small(cell, NULL, ROWS, true, &model, &session));
-    unroll_status status = run_gradients(model, session, &worst);
+    unroll_status status = open_small(cell, NULL, ROWS, true, &s);
+    if (status == UNROLL_OK)
+        status = run_gradients(s.model, s.session, &worst);
     snprintf(what, sizeof what, "%s: gradients against finite differences, worst %.1e", cell, worst);
     if (status == UNROLL_OK)
         say(r, worst < 1e-4, what);
-    unroll_session_free(session);
-    unroll_model_free(model);
+    close_small(&s);
     return status;
 }
 
 static unroll_status check_on_isa(struct report *r, const char *cell, const char *isa)
 {
-    TRY(check_isa(r, cell, isa));
+    TRY(compare_isa(r, cell, isa, ROWS, compare_bits));
     if (!strcmp(isa, "amx"))
-        TRY(check_many_rows(r, cell, isa));
+        TRY(compare_isa(r, cell, isa, MANY_ROWS, compare_gradients));
     TRY(check_narrow(r, cell, isa, "bf16"));
     return check_narrow(r, cell, isa, "int8");
 }

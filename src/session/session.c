@@ -3,12 +3,10 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "optim/optim.h"
 #include "comm/comm.h"
 #include "session/mesh.h"
 #include "session/session.h"
 #include "session/weights.h"
-#include <stdio.h>
 #include <string.h>
 
 /* ---- making one ------------------------------------------------------------------------ */
@@ -22,79 +20,6 @@ unroll_session_config unroll_session_default(void)
 void *session_host(const unroll_session *s, const char *name)
 {
     return s->device->host(s->instance, name);
-}
-
-static unroll_status refuse_optimizer(const char *name)
-{
-    char known[256] = "";
-    for (int i = 0; optimizer_at(i); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", optimizer_at(i)->name);
-    }
-    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "", known);
-}
-
-static const struct { const char *name; enum dtype dtype; } weight_types[] = {
-    { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
-};
-enum { WEIGHT_TYPES = sizeof weight_types / sizeof *weight_types };
-
-static unroll_status find_weights(const char *name, enum dtype *weights)
-{
-    for (int i = 0; i < WEIGHT_TYPES; i++)
-        if (!strcmp(name ? name : "fp32", weight_types[i].name)) {
-            *weights = weight_types[i].dtype;
-            return UNROLL_OK;
-        }
-    return fail(UNROLL_USAGE, "weights = '%s': choose one of fp32, bf16, int8", name);
-}
-
-static const char *weights_name(enum dtype weights)
-{
-    int i = 0;
-    while (weight_types[i].dtype != weights)
-        i++;
-    return weight_types[i].name;
-}
-
-/* ranks: that share the plan, 0: as many as the mesh has. */
-static unroll_status make_config(const unroll_session_config *c, int ranks, struct plan_config *p)
-{
-    static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
-                                            [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
-    if (c->steps < 1 || c->rows < 1 || c->shards < 1)
-        return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more", c->steps, c->rows,
-                    c->shards);
-    if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "mode = %d is none of the modes", (int)c->mode);
-    if (c->mode == UNROLL_MODULE && c->carry)
-        return fail(UNROLL_UNSUPPORTED, "a module does not carry states: read \"hn..\" and write \"h0..\"");
-    *p = plan_config_default();
-    p->mode = modes[c->mode];
-    p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
-    TRY(find_weights(c->weights, &p->weights));
-    if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
-        return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
-                    "fp32, and run or evaluate the model in %s", c->weights, c->weights);
-    p->T = (uint32_t)c->steps;
-    p->B = (uint32_t)c->rows;
-    p->chunks = c->chunks;
-    p->lanes = c->lanes;
-    p->shards = (uint32_t)c->shards;
-    p->lengths = c->lengths;
-    p->resets = c->resets;
-    p->carry = c->carry;
-    p->input_gradient = c->input_gradient;
-    p->no_dropout = c->no_dropout;
-    TRY(plan_set_checkpoint(p, c->checkpoint_time));
-    TRY(mesh_place(c, ranks, p));
-    if (c->mode != UNROLL_TRAIN)
-        return UNROLL_OK;
-    p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
-    if (p->optimizer < 0)
-        return refuse_optimizer(c->optimizer);
-    p->optimizer_states = optimizer_at(p->optimizer)->states;
-    return UNROLL_OK;
 }
 
 unroll_status session_clear(unroll_session *s, enum segment segment)
@@ -233,27 +158,16 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     struct device_options options = { .threads = 0 };
     const char *used = s->model->store ? s->model->device->name : "cpu", *which;
     const char *name = s->config.device ? s->config.device : used;
-    s->device = device_find(name, &which);
-    if (!s->device)
-        return fail(UNROLL_UNSUPPORTED, "this build has no device '%s'; it has cpu, cuda and xla", name);
+    TRY(device_choose(name, &s->device, &which));
     if (s->config.threads < 0 || s->config.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
-    TRY(make_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
+    TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
     TRY(give_to_device(s, plan_config, options.mesh));
     TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
-    plan_config->packed = s->device->packed;
-    plan_config->near = s->device->near;
-    plan_config->narrow = s->device->narrow;
-    plan_config->picks = s->device->picks;
-    plan_config->thirds = s->device->thirds && s->device->thirds(s->config.isa);
-    plan_config->meets = s->device->meets;
-    int threads = threads_for(s);
-    plan_config->threads = threads ? threads : cpu_count();
-    if (s->config.lanes == 0)
-        plan_config->lanes = plan_lanes_for(s->model, plan_config, s->device->workers ? s->device->workers :
-                                            plan_config->threads);
+    const int threads = threads_for(s);
+    session_suit_device(s->device, s->config.isa, threads, s->model, plan_config);
     TRY(plan_new(s->model, plan_config, &s->plan));
     if (is_one_of_many(s))
         TRY(mesh_check(s->model, plan_config));

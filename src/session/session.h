@@ -13,7 +13,7 @@ struct unroll_session {
     bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
     bool                  summing;          /* backwards ran that no update has used yet */
-    double                loss, weight, norm;       /* of updates whose result nobody has asked for yet: sums, of the last */
+    double                loss, weight, norm;   /* of updates whose result nobody asked for yet: sums, of the last */
     double                last_weight;      /* of the last whole step; 0: there is none since the host looked */
     uint64_t              packed;           /* the change of the model's weights that its own copies are of */
 };
@@ -21,7 +21,14 @@ struct unroll_session {
 /* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
 void *session_host(const unroll_session *, const char *name);
 
-/* batch.c. Does the row take part in the step? */
+/* config.c. What a configuration asks of the plan; ranks: that share it, 0: as many as the mesh has. */
+unroll_status session_plan_config(const unroll_session_config *, int ranks, struct plan_config *);
+/* What the device asks of it, with so many threads (0: one for each processor); and lanes that nobody chose. */
+void session_suit_device(const struct device *, const char *isa, int threads, const struct unroll_model *,
+                         struct plan_config *);
+
+/* batch.c. Where the step of a row lies in arrays of the whole batch. Does it take part? */
+size_t batch_place(const unroll_session *, int t, uint32_t row);
 bool batch_counts(const unroll_session *, const unroll_batch *, int t, int row);
 unroll_status batch_check(const unroll_session *, const unroll_batch *);
 void batch_take(unroll_session *, const unroll_batch *);

@@ -31,30 +31,11 @@ static unroll_status check_config(const unroll_stream_config *c)
     return UNROLL_OK;
 }
 
-static unroll_status find_dtype(const char *name, enum dtype *dtype)
-{
-    static const struct { const char *name; enum dtype dtype; } types[] = {
-        { "fp32", DTYPE_F32 }, { "bf16", DTYPE_BF16 }, { "int8", DTYPE_I8 },
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strcmp(name ? name : "fp32", types[i].name)) {
-            *dtype = types[i].dtype;
-            return UNROLL_OK;
-        }
-    return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", name);
-}
-
-static bool is_product(const unroll_model *m, const struct parameter *q)
-{
-    return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
-           (q->role == PARAM_EMBEDDING && m->spec.tied);
-}
-
 static unroll_status check_int8(const unroll_model *m)
 {
     for (int i = 0; i < m->parameters; i++) {
         const struct parameter *q = &m->parameter[i];
-        if (is_product(m, q) && q->size[q->rank - 1] > MOST_INT8_PRODUCTS)
+        if (model_multiplies(m, q) && q->size[q->rank - 1] > MOST_INT8_PRODUCTS)
             return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
                         "overflow; fix: weights in bf16", q->name, (unsigned)q->size[q->rank - 1],
                         MOST_INT8_PRODUCTS);
@@ -263,7 +244,8 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     enum dtype dtype;
     TRY(check_model(m));
     TRY(check_config(c));
-    TRY(find_dtype(c->dtype, &dtype));
+    if (!weights_parse(c->dtype, &dtype))
+        return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", c->dtype);
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
@@ -286,7 +268,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_LAYERS_MAX];
+    struct layer_weights layer[MODEL_DEPTH_MAX];
     return stream_pack(model, config, NULL, &head, layer) == UNROLL_OK ? head.bytes : 0;
 }
 
@@ -294,7 +276,7 @@ unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unrol
                                          const unroll_stream_config *config, unroll_stream_weights **weights)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_LAYERS_MAX];
+    struct layer_weights layer[MODEL_DEPTH_MAX];
     TRY(stream_pack(model, config, NULL, &head, layer));
     if (!memory || bytes < head.bytes)
         return fail(UNROLL_USAGE, "the weights of this stream need %zu bytes, not %zu; fix: ask "

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/point.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
 #include "train/trainer.h"
@@ -172,7 +173,7 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
 
 /* ---- the session's numbers ---- */
 
-enum { BUFFER_NAME_SIZE = 80, STATES_OF_A_PARAMETER = 2, STATES_OF_A_LAYER = 2 };
+enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_PARAMETER = 2, STATES_OF_A_LAYER = 2 };     /* a parameter's is below 96 */
 
 /* Everything that the session keeps from step to step beside the weights. */
 struct kept {
@@ -338,8 +339,10 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 {
     struct kept kept;
     TRY(trainer_look(trainer));
+    locale_t before = point_begin();
     unroll_status status = save_shares(trainer, &kept, directory);
 
+    point_end(before);
     kept_free(&kept);
     return status;
 }
@@ -405,8 +408,31 @@ static size_t parameter_count(const unroll_parameter *parameter)
     return (size_t)parameter->shape[0] * (parameter->rank > 1 ? (size_t)parameter->shape[1] : 1);
 }
 
-/* Equal specifications have equal parameters. The files of two checkpoints may have been mixed by hand. */
-static unroll_status check_same_spec(const unroll_model *ours, const unroll_model *theirs, const char *path)
+static bool same_parameter(const unroll_parameter *a, const unroll_parameter *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
+}
+
+static unroll_status check_same_parameters(unroll_model *ours, unroll_model *theirs, const char *path)
+{
+    int count = unroll_model_parameters(ours);
+    unroll_parameter our, their;
+
+    if (unroll_model_parameters(theirs) != count)
+        return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %d parameters, not %d", path,
+                    unroll_model_parameters(theirs), count);
+    for (int i = 0; i < count; i++) {
+        TRY(unroll_model_parameter(ours, i, &our));
+        TRY(unroll_model_parameter(theirs, i, &their));
+        if (!same_parameter(&our, &their))
+            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: its '%s' is not '%s' of this training",
+                        path, their.name, our.name);
+    }
+    return UNROLL_OK;
+}
+
+/* The files of two checkpoints may have been mixed by hand. Equal networks are more than equal specifications. */
+static unroll_status check_same_model(unroll_model *ours, unroll_model *theirs, const char *path)
 {
     unroll_spec our_spec = unroll_spec_default(), their_spec = our_spec;
     struct fields expected = {0}, found = {0};
@@ -419,7 +445,7 @@ static unroll_status check_same_spec(const unroll_model *ours, const unroll_mode
         if (strcmp(expected.value[i], found.value[i]) != 0)
             return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %s = %s, not %s", path,
                         found.key[i], found.value[i], expected.value[i]);
-    return UNROLL_OK;
+    return check_same_parameters(ours, theirs, path);
 }
 
 static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
@@ -448,7 +474,7 @@ static unroll_status load_from(unroll_trainer *trainer, const char *directory, s
     TRY(read_optimizer_file(trainer, path, loaded));
     TRY(checkpoint_path(directory, MODEL_FILE, path));
     TRY(unroll_model_load(path, &loaded->model));
-    TRY(check_same_spec(trainer->model, loaded->model, path));
+    TRY(check_same_model(trainer->model, loaded->model, path));
     return apply(trainer, loaded);
 }
 
@@ -458,7 +484,9 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
     char found[PATH_MAX];
 
     TRY(unroll_comm_agree(trainer->config.comm, checkpoint_find(directory, found)));
+    locale_t before = point_begin();
     unroll_status status = unroll_comm_agree(trainer->config.comm, load_from(trainer, found, &loaded));
+    point_end(before);
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);
     return status;

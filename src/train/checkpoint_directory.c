@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,20 +99,6 @@ static bool remove_checkpoint(const char *path)
 
 /* ---- the exchange ---- */
 
-/* Names in a directory are on the disk when the directory is; some file systems cannot say (EINVAL). */
-static unroll_status sync_directory(const char *path)
-{
-    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (descriptor < 0)
-        return cannot("open", path);
-    bool good = fsync(descriptor) == 0 || errno == EINVAL;
-    int error = errno;
-    close(descriptor);
-    errno = error;
-    return good ? UNROLL_OK : cannot("sync", path);
-}
-
 unroll_status checkpoint_begin(const char *directory, struct checkpoint_places *places)
 {
     TRY(name_places(directory, places));
@@ -138,11 +123,13 @@ static unroll_status move_aside(const struct checkpoint_places *places)
 
 unroll_status checkpoint_commit(const struct checkpoint_places *places)
 {
-    TRY(sync_directory(places->unfinished));
+    if (!sync_directory(places->unfinished))
+        return cannot("sync", places->unfinished);
     TRY(move_aside(places));
     if (rename(places->unfinished, places->final) != 0)
         return cannot("write", places->final);      /* checkpoint_find knows where the old one is */
-    TRY(sync_directory(places->parent));
+    if (!sync_directory(places->parent))
+        return cannot("sync", places->parent);
     return remove_checkpoint(places->aside) ? UNROLL_OK : cannot("remove", places->aside);
 }
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 
 /* tokens [count], borrowed, count >= 2: all but the first are predicted. Of `machine` the threads, lanes,
- * chunks, isa, device, weights and memory are used. Takes all memory that the runs need. */
+ * chunks, isa, device, precision, weights, memory, comm and mesh are used. Takes all memory that the runs need. */
 struct evaluator;
 unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
                             const unroll_session_config *machine, struct evaluator **evaluator);

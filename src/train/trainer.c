@@ -119,10 +119,10 @@ int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const un
     struct part training = {.tokens = unroll_text_tokens(text, &training.count)};
     struct batcher batcher;
 
-    training.count -= count_validated(config, training.count);
-    if (check_config(config) != UNROLL_OK || cut_into_batches(config, &training, &batcher) != UNROLL_OK)
+    if (check_config(config) != UNROLL_OK)
         return 0;
-    return batcher.windows;
+    training.count -= count_validated(config, training.count);
+    return cut_into_batches(config, &training, &batcher) == UNROLL_OK ? batcher.windows : 0;
 }
 
 static unroll_status open_sessions(unroll_trainer *trainer, const struct part *validation)
@@ -163,6 +163,14 @@ static unroll_status give_symbols(unroll_model *model, const unroll_text *text)
     return unroll_model_symbols(model) ? UNROLL_OK : unroll_model_set_symbols_of(model, text);
 }
 
+/* Devices that wait for what a look asks of them are asked less often. */
+static int steps_between_looks(const unroll_train_config *config)
+{
+    bool waits = config->device != NULL && strcmp(config->device, "cpu") != 0;
+
+    return config->loss_every ? config->loss_every : waits ? 10 : 1;
+}
+
 /* What a rank does alone. */
 static unroll_status prepare(unroll_trainer *trainer, struct part *validation)
 {
@@ -177,6 +185,7 @@ static unroll_status prepare(unroll_trainer *trainer, struct part *validation)
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
         trainer->total_steps = DEFAULT_EPOCHS * trainer->batcher.windows;
+    trainer->look_every = steps_between_looks(config);
     trainer->state.plateau = plateau_new();
     size_t batch_size = (size_t)trainer->batcher.rows * (size_t)trainer->batcher.steps;
     trainer->inputs = allocate_zeroed(batch_size, sizeof *trainer->inputs);
@@ -259,12 +268,7 @@ static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_rates 
 /* The first step of a process, then each whose number is a multiple. */
 static bool is_time_to_look(const unroll_trainer *trainer)
 {
-    const char *device = trainer->config.device;
-    int every = trainer->config.loss_every;
-
-    if (every == 0)
-        every = device == NULL || strcmp(device, "cpu") == 0 ? 1 : 10;
-    return !trainer->looked || (trainer->state.step + 1) % every == 0;
+    return !trainer->looked || (trainer->state.step + 1) % trainer->look_every == 0;
 }
 
 static void report(const unroll_trainer *trainer, const unroll_rates *rates, int looked, unroll_progress *progress)

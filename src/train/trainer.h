@@ -33,12 +33,12 @@ struct unroll_trainer {
     struct evaluator *evaluator;            /* NULL: there is no validation part */
     struct trainer_state state;
     unroll_result result;                   /* of the last look */
+    int look_every;                         /* steps */
     bool looked;
     int unseen;                             /* steps since */
 };
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
 unroll_status trainer_look(unroll_trainer *trainer);
-
 
 #endif

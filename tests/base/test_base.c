@@ -2,6 +2,7 @@
  * Published vectors where there are some, hand-made cases of the formats elsewhere.
  * Not here: teams and barriers (test_team.c). */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
@@ -387,6 +388,30 @@ static void test_write(void)
     CHECK(temporaries() == 0, "%d temporary files are left", temporaries());
 }
 
+/* What /dev/stdout is where the output goes to a file: written where that stands, and never replaced. */
+static void test_write_to_descriptor(void)
+{
+    struct piece piece = {"cde", 3};
+    char target[64];
+    struct stat info;
+    void *data;
+    size_t size;
+    int descriptor = open(inside("redirected"), O_WRONLY | O_CREAT, 0666);
+
+    CHECK(descriptor >= 0 && write(descriptor, "ab", 2) == 2, "%s", strerror(errno));
+    snprintf(target, sizeof target, "/proc/self/fd/%d", descriptor);
+    CHECK(symlink(target, inside("stdout")) == 0, "%s", strerror(errno));
+    CHECK(write_file_atomically(inside("stdout"), &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(write(descriptor, "f", 1) == 1, "%s", strerror(errno));
+    snprintf(target, sizeof target, "/dev/fd/%d", descriptor);
+    CHECK(write_file_atomically(target, &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(lstat(inside("stdout"), &info) == 0 && S_ISLNK(info.st_mode), "the link was replaced");
+    close(descriptor);
+    CHECK(read_whole_file(inside("redirected"), 99, &data, &size) == UNROLL_OK && size == 9
+          && memcmp(data, "abcdefcde", 9) == 0, "%zu bytes: '%s'", size, (char *)data);
+    release(data);
+}
+
 /* A disk that fills up in the middle: a limit on the size of files has the same effect on write(). */
 static void test_write_interrupted(void)
 {
@@ -514,6 +539,7 @@ int main(void)
     test_finite();
     test_read();
     test_write();
+    test_write_to_descriptor();
     test_write_interrupted();
     test_directories();
     test_json_errors();

@@ -128,6 +128,8 @@ refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f3
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
 refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav
 refuses 3 "the sound ends in its header" 'RIFFxxxxWAVEfmt ' frames --format wav
+refuses 3 "6 bytes of samples are no multiple of 4" 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0@\37\0\0\0}\0\0\4\0\20\0data\6\0\0\0aabbccLIST' \
+    frames --format wav
 refuses 3 "is no .npy" 'NUMPYNUMPY' frames --format npy
 refuses 3 "the array ends in its header" '\223NUMPY\1\0\166\0{' frames --format npy
 head -c 300 frames.npy | unroll stream frames --format npy >output 2>message

@@ -249,6 +249,25 @@ static void check_networks(void)
         check_network(activations[i], 0, strcmp(activations[i], "thresholded_relu") ? 0.05 : 1e6);
 }
 
+/* Parameters whose names are none in C, or are the same there: those of PyTorch's Sequential begin with digits. */
+static void check_names(void)
+{
+    static const char *const names[] = { "0", "a.b", "a_b", "2" };
+    unroll_network network = unroll_network_default();
+    unroll_layer layer[4];
+    unroll_model *model;
+    for (int i = 0; i < 4; i++)
+        layer[i] = dense(names[i], 3, NULL);
+    layer[0].kind = "gru";
+    network.input = 2;
+    network.layer = layer;
+    network.layers = 4;
+    if (!CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    check_model(model, "names", "names of parameters", 0.05);
+    unroll_model_free(model);
+}
+
 /* ---- the functions of integers --------------------------------------------------------- */
 
 /* Largest error in units of 2^-15 over all arguments of all formats. */
@@ -409,6 +428,7 @@ int main(void)
         check_cells();
         check_options();
         check_networks();
+        check_names();
     }
     if (run("command -v clang >%s/log", folder))
         check_skip("clang is not here");

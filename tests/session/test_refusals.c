@@ -266,8 +266,38 @@ static void check_refused_calls(void)
     unroll_model_free(m);
 }
 
+static void refuse_plan(unroll_plan_config c, unroll_status status, const char *words, int line)
+{
+    unroll_model *m = new_model(vectors_spec());
+    FILE *file = fopen("/dev/null", "w");
+    refused(status, words, unroll_plan_print(m, &c, file, 0), "unroll_plan_print", line);
+    fclose(file);
+    unroll_model_free(m);
+}
+
+static void check_refused_plans(void)
+{
+#define REFUSED_WITH(field, value, status, words)       \
+    do {                                                \
+        unroll_plan_config c = unroll_plan_default();   \
+        c.field = value;                                \
+        refuse_plan(c, status, words, __LINE__);        \
+    } while (0)
+    REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_default");
+    REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
+    REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
+    REFUSED_WITH(batch_ranks, -1, UNROLL_USAGE, "-1 ranks");
+    REFUSED_WITH(batch_ranks, 33, UNROLL_UNSUPPORTED, "batch=33");
+    REFUSED_WITH(layer_ranks, 65, UNROLL_USAGE, "65 ranks");
+    REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "choose one of");
+    REFUSED_WITH(device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
+    REFUSED_WITH(batch_ranks, 0, UNROLL_OK, "");            /* not cut, as in a session */
+#undef REFUSED_WITH
+}
+
 int main(void)
 {
+    check_refused_plans();
     check_refused_configs();
     check_refused_specs();
     check_refused_arrays();

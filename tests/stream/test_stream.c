@@ -225,6 +225,18 @@ static void test_case(const struct test_case *c)
     test_model(new_model(c->spec), c);
 }
 
+/* As many layers as there may be, and a head. */
+static void test_deepest(void)
+{
+    struct test_case c = { .spec = unroll_spec_default(), .session = unroll_session_default() };
+    c.spec.layers = 64;
+    c.spec.hidden = 3;
+    c.spec.input = c.spec.output = 2;
+    c.session.steps = 3;
+    snprintf(c.line, sizeof c.line, "64 layers and a head");
+    test_case(&c);
+}
+
 static void test_networks(void)
 {
     for (int i = 0; network_named(i); i++)
@@ -514,6 +526,7 @@ int main(int argc, char **argv)
         if (!cases[i].spec.bidirectional)
             test_case(&cases[i]);
     test_widths();
+    test_deepest();
     test_networks();
     test_run();
     test_reset();

@@ -1,6 +1,7 @@
 /* Tests of training on text: that it learns, allocates nothing, evaluates rightly, and above all that a
  * saved and loaded training goes on with the same bits. Batches and sampling have their own programs. "quick", for
  * sanitizers: short texts. */
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,6 +217,20 @@ static void test_divergence_is_reported(const unroll_text *text)
     end(&training);
 }
 
+/* What a configuration points to need not outlive the call. */
+static void test_strings_are_not_kept(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    char device[] = "cpu";
+
+    config.device = device;
+    struct training training = start(text, &config);
+    strcpy(device, "?");
+    for (int i = 0; i < 3; i++)
+        CHECK(steps(&training, 1).looked == 1, "step %d: on the cpu each step is looked at", i + 1);
+    end(&training);
+}
+
 static void test_refused_configurations(const unroll_text *text)
 {
     unroll_spec spec = small_spec(text);
@@ -368,6 +383,87 @@ static void test_resume(const unroll_text *text)
     check_resume(text, "rmsprop", "constant", 2);
     check_resume(text, "momentum", "step", 3);
     check_resume(text, "sgd", "constant", 1);
+}
+
+/* A network whose parameters have the longest names that there are, and whose functions have numbers. */
+static struct training start_network(const unroll_text *text, int width)
+{
+    const char *name = "a.name.of.63.bytes.................................in.all.layer";
+    struct training training = {NULL, NULL};
+    unroll_train_config config = small_config();
+    unroll_network network = unroll_network_default();
+    unroll_layer layer[] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
+
+    layer[0].kind = layer[1].kind = "lstm";
+    layer[0].name = layer[1].name = name;
+    layer[0].level = 62;
+    layer[1].level = 63;
+    layer[0].functions = "hard_sigmoid(0.25,0.5) tanh tanh";
+    layer[0].width = width;
+    layer[1].width = 8;
+    layer[2].name = "head";
+    unroll_text_symbols(text, &network.input);
+    layer[2].width = network.input;
+    network.tokens = 1;
+    network.loss = UNROLL_LOSS_XENT;
+    network.layer = layer;
+    network.layers = 3;
+    CHECK(strlen(name) == 63, "%zu bytes", strlen(name));
+    if (CHECK_OK(unroll_network_new(&network, 3, &training.model)))
+        CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    return training;
+}
+
+/* The numbers of a program may have commas: those of its files have points. */
+static void set_commas(bool on)
+{
+    char command[600];
+
+    if (on) {
+        snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/commas >%s/out 2>&1", folder, folder);
+        setenv("LOCPATH", folder, 1);
+        if (system(command) != 0 || setlocale(LC_NUMERIC, "commas") == NULL)
+            check_skip("there is no locale with decimal commas");
+        return;
+    }
+    setlocale(LC_NUMERIC, "C");
+    snprintf(command, sizeof command, "rm -rf %s/commas", folder);
+    CHECK(system(command) == 0, "%s", command);
+}
+
+static void test_resume_of_a_network(const unroll_text *text)
+{
+    char straight[256], stopped[256], other[256], command[1024];
+
+    name_path(straight, "straight");
+    name_path(stopped, "stopped");
+    name_path(other, "other");
+    set_commas(true);
+    struct training training = start_network(text, 12);
+    unroll_layer layer;
+    CHECK_OK(unroll_model_layer(training.model, 0, &layer));
+    CHECK(strcmp(layer.functions, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.functions);
+    steps(&training, 3);
+    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    set_commas(false);
+    steps(&training, 3);
+    CHECK_OK(unroll_trainer_save(training.trainer, straight));
+    end(&training);
+    training = start_network(text, 12);
+    CHECK_OK(unroll_trainer_load(training.trainer, stopped));
+    steps(&training, 3);
+    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    check_same_checkpoints(straight, stopped, "a network");
+    end(&training);
+
+    training = start_network(text, 4);
+    CHECK_OK(unroll_trainer_save(training.trainer, other));
+    end(&training);
+    snprintf(command, sizeof command, "cp %s/model.safetensors %s", other, stopped);
+    CHECK(system(command) == 0, "%s", command);
+    training = start_network(text, 12);
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, stopped), UNROLL_DATA, "does not belong to its checkpoint");
+    end(&training);
 }
 
 static void test_mismatches_are_refused(const unroll_text *text)
@@ -527,9 +623,11 @@ int main(int count, char **words)
     test_epochs_begin_with_zero_states();
     test_validations_steer_the_plateau(text);
     test_divergence_is_reported(text);
+    test_strings_are_not_kept(text);
     test_refused_configurations(text);
     test_evaluation(check_quick(count, words));
     test_resume(text);
+    test_resume_of_a_network(text);
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
     test_mixed_files_are_refused(text);

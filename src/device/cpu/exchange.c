@@ -20,8 +20,8 @@ static void copy_piece(const struct tensor *x, size_t first, size_t count, char 
 
 typedef unroll_status exchange(const struct call *call, void *data, size_t count);
 
-/* reads, writes: what the exchange does to the view. */
-static unroll_status by_pieces(const struct call *call, exchange *exchange, bool reads, bool writes)
+/* reads, writes: what passing a piece does to the view. */
+static unroll_status by_pieces(const struct call *call, exchange *pass, bool reads, bool writes)
 {
     const struct tensor *x = &call->view[COMM_X];
     size_t size = dtype_size(x->dtype), most = PIECE_BYTES / size, all = tensor_rows(x) * tensor_width(x);
@@ -32,7 +32,7 @@ static unroll_status by_pieces(const struct call *call, exchange *exchange, bool
         char *data = contiguous ? (char *)x->at + done * size : piece;
         if (!contiguous && reads)
             copy_piece(x, done, n, piece, true);
-        TRY(exchange(call, data, n));
+        TRY(pass(call, data, n));
         if (!contiguous && writes)
             copy_piece(x, done, n, piece, false);
     }

@@ -20,16 +20,6 @@ static bool is_stored(int segment)
     return segment == SEG_PARAM || segment == SEG_COPY || segment == SEG_OPT || segment == SEG_GRAD;
 }
 
-static const char *segment_name(int segment)
-{
-    static const char *const names[] = {
-#define SEGMENT_NAME(name) #name,
-        SEGMENTS(SEGMENT_NAME)
-#undef SEGMENT_NAME
-    };
-    return names[segment];
-}
-
 unroll_status store_new(const struct plan *plan, struct store **store)
 {
     struct store *s = allocate_zeroed(1, sizeof *s);
@@ -61,7 +51,7 @@ static unroll_status check_store(const struct store *s, const struct plan *p)
 }
 
 /* A segment of the store for one more plan: made for the first that needs it. */
-static unroll_status use_segment(struct store *s, int segment, uint64_t bytes, void **base)
+static unroll_status use_segment(struct store *s, enum segment segment, uint64_t bytes, void **base)
 {
     if (!bytes)
         return UNROLL_OK;
@@ -96,14 +86,14 @@ static unroll_status get_memory(struct instance *in, struct store *store, bool p
     for (int i = 0; i < SEG_N; i++) {
         uint64_t bytes = in->plan->segment_bytes[i];
         if (is_stored(i)) {
-            TRY(use_segment(store, i, bytes, &in->base[i]));
+            TRY(use_segment(store, (enum segment)i, bytes, &in->base[i]));
             continue;
         }
         in->base[i] = allocate_zeroed(bytes, 1);
         if (!in->base[i])
             return fail(UNROLL_RESOURCE,
                         "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
-                        "(--bptt)", (unsigned long long)bytes, segment_name(i));
+                        "(--bptt)", (unsigned long long)bytes, segment_name((enum segment)i));
     }
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
@@ -188,11 +178,10 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op, s
     return UNROLL_OK;
 }
 
-static unroll_status bind_op(struct instance *in, const struct op *op, struct call *call)
+static unroll_status bind_op(struct instance *in, const struct op *op, enum division division, struct call *call)
 {
-    *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa,
+    *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa, .division = division,
                            .barrier = &in->team[op->lane % in->teams].barrier };
-    TRY(division_parse(getenv("RNN_DIVISION"), &call->division));
     if (!in->isa->kernel[op->kind])
         return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
                     kind_info(op->kind)->name);
@@ -206,8 +195,10 @@ static unroll_status bind_op(struct instance *in, const struct op *op, struct ca
 
 static unroll_status bind_all(struct instance *in)
 {
+    enum division division;
+    TRY(division_parse(getenv("RNN_DIVISION"), &division));
     for (int i = 0; i < in->plan->ops; i++)
-        TRY(bind_op(in, &in->plan->op[i], &in->call[i]));
+        TRY(bind_op(in, &in->plan->op[i], division, &in->call[i]));
     return UNROLL_OK;
 }
 

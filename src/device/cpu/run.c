@@ -1,6 +1,7 @@
 /* Running a part of a plan. Each team does the operations of its lanes in list order; before one, its thread
  * 0 waits for what the plan says must have ended on other lanes. The list is a correct serial program and
  * every team takes its earliest operation first, so some team can always go on. */
+#include "base/clock.h"
 #include "comm/poll.h"
 #include "device/cpu/instance_parts.h"
 #include <limits.h>
@@ -44,25 +45,18 @@ static void remember_error(struct instance *in, const struct op *op, unroll_stat
 
 /* ---- time ----------------------------------------------------------------------------- */
 
-static double nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
-
 /* 0 where no times are taken. */
-static double begin_time(const struct instance *in)
+static int64_t begin_time(const struct instance *in)
 {
-    return in->time ? nanoseconds() : 0;
+    return in->time ? clock_nanoseconds() : 0;
 }
 
-static void end_time(struct instance *in, int op, double begin)
+static void end_time(struct instance *in, int op, int64_t begin)
 {
     if (!in->time)
         return;
     struct op_time *time = &in->time[op];
-    double seconds = 1e-9 * (nanoseconds() - begin);
+    double seconds = 1e-9 * (double)(clock_nanoseconds() - begin);
     time->least = time->runs++ && time->least < seconds ? time->least : seconds;
     time->seconds += seconds;
 }
@@ -131,7 +125,7 @@ static bool begin_op(struct instance *in, struct lane_team *team, int me, const 
     return team->goes_on;
 }
 
-static void end_op(struct instance *in, struct lane_team *team, int me, int i, double begin)
+static void end_op(struct instance *in, struct lane_team *team, int me, int i, int64_t begin)
 {
     meet(team);
     if (me == 0)
@@ -153,7 +147,7 @@ static void run_lanes(struct instance *in, int number, int me)
             continue;
         if (!begin_op(in, team, me, op))
             return;
-        double begin = begin_time(in);
+        const int64_t begin = begin_time(in);
         unroll_status status = in->isa->kernel[op->kind](&in->call[i], me, team->size, work);
         if (status != UNROLL_OK)
             remember_error(in, op, status);
@@ -178,7 +172,7 @@ static void run_alone(struct instance *in)
     for (part_range(in->plan, in->part, &i, &end); i < end && !failed(in); i++) {
         if (!is_in_part(&in->plan->op[i], in->part))
             continue;
-        double begin = begin_time(in);
+        const int64_t begin = begin_time(in);
         unroll_status status = in->isa->kernel[in->plan->op[i].kind](&in->call[i], 0, 1, &in->work[0].work);
         if (status != UNROLL_OK)
             remember_error(in, &in->plan->op[i], status);
@@ -200,14 +194,14 @@ static void run_together(struct instance *in)
 static void run_as_is_faster(struct instance *in)
 {
     struct pace *pace = &in->pace[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD : in->part];
-    double begin = nanoseconds();
+    const int64_t begin = clock_nanoseconds();
     if (pace_together(pace))
         run_together(in);
     else
         run_alone(in);
-    double end = nanoseconds();
+    const int64_t end = clock_nanoseconds();
     struct work work = instance_work(in);
-    pace_ran(pace, end - begin, work.flops + work.bytes);
+    pace_ran(pace, (double)(end - begin), work.flops + work.bytes);
 }
 
 unroll_status instance_run(struct instance *in, enum part part)

@@ -1,19 +1,12 @@
 /* Compilation ahead of time (ahead.h): a topology, a program for it, and what the plugin tells of that. */
 #include "device/xla/ahead.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "device/xla/plugin.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define HEAD(type) { .size = sizeof(type) }
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static unroll_status read_memory(struct xla_plugin *p, pjrt_compiled *compiled, struct ahead *a)
 {
@@ -56,9 +49,9 @@ static unroll_status compile_for(struct xla_plugin *p, const pjrt_topology *topo
                                     .format_size = 4 };
     struct pjrt_compile_ahead_args args = { .head = HEAD(args), .topology = topology, .program = &program,
                                             .options = options, .options_size = sizeof options };
-    double begun = now();
+    double begun = clock_seconds();
     TRY(xla_call(p, PJRT_COMPILE, &args, "compiling a program ahead of time"));
-    a->seconds = now() - begun;
+    a->seconds = clock_seconds() - begun;
     unroll_status status = read_memory(p, args.compiled, a);
     if (status == UNROLL_OK)
         status = read_program(p, args.compiled, a);

@@ -1,6 +1,7 @@
 /* StableHLO as text (hlo.h). */
 #include "device/xla/hlo.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -204,6 +205,7 @@ void hlo_end(struct hlo *h, const char *name, int devices, const struct argument
 struct value hlo_constant(struct hlo *h, enum hlo_type type, struct shape shape, double number)
 {
     struct value v = begin(h, "constant", type, shape, NULL, 0);
+    const locale_t before = point_begin();
     hlo_print(h, " {value = dense<");
     if (type != HLO_F32)
         hlo_print(h, "%.0f", number);
@@ -213,6 +215,7 @@ struct value hlo_constant(struct hlo *h, enum hlo_type type, struct shape shape,
         hlo_print(h, "%s", number < 0 ? "0xFF800000" : "0x7F800000");
     else
         hlo_print(h, "%.9e", number);
+    point_end(before);
     hlo_print(h, "> : ");
     print_type(h, v);
     hlo_print(h, "}");

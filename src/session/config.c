@@ -1,0 +1,68 @@
+/* What a session asks of its plan: the checks of a configuration, and the facts of a device that the plan is made for.
+ * No plan is made here. */
+#include "base/cpu.h"
+#include "base/status.h"
+#include "optim/optim.h"
+#include "session/mesh.h"
+#include <string.h>
+
+static unroll_status refuse_optimizer(const char *name)
+{
+    char known[256];
+    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "",
+                list_names(unroll_optimizer_name, known, sizeof known));
+}
+
+unroll_status session_plan_config(const unroll_session_config *c, int ranks, struct plan_config *p)
+{
+    static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
+                                            [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
+    if (c->steps < 1 || c->rows < 1 || c->shards < 1)
+        return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more", c->steps, c->rows,
+                    c->shards);
+    if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
+        return fail(UNROLL_USAGE, "mode = %d is none of the modes", (int)c->mode);
+    if (c->mode == UNROLL_MODULE && c->carry)
+        return fail(UNROLL_UNSUPPORTED, "a module does not carry states: read \"hn..\" and write \"h0..\"");
+    *p = plan_config_default();
+    p->mode = modes[c->mode];
+    p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
+    if (!weights_parse(c->weights, &p->weights))
+        return fail(UNROLL_USAGE, "weights = '%.40s': choose one of fp32, bf16, int8", c->weights);
+    if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
+        return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
+                    "fp32, and run or evaluate the model in %s", c->weights, c->weights);
+    p->T = (uint32_t)c->steps;
+    p->B = (uint32_t)c->rows;
+    p->chunks = c->chunks;
+    p->lanes = c->lanes;
+    p->shards = (uint32_t)c->shards;
+    p->lengths = c->lengths;
+    p->resets = c->resets;
+    p->carry = c->carry;
+    p->input_gradient = c->input_gradient;
+    p->no_dropout = c->no_dropout;
+    TRY(plan_set_checkpoint(p, c->checkpoint_time));
+    TRY(mesh_place(c, ranks, p));
+    if (c->mode != UNROLL_TRAIN)
+        return UNROLL_OK;
+    p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
+    if (p->optimizer < 0)
+        return refuse_optimizer(c->optimizer);
+    p->optimizer_states = optimizer_at(p->optimizer)->states;
+    return UNROLL_OK;
+}
+
+void session_suit_device(const struct device *device, const char *isa, int threads, const struct unroll_model *model,
+                         struct plan_config *p)
+{
+    p->packed = device->packed;
+    p->near = device->near;
+    p->narrow = device->narrow;
+    p->picks = device->picks;
+    p->thirds = device->thirds && device->thirds(isa);
+    p->meets = device->meets;
+    p->threads = threads ? threads : cpu_count();
+    if (p->lanes == 0)
+        p->lanes = plan_lanes_for(model, p, device->workers ? device->workers : p->threads);
+}
