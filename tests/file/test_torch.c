@@ -405,6 +405,28 @@ static void test_export(void)
     }
 }
 
+/* Files of other tools that no format reads: what they are is said. */
+static void test_foreign_files(void)
+{
+    static const struct { const char *name; size_t size; const char *bytes, *message; } foreign[] = {
+        { "a.pt", 46, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\20\0\0\0archive/data.pkl",
+          "pickled file of PyTorch" },
+        { "b.pth", 4, "\200\2}q", "pickled file of PyTorch" },
+        { "c.h5", 8, "\211HDF\r\n\32\n", "a file of Keras" },
+        { "d.keras", 4, "PK\3\4", "a file of Keras" },
+        { "e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy",
+          "not recognised" },
+        { "f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised" },
+    };
+    unroll_model *m;
+
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        struct piece piece = { foreign[i].bytes, foreign[i].size };
+        MUST(write_file_atomically(in_folder(foreign[i].name), &piece, 1));
+        CHECK_REFUSED(import(path, NULL, NULL, NULL, &m), UNROLL_DATA, foreign[i].message);
+    }
+}
+
 static void test_own_model(void)
 {
     unroll_spec spec = unroll_spec_default();
@@ -437,6 +459,7 @@ int main(void)
     test_order();
     test_shards();
     test_export();
+    test_foreign_files();
     test_own_model();
     char command[PATH_MAX + 16];
     snprintf(command, sizeof command, "rm -rf %s", folder);
