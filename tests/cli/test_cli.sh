@@ -337,7 +337,8 @@ unroll train text.txt $small --task word-lm --vocab 15 --steps 4 --val val.txt -
 echo "more" >> val.txt
 refuses "resume with another validation text" 2 train --resume changed --steps 8 --quiet
 
-unroll train text.txt $small --bptt full --epochs 2 --warmup 1 --out pieces --json --quiet > output
+unroll train text.txt $small --bptt full --epochs 2 --warmup 1 --out pieces --json > output 2> message
+holds "a step is said once" test "$(grep -c '^step 1 ' message)" -eq 1
 holds "--bptt full is a step an epoch" grep -q '"steps":2,"epochs":2.0,' output
 holds "--bptt full is saved" grep -q '"bptt": "full"' pieces/config.json
 unroll train --resume pieces --epochs 3 --json --quiet > output
