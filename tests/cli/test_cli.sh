@@ -225,6 +225,8 @@ refuses "memory limit below the forecast" 5 train text.txt --bptt full --memory 
 refuses "out is a file" 2 train text.txt --out text.txt
 refuses "out holds something else" 2 train text.txt --out full
 refuses "out is below a file" 5 train text.txt $small --quiet --out text.txt/run
+ln -s nowhere dangling
+refuses "out is a link to nothing" 5 train text.txt $small --quiet --out dangling/run
 refuses "out cannot be written" 5 train text.txt $small --quiet --out /proc/unroll
 refuses "no run to resume" 3 train --resume directory
 case $(uname -m) in
