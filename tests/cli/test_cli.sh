@@ -469,6 +469,14 @@ unroll train text.txt --cell rnn-relu --hidden 16 --layers 1 --batch 4 --bptt 16
     --clip 0 --warmup 0 --steps 200 --save-every 1 --out diverged --quiet > output 2> message
 judge "diverged" 6 $?
 
+# Files must not take the numbers of streams that are closed: messages would be written into them.
+unroll train text.txt $small --steps 30 --out closed <&- 2>&-
+holds "train without standard error" test $? -eq 0
+holds "no message is among the metrics" test -z "$(grep -v '^{.*}$' closed/metrics.jsonl)"
+unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it goes on" test $? -eq 0
+unroll sample run --length 5 2> message >&-; judge "no standard output" 5 $?
+unroll eval run - 2> message <&-; judge "no standard input" 3 $?
+
 # wait_for FILE: until it holds something; a slow machine gets 20 s
 wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }
 # begin DIR: a training in the background, to be stopped after its first step
