@@ -470,7 +470,7 @@ unroll train text.txt --cell rnn-relu --hidden 16 --layers 1 --batch 4 --bptt 16
 judge "diverged" 6 $?
 
 # Files must not take the numbers of streams that are closed: messages would be written into them.
-unroll train text.txt $small --steps 30 --out closed <&- 2>&-
+unroll train text.txt $small --steps 30 --out closed 2>&-
 holds "train without standard error" test $? -eq 0
 holds "no message is among the metrics" test -z "$(grep -v '^{.*}$' closed/metrics.jsonl)"
 unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it goes on" test $? -eq 0
