@@ -348,6 +348,8 @@ holds "--bptt full goes on" grep -q '"steps":3,' output
 (ulimit -v 400000; unroll train text.txt --hidden 1024 --bptt full --batch 1 --out none --quiet) 2> message
 judge "memory of the shell below the forecast" 5 $?
 holds "nothing was written" test ! -e none
+(ulimit -v 400000; unroll plan --hidden 8192) > output 2> message
+judge "weights beyond the memory of the shell" 5 $?
 
 speed="--shape 1,16,4,8,16 --seconds 0.05 --threads 1 --json"
 for request in "--pass infer" "--pass forward --cell gru" "--pass train --ragged --bidirectional --cell rnn"; do
