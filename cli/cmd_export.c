@@ -1,14 +1,34 @@
 /* unroll export: a model in the format of another tool. */
 #include <stdio.h>
+#include <string.h>
 
 #include "console.h"
 #include "network.h"
 #include "options.h"
+#include "output.h"
 
-static void print_line(void *arg, const char *line)
+/* Printed, or for --json kept in an array. */
+static void take_line(void *lines, const char *line)
 {
-    (void)arg;
-    puts(line);
+    if (lines)
+        json_array_append_new(lines, json_string(line));
+    else
+        puts(line);
+}
+
+/* A format has a JSON object to report, or lines. */
+static unroll_status print_saved(json_t *lines, const char *file)
+{
+    const char *first = json_string_value(json_array_get(lines, 0));
+    json_t *object = first ? json_loads(first, 0, NULL) : NULL;
+
+    if (!json_is_object(object))
+        object = json_pack("{sO}", "report", lines);
+    if (object && json_object_set_new(object, "saved", json_string(file)) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    return print_json(object);
 }
 
 static unroll_status read_program_shape(const char *text, unroll_export_config *config)
@@ -24,13 +44,16 @@ unroll_status cmd_export(struct settings *settings)
 {
     static const enum option_id needed[] = { OPTION_MODEL, OPTION_TO, OPTION_SAVE };
     unroll_export_config config = unroll_export_default();
+    const char *file = text_of(settings, OPTION_SAVE);
     unroll_model *model;
     unroll_status status = UNROLL_OK;
 
     for (size_t i = 0; i < sizeof needed / sizeof *needed && status == UNROLL_OK; i++)
         status = settings_need(settings, needed[i]);
     if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &model);
+        status = output_spares(file, text_of(settings, OPTION_CALIBRATE));
+    if (status == UNROLL_OK)
+        status = network_open_for(text_of(settings, OPTION_MODEL), file, &model);
     if (status != UNROLL_OK)
         return status;
     config.format = text_of(settings, OPTION_TO);
@@ -38,17 +61,16 @@ unroll_status cmd_export(struct settings *settings)
     config.dtype = text_of(settings, OPTION_WEIGHTS);
     config.calibration = text_of(settings, OPTION_CALIBRATE);
     config.json = is_on(settings, OPTION_JSON);
-    config.report = print_line;
+    config.report = take_line;
+    config.arg = config.json ? json_array() : NULL;
     status = read_program_shape(text_of(settings, OPTION_PROGRAM), &config);
-    if (status != UNROLL_OK) {
-        unroll_model_free(model);
-        return status;
-    }
-    status = unroll_export(model, text_of(settings, OPTION_SAVE), &config);
-    if (status == UNROLL_OK && !config.json)
-        printf("saved %s\n", text_of(settings, OPTION_SAVE));
-    else if (status != UNROLL_OK)
+    if (status == UNROLL_OK && (status = unroll_export(model, file, &config)) != UNROLL_OK)
         complain_library(status);
+    if (status == UNROLL_OK && config.json)
+        status = print_saved(config.arg, file);
+    else if (status == UNROLL_OK)
+        printf("saved %s\n", file);
+    json_decref(config.arg);
     unroll_model_free(model);
     return status;
 }

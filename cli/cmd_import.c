@@ -2,7 +2,6 @@
  * and saved. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "console.h"
 #include "network.h"
@@ -35,12 +34,9 @@ static unroll_status take_words(struct importing *i)
 static unroll_status check_target(const struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
-    struct stat source, existing;
+    unroll_status status = output_spares(target, i->file);
 
-    if (target && !stat(i->file, &source) && !stat(target, &existing) && source.st_dev == existing.st_dev &&
-        source.st_ino == existing.st_ino)
-        return complain(UNROLL_USAGE, "'%s' is what is imported; fix: save under another name", target);
-    return UNROLL_OK;
+    return status == UNROLL_OK ? output_spares(target, text_of(i->settings, OPTION_VERIFY)) : status;
 }
 
 static void take_line(void *arg, const char *line)

@@ -4,6 +4,7 @@
 #include "console.h"
 #include "network.h"
 #include "options.h"
+#include "output.h"
 
 static void print_line(void *arg, const char *line)
 {
@@ -62,7 +63,9 @@ unroll_status cmd_run(struct settings *settings)
     if (status == UNROLL_OK && !is_on(settings, OPTION_COMPARE))
         status = settings_need(settings, OPTION_SAVE);
     if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &model);
+        status = output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS));
+    if (status == UNROLL_OK)
+        status = network_open_for(text_of(settings, OPTION_MODEL), text_of(settings, OPTION_SAVE), &model);
     if (status != UNROLL_OK)
         return status;
     if (is_on(settings, OPTION_COMPARE))

@@ -129,24 +129,27 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
 
 enum { LONGEST_SYMBOL = 4 };
 
-/* One UTF-8 character of standard input; its length, 0 at the end. Wrong bytes are found when no symbol is
- * like them. */
-static int read_character(char *to)
+/* Of the character that begins with this byte; 0: none does. */
+static size_t bytes_of(int first)
 {
-    int first = getchar(), bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    return first >= 0xf8 ? 0 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : first < 0x80;
+}
 
-    if (first == EOF)
+/* One UTF-8 character of standard input; 0: the end. What is none is cut where it stops being one. */
+static size_t read_character(char *to)
+{
+    int next = getchar();
+    size_t count = 0, bytes = next == EOF ? 0 : bytes_of(next);
+
+    if (next == EOF)
         return 0;
-    to[0] = (char)first;
-    for (int i = 1; i < bytes; i++) {
-        int next = getchar();
-        if (next == EOF)
-            bytes = i;
-        else
-            to[i] = (char)next;
-    }
-    to[bytes] = '\0';
-    return bytes;
+    do {
+        to[count++] = (char)next;
+    } while (count < bytes && ((next = getchar()) & 0xc0) == 0x80 && next != EOF);
+    if (count < bytes)
+        ungetc(next, stdin);
+    to[count] = '\0';
+    return count;
 }
 
 static int32_t find_symbol(const struct streamer *s, const char *symbol)
@@ -198,9 +201,13 @@ static unroll_status answer_character(struct streamer *s, const char *character,
 {
     int32_t token = find_symbol(s, character);
 
+    if (token < 0 && bytes_of((unsigned char)*character) != strlen(character))
+        return complain(UNROLL_DATA, "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
+                        "for example with 'iconv -f LATIN1 -t UTF-8'", (long long)number,
+                        (unsigned)(unsigned char)*character);
     if (token < 0)
-        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's symbols",
-                        (long long)number, character);
+        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's %d symbols; fix: remove or replace "
+                        "it, or train a model on a text that has it", (long long)number, character, s->spec.input);
     double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
     unroll_status status = answer_token(s, token);
     if (status == UNROLL_OK)

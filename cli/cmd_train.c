@@ -194,6 +194,19 @@ static unroll_status derive_end(struct training *t, enum option_id limit)
     return derive_schedule(t, limit);
 }
 
+/* An end that the run has passed would do nothing, and take the place of the one it has. */
+static unroll_status check_end(const struct training *t)
+{
+    enum option_id limit = is_given(t->settings, OPTION_STEPS) ? OPTION_STEPS : OPTION_EPOCHS;
+    bool is_new = t->settings->of[limit].source > SOURCE_RUN;
+
+    if (!is_new || t->run.newest <= t->end_step)
+        return UNROLL_OK;
+    return complain(UNROLL_USAGE, "--%s %s: the run is at step %" PRId64 " already, and its end is counted from its "
+                    "beginning; fix: give more, or leave it out", options[limit].name, text_of(t->settings, limit),
+                    t->run.newest);
+}
+
 /* ---- all of it ---- */
 
 /* Standard input and output of a resumed run may be others; a path must lead to the text from anywhere. */
@@ -301,7 +314,9 @@ static unroll_status prepare(struct training *t)
         status = new_trainer(t, t->model, &t->trainer);
     if (status == UNROLL_OK && t->ranks.comm)
         status = tell_newest(t);
-    return status == UNROLL_OK ? load_checkpoint(t) : status;
+    if (status == UNROLL_OK)
+        status = load_checkpoint(t);
+    return status == UNROLL_OK ? check_end(t) : status;
 }
 
 /* What the network will run on, asked of a small session: the trainer's makes the same choice. */
@@ -339,10 +354,11 @@ static unroll_status say_header(const struct training *t)
 static unroll_status print_settings(const struct settings *s)
 {
     json_t *object = settings_to_json(s);
+    size_t layout = is_on(s, OPTION_JSON) ? JSON_COMPACT : JSON_INDENT(2);
 
     if (object == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
-    json_dumpf(object, stdout, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_dumpf(object, stdout, JSON_SORT_KEYS | layout | JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(object);
     return UNROLL_OK;

@@ -1,6 +1,7 @@
 /* The command `unroll`: finds the subcommand, reads its settings, runs it. The only place that ends the
  * process; the exit code is the status. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,10 +105,22 @@ static unroll_status run_command(enum command command, int count, char *const wo
     return status;
 }
 
+/* Who starts us may have closed one of the three. A file of ours would then take its number, and messages would be
+ * written into that file. Reading and results still fail as if it were closed; messages are lost. */
+static void keep_standard_numbers(void)
+{
+    static const int way[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+
+    for (int number = 0; number < 3; number++)
+        if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", way[number]);             /* takes the lowest number that is free */
+}
+
 int main(int count, char *words[])
 {
     enum command command;
 
+    keep_standard_numbers();
     options_begin();
     signal(SIGXFSZ, SIG_IGN);       /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "console.h"
+#include "output.h"
 #include "run.h"
 
 unroll_spec network_spec(const struct settings *s, int symbols)
@@ -72,9 +73,18 @@ void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT])
 
 unroll_status network_open(const char *path, unroll_model **model)
 {
-    char file[PATH_MAX];
+    return network_open_for(path, NULL, model);
+}
+
+unroll_status network_open_for(const char *path, const char *target, unroll_model **model)
+{
+    char file[PATH_MAX], last[PATH_MAX];
     unroll_status status = run_weights(path, file);
 
+    if (status == UNROLL_OK)
+        status = output_spares(target, file);
+    if (status == UNROLL_OK && snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)
+        status = output_spares(target, last);           /* of a run whose newest checkpoint is read */
     if (status == UNROLL_OK && (status = unroll_model_load(file, model)) != UNROLL_OK)
         complain_library(status);
     return status;

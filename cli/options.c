@@ -283,11 +283,19 @@ void settings_free(struct settings *settings)
 unroll_status settings_need(const struct settings *settings, enum option_id id)
 {
     const char *command = commands[settings->command].name;
+    const struct option *o = &options[id];
 
     if (is_given(settings, id))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command,
-                    options[id].argument, options[id].doc, command);
+    if (o->positional)
+        return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command, o->argument, o->doc,
+                        command);
+    if (o->letter)
+        return complain(UNROLL_USAGE, "%s needs -%c %s, the name of what it writes; fix: see 'unroll %s --help'",
+                        command, o->letter, o->argument, command);
+    char allowed[ALLOWED_LONGEST];
+    describe_allowed(o, allowed);
+    return complain(UNROLL_USAGE, "%s needs --%s %s; fix: %s", command, o->name, o->argument, allowed);
 }
 
 /* ---- names ---- */

@@ -2,6 +2,7 @@
  * the options' names; keys of other commands are allowed, so that commands can share a file. */
 #include "options.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,9 +87,13 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     if (source == SOURCE_RUN && access(path, F_OK) != 0)
         return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run",
                         path);
-    object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    if (object == NULL && error.line < 1)
-        return complain(UNROLL_DATA, "cannot read '%s': %s", path, error.text);
+    FILE *file = fopen(path, "r");
+    object = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &error) : NULL;
+    int reason = !file || ferror(file) ? errno : 0;
+    if (file)
+        fclose(file);
+    if (reason)
+        return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
     if (object == NULL)
         return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s", path, error.line, error.column,
                         error.text);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "console.h"
@@ -45,4 +46,14 @@ unroll_status replace_file(const char *path, const char *bytes, size_t count)
     reason = errno;
     unlink(temporary);
     return complain(UNROLL_RESOURCE, "cannot write '%s': %s", path, strerror(reason));
+}
+
+unroll_status output_spares(const char *target, const char *source)
+{
+    struct stat read, existing;
+
+    if (target && source && stat(source, &read) == 0 && stat(target, &existing) == 0 &&
+        S_ISREG(read.st_mode) && read.st_dev == existing.st_dev && read.st_ino == existing.st_ino)
+        return complain(UNROLL_USAGE, "'%s' is what is read; fix: save under another name", target);
+    return UNROLL_OK;
 }

@@ -177,10 +177,10 @@ static unroll_status make_directory(const char *path)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0777) == 0 || is_directory(part))
+        int reason = mkdir(part, 0777) == 0 ? 0 : errno;
+        if (reason == 0 || is_directory(part))
             continue;
-        if (errno == EEXIST)
-            errno = ENOTDIR;
+        errno = reason == EEXIST ? ENOTDIR : reason;            /* looking has changed it */
         return cannot("make the directory", part);
     }
     return UNROLL_OK;

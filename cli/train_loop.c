@@ -155,8 +155,9 @@ static void show_live(struct loop *loop, double now)
 static void show_plain(struct loop *loop, double now)
 {
     char text[ROOM];
+    bool is_said = loop->validated == loop->progress.step;          /* by the validation */
 
-    if (console_is_live() || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
+    if (console_is_live() || is_said || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
         return;
     loop->at.printed = now;
     describe(loop, true, text);

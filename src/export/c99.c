@@ -18,13 +18,27 @@
 
 enum { MOST_WEIGHTS = 1 << 24, LONGEST_PREFIX = 32 };
 
+/* Of C, and of C++, which may include the header. */
+static const char keywords[] =
+    " alignas alignof and asm auto bool break case catch char class concept const const_cast constexpr continue "
+    "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto "
+    "if inline int long mutable namespace new noexcept not nullptr operator or private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
+    "volatile wchar_t while xor _Bool _Complex _Imaginary ";
+
 static unroll_status check_prefix(const char *prefix)
 {
+    char word[LONGEST_PREFIX + 3];
     size_t length = strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(UNROLL_USAGE,
                     "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
                     "at most %d, that does not begin with a digit", prefix, LONGEST_PREFIX);
+    snprintf(word, sizeof word, " %s ", prefix);
+    if (strstr(keywords, word))
+        return fail(UNROLL_USAGE, "prefix = '%s': this is a word of C or C++, which can't name a struct; fix: "
+                    "another prefix, such as %s_model", prefix, prefix);
     return UNROLL_OK;
 }
 
@@ -274,4 +288,5 @@ static unroll_status export_c99(const unroll_model *model, const char *path,
 
 const struct file_format format_c99 = {
     .name = "c99", .about = "C for small processors: one .c and one .h, fp32 or int8", .export = export_c99,
+    .takes = TAKES_PREFIX | TAKES_DTYPE | TAKES_CALIBRATION,
 };

@@ -71,6 +71,34 @@ static unroll_status find_by_name(const char *name, enum direction direction,
                 direction == IMPORT ? "imported from" : "exported to", name, known);
 }
 
+/* A zip archive whose first file is called so, behind its folders. */
+static bool is_archive_of(const char *name, const char *head, size_t bytes)
+{
+    enum { LENGTH_AT = 26, NAME_AT = 30 };                          /* of a zip's local header */
+    size_t wanted = strlen(name);
+
+    if (bytes < NAME_AT || memcmp(head, "PK\3\4", 4))
+        return false;
+    size_t length = (unsigned char)head[LENGTH_AT] | (size_t)(unsigned char)head[LENGTH_AT + 1] << 8;
+    return length >= wanted && NAME_AT + length <= bytes && !memcmp(head + NAME_AT + length - wanted, name, wanted);
+}
+
+/* What people often have who come from elsewhere, and what they can do. */
+static unroll_status refuse_content(const char *path, const char *head, size_t bytes)
+{
+    static const char hdf5[] = "\x89HDF\r\n\x1a\n";
+    bool is_pickle = bytes >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+
+    if ((bytes >= 8 && !memcmp(head, hdf5, 8)) || path_ends_in(path, ".keras"))
+        return fail(UNROLL_DATA, "'%s' is a file of Keras, which is not read; fix: write its weights as safetensors "
+                    "with the script in docs/from-keras.md", path);
+    if (is_pickle || is_archive_of("data.pkl", head, bytes))
+        return fail(UNROLL_DATA, "'%s' looks like a pickled file of PyTorch, which is a program and not read; fix: in "
+                    "Python, safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'x.safetensors')", path);
+    return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: if it is one of torch, rtneural, rnnoise, onnx, "
+                "name it before the file", path);
+}
+
 static unroll_status find_by_content(const char *path, const struct file_format **found)
 {
     char head[FORMAT_HEAD];
@@ -89,7 +117,7 @@ static unroll_status find_by_content(const char *path, const struct file_format 
             *found = formats[i];
             return UNROLL_OK;
         }
-    return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: name it before the file", path);
+    return refuse_content(path, head, bytes);
 }
 
 /* ---- the public interface -------------------------------------------------------------- */
@@ -122,6 +150,23 @@ unroll_status unroll_import(const char *path, const unroll_import_config *given,
     return format->import(path, &config, model);
 }
 
+static unroll_status check_takes(const struct file_format *format, const unroll_export_config *config)
+{
+    const unroll_export_config plain = unroll_export_default();
+    const struct { unsigned bit; bool given; const char *what; } wishes[] = {
+        { TAKES_PREFIX, config->prefix != NULL, "prefix" },
+        { TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "type of weights but fp32" },
+        { TAKES_CALIBRATION, config->calibration != NULL, "calibration" },
+        { TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program" },
+    };
+
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        if (wishes[i].given && !(format->takes & wishes[i].bit))
+            return fail(UNROLL_UNSUPPORTED, "an export to '%s' takes no %s; fix: leave it out", format->name,
+                        wishes[i].what);
+    return UNROLL_OK;
+}
+
 unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *given)
 {
     const struct file_format *format;
@@ -129,5 +174,6 @@ unroll_status unroll_export(const unroll_model *model, const char *path, const u
     if (!given || given->size != sizeof *given)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_export_default()");
     TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
+    TRY(check_takes(format, given));
     return format->export(model, path, given);
 }

@@ -424,8 +424,6 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
     if (config->opset && config->opset != OPSET)
         return fail(UNROLL_UNSUPPORTED, "ONNX is written in opset %d, which all readers know, not %d", OPSET,
                     config->opset);
-    if (config->dtype && strcmp(config->dtype, "fp32"))
-        return fail(UNROLL_UNSUPPORTED, "ONNX is written in fp32, not '%.40s'", config->dtype);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         if (l->kind == LAYER_DENSE)

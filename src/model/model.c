@@ -136,6 +136,18 @@ static void fill_parameter(struct unroll_model *m, int index, uint64_t seed)
 
 /* ---- making and freeing ---------------------------------------------------------------- */
 
+/* A system that promises more memory than it has would end the process while they are filled. */
+static unroll_status allocate_weights(struct unroll_model *m)
+{
+    double needed = (double)m->count * sizeof *m->values, limit = (double)unroll_memory_limit();
+
+    if (needed > limit)
+        return fail(UNROLL_RESOURCE, "the model's %zu weights need %.1f MB and the memory limit is %.1f MB; fix: fewer "
+                    "layers, or fewer units", m->count, needed / 1e6, limit / 1e6);
+    m->values = allocate_zeroed(m->count, sizeof *m->values);
+    return m->values ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the weights of a model");
+}
+
 /* Takes the layers over, also when it fails. */
 static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
                                 uint64_t seed, struct unroll_model **out)
@@ -155,10 +167,10 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
     m->parameter = allocate_zeroed((size_t)layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (m->parameter)
         add_parameters(m);
-    m->values = m->parameter ? allocate_zeroed(m->count, sizeof *m->values) : NULL;
-    if (!m->values) {
+    unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
+    if (status != UNROLL_OK) {
         unroll_model_free(m);
-        return fail(UNROLL_RESOURCE, "no memory for the weights of a model");
+        return status;
     }
     for (int i = 0; i < m->parameters; i++)
         fill_parameter(m, i, seed);

@@ -1,6 +1,7 @@
 /* Arrays of NumPy's files through a session and back. */
 #include "session/arrays.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,17 +127,27 @@ static void transpose(const char *from, char *to, size_t rows, size_t columns, s
             memcpy(to + (c * rows + r) * bytes, from + (r * columns + c) * bytes, bytes);
 }
 
-/* The elements of v as floats or 32-bit integers; release(*to). */
-static unroll_status read_elements(const struct tensor_view *v, bool integers, void **to)
+/* Puts the file's name before what is wrong with an array. */
+static unroll_status name_file(const struct arrays *a, unroll_status status)
 {
+    return status == UNROLL_DATA ? fail(status, "'%s': %s", a->path, unroll_last_error()) : status;
+}
+
+/* The elements of v, which messages call `name`, as floats or 32-bit integers; release(*to). */
+static unroll_status read_elements(const struct arrays *a, const struct tensor_view *v, const char *name,
+                                   bool integers, void **to)
+{
+    struct tensor_view named = *v;
     void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
+
+    named.name = name;                                          /* the array of a .npy has none of its own */
     if (!elements)
-        return fail(UNROLL_RESOURCE, "no memory for the array '%s'", v->name);
-    unroll_status status = integers ? tensor_view_to_integers(v, elements)
-                                    : tensor_view_to_floats(v, elements);
+        return fail(UNROLL_RESOURCE, "no memory for the array '%s'", name);
+    unroll_status status = integers ? tensor_view_to_integers(&named, elements)
+                                    : tensor_view_to_floats(&named, elements);
     if (status != UNROLL_OK) {
         release(elements);
-        return status;
+        return name_file(a, status);
     }
     *to = elements;
     return UNROLL_OK;
@@ -165,7 +176,7 @@ static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
 
     TRY(find_input(a, tokens, &v));
     TRY(read_extents(a, v, !tokens, (uint32_t)width));
-    TRY(read_elements(v, tokens, &elements));
+    TRY(read_elements(a, v, tokens ? "tokens" : "x", tokens, &elements));
     unroll_status status = turn(a, &elements, (size_t)a->B, (size_t)a->T, width);
     if (tokens)
         a->tokens = elements;
@@ -185,7 +196,7 @@ static unroll_status read_lengths(struct arrays *a)
     if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
         return fail(UNROLL_DATA, "'%s': lengths have the shape %s; there are %d rows", a->path,
                     tensor_view_shape(v, shape), a->B);
-    TRY(read_elements(v, true, &elements));
+    TRY(read_elements(a, v, v->name, true, &elements));
     a->lengths = elements;
     return UNROLL_OK;
 }
@@ -234,6 +245,17 @@ static void shape_state(const struct arrays *a, const struct stack *s, uint32_t 
     v->shape[2] = a->single ? 0 : width;
 }
 
+/* As inputs are checked by the session, which takes the states for what an earlier batch left. */
+static unroll_status check_state(const struct arrays *a, const struct tensor_view *v, const float *numbers)
+{
+    size_t i = 0, count = (size_t)tensor_view_count(v);
+
+    while (i < count && isfinite(numbers[i]))
+        i++;
+    return i == count ? UNROLL_OK
+                      : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", a->path, v->name, i);
+}
+
 static unroll_status write_state(const struct arrays *a, const struct stack *s, const struct tensor_view *v,
                                  const char *buffer, uint32_t width, unroll_session *session)
 {
@@ -251,8 +273,8 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
                     "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s", a->path,
                     v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
                     a->batch_first ? " (batch-first or not)" : "");
-    TRY(read_elements(v, false, &numbers));
-    unroll_status status = UNROLL_OK;
+    TRY(read_elements(a, v, v->name, false, &numbers));
+    unroll_status status = check_state(a, v, numbers);
     for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {
         name_plane(s, k, buffer, name);
         status = unroll_write(session, name, (const float *)numbers + (size_t)k * plane, plane);
@@ -387,8 +409,8 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     TRY(unroll_session_new(m, &c, &session));
     unroll_status status = write_states(a, session);
     if (status == UNROLL_OK)
-        status = unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
-                                                          .lengths = a->lengths });
+        status = name_file(a, unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
+                                                                       .lengths = a->lengths }));
     if (status == UNROLL_OK)
         status = take_results(a, session, r);
     unroll_session_free(session);

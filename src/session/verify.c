@@ -27,7 +27,8 @@ static void widen(struct gap *gap, double reference, double ours)
 static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap,
                   const char *what)
 {
-    double relative = gap->absolute > 0 ? gap->absolute / gap->scale : 0;
+    /* Of an infinite difference the scale may be infinite too, and their quotient NaN, which no bound would refuse. */
+    double relative = isinf(gap->absolute) ? INFINITY : gap->absolute > 0 ? gap->absolute / gap->scale : 0;
     char line[400], shape[SHAPE_TEXT];
 
     if (c->compared++ == 0 || relative > c->worst->relative)

@@ -2,6 +2,8 @@
  * window begins at a random shift, so that over the epochs every symbol is trained on. */
 #include "train/batcher.h"
 
+#include <stdio.h>
+
 #include "base/philox.h"
 
 enum { SHIFT_STREAM = 0x73686674 };     /* "shft": a stream of its own, one block for each epoch */
@@ -12,9 +14,19 @@ static unroll_status too_short(size_t count, int rows, int steps)
     size_t pairs = count > 0 ? count - 1 : 0;       /* of a symbol and the next */
     size_t most_rows = pairs / (size_t)steps, most_steps = pairs / (size_t)rows;
 
-    return fail(UNROLL_DATA, "the training part has %zu symbols, too few for batch %d x bptt %d; fix: "
-                "batch at most %zu with this bptt, or bptt at most %zu with this batch (0: none fits), "
-                "or a longer text", count, rows, steps, most_rows, most_steps);
+    char fix[128] = "";
+
+    if (most_rows && most_steps)
+        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or bptt at most %zu with this batch, or ", most_rows,
+                 most_steps);
+    else if (most_rows)
+        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or ", most_rows);
+    else if (most_steps)
+        snprintf(fix, sizeof fix, "bptt at most %zu with this batch, or ", most_steps);
+    else if (pairs)
+        snprintf(fix, sizeof fix, "batch 1 with bptt at most %zu, or ", pairs);
+    return fail(UNROLL_DATA, "the training part has %zu symbols, too few for batch %d x bptt %d; fix: %sa longer "
+                "text", count, rows, steps, fix);
 }
 
 unroll_status batcher_init(struct batcher *batcher, const int32_t *tokens, size_t count, int rows, int steps,

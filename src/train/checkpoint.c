@@ -53,21 +53,24 @@ static void describe_spec(const unroll_spec *spec, struct fields *fields)
     add_field(fields, "tied", "%d", spec->tied);
 }
 
-/* Without these the next step could not be the same. The schedule and its length may be changed. */
+static const char training_symbols[] = "training_symbols", text_hash[] = "text_hash";
+
+/* Without these the next step could not be the same. The schedule and its length may be changed. The text comes
+ * first: of another one the network differs too, which explains less. */
 static void describe_identity(const unroll_trainer *trainer, struct fields *fields)
 {
     unroll_spec spec = unroll_spec_default();
 
     unroll_model_spec(trainer->model, &spec);
     add_field(fields, "format", "unroll checkpoint 1");
+    add_field(fields, training_symbols, "%zu", trainer->batcher.count);
+    add_field(fields, text_hash, "%016" PRIx64, trainer->text_hash);
     describe_spec(&spec, fields);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
     add_field(fields, "optimizer", "%s", trainer->optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
-    add_field(fields, "training_symbols", "%zu", trainer->batcher.count);
-    add_field(fields, "text_hash", "%016" PRIx64, trainer->text_hash);
 }
 
 /* All counters, of the trainer and of its session. */
@@ -99,6 +102,18 @@ static void describe_state(const struct saved_state *state, struct fields *field
     }
 }
 
+static unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is)
+{
+    if (!strcmp(key, training_symbols))
+        return fail(UNROLL_USAGE, "'%s' was made with %.80s symbols to train on, this training has %s; fix: resume "
+                    "with the same text and the same part of it for validation", path, was, is);
+    if (!strcmp(key, text_hash))
+        return fail(UNROLL_USAGE, "'%s' was made with another text, or with another one to validate on; fix: resume "
+                    "with the same", path);
+    return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with the same", path,
+                key, was, is);
+}
+
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
                                     const char *path)
 {
@@ -111,8 +126,7 @@ static unroll_status check_identity(const unroll_trainer *trainer, const struct 
             return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
                         expected.key[i]);
         if (strcmp(value, expected.value[i]) != 0)
-            return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with "
-                        "the same", path, expected.key[i], value, expected.value[i]);
+            return refuse_identity(path, expected.key[i], value, expected.value[i]);
     }
     return UNROLL_OK;
 }

@@ -178,6 +178,7 @@ refuses "tied without embedding" 2 plan --tied
 # ---- settings ----
 
 refuses "config is missing" 3 train text.txt --config nothing.json
+refuses "config is a directory" 3 train text.txt --config directory
 refuses "config is no JSON" 3 train text.txt --config broken.json
 refuses "config with an unknown key" 2 train text.txt --config unknown.json
 refuses "config with a wrong kind" 2 train text.txt --config kind.json
@@ -201,6 +202,8 @@ unroll train text.txt $small --dry-run > a 2> message
 unroll train --config a --dry-run > b 2> message
 holds "settings are read again" cmp -s a b
 holds "dry run writes nothing" test ! -e runs
+holds "a dry run's JSON is one line" test "$(unroll train --config a --dry-run --json 2> message | grep -c '^{.*}$')" -eq 1
+holds "a config is read from a pipe" test "$(setting hidden --config <(cat good.json))" = 12
 
 # ---- data ----
 
@@ -211,6 +214,8 @@ refuses "text is not UTF-8" 3 train latin1.txt
 refuses "text is a directory" 3 train directory
 refuses "text is too short" 3 train short.txt
 refuses "text is too short for the batch" 3 train text.txt --batch 60000
+refuses "text is too short for batch and bptt" 3 train foreign.txt --val 0
+refuses "text is too short for bptt" 3 train foreign.txt --val 0 --batch 2
 refuses "standard input is empty" 3 train -
 refuses "validation text is missing" 3 train text.txt --val nothing.txt
 refuses "validation text is empty" 3 train text.txt --val empty.txt
@@ -220,6 +225,8 @@ refuses "memory limit below the forecast" 5 train text.txt --bptt full --memory 
 refuses "out is a file" 2 train text.txt --out text.txt
 refuses "out holds something else" 2 train text.txt --out full
 refuses "out is below a file" 5 train text.txt $small --quiet --out text.txt/run
+ln -s nowhere dangling
+refuses "out is a link to nothing" 5 train text.txt $small --quiet --out dangling/run
 refuses "out cannot be written" 5 train text.txt $small --quiet --out /proc/unroll
 refuses "no run to resume" 3 train --resume directory
 case $(uname -m) in
@@ -332,7 +339,8 @@ unroll train text.txt $small --task word-lm --vocab 15 --steps 4 --val val.txt -
 echo "more" >> val.txt
 refuses "resume with another validation text" 2 train --resume changed --steps 8 --quiet
 
-unroll train text.txt $small --bptt full --epochs 2 --warmup 1 --out pieces --json --quiet > output
+unroll train text.txt $small --bptt full --epochs 2 --warmup 1 --out pieces --json > output 2> message
+holds "a step is said once" test "$(grep -c '^step 1 ' message)" -eq 1
 holds "--bptt full is a step an epoch" grep -q '"steps":2,"epochs":2.0,' output
 holds "--bptt full is saved" grep -q '"bptt": "full"' pieces/config.json
 unroll train --resume pieces --epochs 3 --json --quiet > output
@@ -340,6 +348,8 @@ holds "--bptt full goes on" grep -q '"steps":3,' output
 (ulimit -v 400000; unroll train text.txt --hidden 1024 --bptt full --batch 1 --out none --quiet) 2> message
 judge "memory of the shell below the forecast" 5 $?
 holds "nothing was written" test ! -e none
+(ulimit -v 400000; unroll plan --hidden 8192) > output 2> message
+judge "weights beyond the memory of the shell" 5 $?
 
 speed="--shape 1,16,4,8,16 --seconds 0.05 --threads 1 --json"
 for request in "--pass infer" "--pass forward --cell gru" "--pass train --ragged --bidirectional --cell rnn"; do
@@ -372,6 +382,8 @@ refuses "out is a run" 2 train text.txt --out run
 refuses "import of nothing" 2 import
 refuses "import of a missing file" 3 import nothing.safetensors
 refuses "import of words" 3 import text.txt
+printf '\200\002}q' > model.pt
+refuses "import of a pickled file" 3 import model.pt
 refuses "import of three words" 2 import torch a b
 refuses "import of an unknown format" 2 import tensorflow header.safetensors
 refuses "import with a damaged header" 3 import torch header.safetensors
@@ -384,6 +396,20 @@ refuses "export in int8" 2 export run --to torch --weights int8 -o exported
 refuses "export to no folder" 5 export run --to torch -o gone/exported
 refuses "run of no arrays" 3 run run text.txt -o y.npy
 refuses "run without a target" 2 run run text.txt
+refuses "export without a target" 2 export run --to torch
+refuses "export to onnx with a prefix" 4 export run --to onnx --prefix net. -o exported
+refuses "export to onnx in int8" 4 export run --to onnx --weights int8 -o exported
+refuses "export to stablehlo in fp16" 4 export run --to stablehlo --weights fp16 -o exported
+refuses "export to torch with a calibration" 4 export run --to torch --calibrate text.txt -o exported
+refuses "export to torch of a program" 4 export run --to torch --program 3,2 -o exported
+holds "a refused export leaves no file" test ! -e exported
+refuses "export named as a word of C" 2 export run --to c99 --prefix int -o exported
+cp run/model.safetensors read.safetensors; cp read.safetensors kept.safetensors; ln -s read.safetensors link
+refuses "export over its model" 2 export read.safetensors --to torch -o link
+refuses "export over the weights of its run" 2 export run --to torch -o run/model.safetensors
+refuses "run over its model" 2 run read.safetensors text.txt -o read.safetensors
+refuses "run over its arrays" 2 run read.safetensors text.txt -o text.txt
+holds "what is read is not written over" cmp -s read.safetensors kept.safetensors
 unroll export run --to stablehlo -o program.mlir --program 3,2 > output 2>&1
 holds "a program is exported" grep -q '^saved program.mlir$' output
 holds "the program has its loop" test "$(grep -c stablehlo.while program.mlir)" -ge 1
@@ -393,6 +419,10 @@ refuses "a program of words" 2 export run --to stablehlo -o gone.mlir --program 
 holds "a refused program leaves no file" test ! -e gone.mlir
 unroll export run --to torch -o exported --prefix net. > output 2>&1
 holds "an export says what it saved" grep -q '^saved exported$' output
+holds "and says it in JSON" test "$(unroll export run --to torch -o exported --prefix net. --json)" = \
+    '{"report":[],"saved":"exported"}'
+holds "with what the format reports" grep -q '^{"prefix":"unroll_model",.*,"saved":"c99"}$' \
+    <(unroll export run --to c99 -o c99 --json)
 unroll import exported --prefix net -o imported > output 2>&1
 holds "an export is imported" grep -q '^saved imported$' output
 unroll inspect run --json > a; unroll inspect imported --json > b
@@ -410,6 +440,13 @@ refuses "resume with another width" 2 train --resume run --hidden 8
 UNROLL_BATCH=8 refuses "resume with another batch by variable" 2 train --resume run
 tac text.txt > backwards.txt
 refuses "resume with another text" 2 train backwards.txt --resume run --steps 40 --quiet
+head -n 30 text.txt > shorter.txt
+refuses "resume with a shorter text" 2 train shorter.txt --resume run --steps 40 --quiet
+refuses "resume with another part to validate on" 2 train --resume run --steps 40 --val 0.2 --quiet
+cp run/config.json before.json
+refuses "resume to a step that is past" 2 train --resume run --steps 29 --quiet
+refuses "resume to an epoch that is past" 2 train --resume run --epochs 0.01 --quiet
+holds "a refused end changes nothing" cmp -s run/config.json before.json
 refuses "out and resume" 2 train --resume run --out other
 refuses "resume as a trial" 2 train --resume run --dry-run
 unroll train --resume run --quiet --json > output
@@ -434,6 +471,14 @@ unroll train text.txt --cell rnn-relu --hidden 16 --layers 1 --batch 4 --bptt 16
     --clip 0 --warmup 0 --steps 200 --save-every 1 --out diverged --quiet > output 2> message
 judge "diverged" 6 $?
 
+# Files must not take the numbers of streams that are closed: messages would be written into them.
+unroll train text.txt $small --steps 30 --out closed 2>&-
+holds "train without standard error" test $? -eq 0
+holds "no message is among the metrics" test -z "$(grep -v '^{.*}$' closed/metrics.jsonl)"
+unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it goes on" test $? -eq 0
+unroll sample run --length 5 2> message >&-; judge "no standard output" 5 $?
+unroll eval run - 2> message <&-; judge "no standard input" 3 $?
+
 # wait_for FILE: until it holds something; a slow machine gets 20 s
 wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }
 # begin DIR: a training in the background, to be stopped after its first step
@@ -454,7 +499,7 @@ holds "metrics have no step twice" test -z "$(sed 's/,.*//' term/metrics.jsonl |
 
 begin killed
 refuses "run is being trained" 2 train --resume killed --quiet
-sleep 0.2; kill -KILL $child; wait $child 2> /dev/null
+sleep 0.05; kill -KILL $child; wait $child 2> /dev/null
 unroll train --resume killed --quiet
 holds "resume after SIGKILL is bit-exact" cmp -s killed/model.safetensors straight/model.safetensors
 unroll train text.txt --hidden 8 --batch 4 --bptt 8 --steps 40 --save-every 5 --keep 4 --val 0 --quiet --out kept \

@@ -145,7 +145,11 @@ refuses 4 "a bidirectional model can't be streamed" '' both
 refuses 2 "the model reads symbols" 'ab' text --format f32
 refuses 3 "99 is no symbol's number" '99\n' text --format csv
 refuses 3 "0.5 is no symbol's number" '0.5\n' text --format csv
-refuses 3 "character 2, 'z', is none of the model's symbols" 'az' text
+refuses 3 "character 2, 'z', is none of the model's 5 symbols" 'az' text
+refuses 3 "character 2 is not UTF-8: it begins with byte 0xff" 'a\377b' text
+refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303b' text
+refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303' text
+refuses 3 "character 1 is not UTF-8: it begins with byte 0xa9" '\251a' text
 head -c 60 frames.wav | unroll stream frames --format wav >output 2>message
 holds "a sound that is cut off" test $? -eq 3
 holds "it says so" grep -q 'before the end that its header tells' message

@@ -353,6 +353,10 @@ static void check_refusals(void)
     refused(&spec, c, folder, UNROLL_USAGE, "9lives");
     c.prefix = "two words";
     refused(&spec, c, folder, UNROLL_USAGE, "two words");
+    c.prefix = "int";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "xor";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
     c = plain;
     c.calibration = "x.npy";
     refused(&spec, c, folder, UNROLL_USAGE, "int8");

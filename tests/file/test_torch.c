@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "check.h"
+#include "file/npy.h"
 #include "file/tensor_set.h"
 #include "unroll.h"
 
@@ -140,6 +141,53 @@ static void check_that_parity_can_fail(void)
         MUST(unroll_verify(m, "tests/vectors/import/two-stacks.npz", &config, &difference));
         CHECK(difference.relative > 1e-4, "a change of '%s' is not noticed", p.name);
         p.data[0] = kept;
+    }
+    unroll_model_free(m);
+}
+
+/* ---- arrays that hold wrong numbers ----------------------------------------------------- */
+
+/* deep-head.npz with `number` as the second of `array`, as the only array if `alone`; in_folder("changed.npz"). */
+static void change_array(const char *array, float number, bool alone)
+{
+    struct tensor_view views[16];
+    struct npz *file;
+    int count = 0;
+
+    if (!MUST(npz_open("tests/vectors/import/deep-head.npz", &file)))
+        return;
+    for (int i = 0; i < npz_count(file); i++) {
+        struct tensor_view *v = &views[count];
+        *v = *npz_at(file, i);
+        if (strcmp(v->name, array) == 0)
+            memcpy((char *)(uintptr_t)v->data + sizeof number, &number, sizeof number);
+        if (!alone || strcmp(v->name, array) == 0)
+            count++;
+    }
+    MUST(npz_write(in_folder("changed.npz"), views, count));
+    npz_close(file);
+}
+
+static void test_wrong_numbers(void)
+{
+    unroll_arrays_config config = unroll_arrays_default();
+    const float bad[] = { INFINITY, -INFINITY, NAN };
+    unroll_model *m;
+
+    if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
+        return;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        unroll_difference difference = { .relative = 0 };
+        change_array("y", bad[i], false);
+        MUST(unroll_verify(m, in_folder("changed.npz"), &config, &difference));
+        CHECK(isinf(difference.relative) && !strcmp(difference.array, "y"), "%g in the reference is not noticed: %g",
+              (double)bad[i], difference.relative);
+        change_array("h0", bad[i], false);
+        CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
+                      "changed.npz': 'h0' holds NaN or infinity at number 1");
+        change_array("x", bad[i], true);
+        CHECK_REFUSED(unroll_run(m, in_folder("changed.npz"), "unwritten.npz", &config), UNROLL_DATA,
+                      "changed.npz': inputs[t=0, row=0, 1] is ");
     }
     unroll_model_free(m);
 }
@@ -357,6 +405,28 @@ static void test_export(void)
     }
 }
 
+/* Files of other tools that no format reads: what they are is said. */
+static void test_foreign_files(void)
+{
+    static const struct { const char *name; size_t size; const char *bytes, *message; } foreign[] = {
+        { "a.pt", 46, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\20\0\0\0archive/data.pkl",
+          "pickled file of PyTorch" },
+        { "b.pth", 4, "\200\2}q", "pickled file of PyTorch" },
+        { "c.h5", 8, "\211HDF\r\n\32\n", "a file of Keras" },
+        { "d.keras", 4, "PK\3\4", "a file of Keras" },
+        { "e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy",
+          "not recognised" },
+        { "f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised" },
+    };
+    unroll_model *m;
+
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        struct piece piece = { foreign[i].bytes, foreign[i].size };
+        MUST(write_file_atomically(in_folder(foreign[i].name), &piece, 1));
+        CHECK_REFUSED(import(path, NULL, NULL, NULL, &m), UNROLL_DATA, foreign[i].message);
+    }
+}
+
 static void test_own_model(void)
 {
     unroll_spec spec = unroll_spec_default();
@@ -383,11 +453,13 @@ int main(void)
     for (int i = 0; i < VECTORS; i++)
         check_vector(&vectors[i]);
     check_that_parity_can_fail();
+    test_wrong_numbers();
     test_missing_and_unknown();
     test_shapes();
     test_order();
     test_shards();
     test_export();
+    test_foreign_files();
     test_own_model();
     char command[PATH_MAX + 16];
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -494,8 +494,8 @@ static void test_mismatches_are_refused(const unroll_text *text)
     OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
     OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
-    OTHER(config.validation = 0.2, text, "made with training_symbols = ");
-    OTHER((void)0, other, "made with text_hash = ");
+    OTHER(config.validation = 0.2, text, "symbols to train on, this training has ");
+    OTHER((void)0, other, "made with another text");
     unroll_text_free(other);
 }
 
