@@ -415,12 +415,13 @@ static unroll_status print_result(const struct loop *loop)
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const char *directory, const char *limit)
 {
-    char command[3][PATH_MAX + ROOM];
+    char command[3][PATH_MAX + ROOM], word[PATH_MAX];
     static const char *const does[] = {"write text", "draw the curves", "go on"};
 
-    snprintf(command[0], sizeof command[0], "unroll sample %s", directory);
-    snprintf(command[1], sizeof command[1], "unroll plot %s", directory);
-    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", directory, limit);
+    as_word(word, sizeof word, directory);
+    snprintf(command[0], sizeof command[0], "unroll sample %s", word);
+    snprintf(command[1], sizeof command[1], "unroll plot %s", word);
+    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", word, limit);
     say("saved %s; next:", directory);
     for (int i = 0; i < 3; i++)
         say("  %-*s  %s", width, command[i], does[i]);

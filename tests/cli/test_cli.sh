@@ -479,6 +479,10 @@ unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and 
 unroll sample run --length 5 2> message >&-; judge "no standard output" 5 $?
 unroll eval run - 2> message <&-; judge "no standard input" 3 $?
 
+unroll train text.txt $small --steps 2 --out "it's a run" > output 2> message
+sed -n "s/^ *unroll \(sample .*[^ ]\)  *write text$/\1 --length 3/p" message > command
+(eval "unroll $(cat command)") > output 2> message; holds "a command to copy has quotes" test $? -eq 0
+
 # wait_for FILE: until it holds something; a slow machine gets 20 s
 wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }
 # begin DIR: a training in the background, to be stopped after its first step
