@@ -338,6 +338,12 @@ static bool validates(const struct loop *loop)
     return loop->t->validation || number_of(loop->t->settings, OPTION_VALIDATION) > 0;
 }
 
+/* The newest step: what it is worth is said at the end of the run, once. */
+static bool is_last(const struct loop *loop)
+{
+    return loop->progress.step >= loop->t->end_step || seconds_of(loop) >= loop->t->end_seconds;
+}
+
 /* Everything after a step. A validation also reports and saves. */
 static unroll_status look_after(struct loop *loop)
 {
@@ -348,10 +354,12 @@ static unroll_status look_after(struct loop *loop)
         status = validates(loop) ? validate(loop) : save(loop);
     else if (is_every(loop, OPTION_SAVE_EVERY, 0))
         status = save(loop);
+    if (status != UNROLL_OK || is_last(loop))
+        return status;
     double now = seconds_of(loop);
     bool is_reported = loop->reported == loop->progress.step;
     bool is_time = loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds;
-    if (status == UNROLL_OK && !is_reported && is_time)
+    if (!is_reported && is_time)
         status = report(loop, NAN);
     return status == UNROLL_OK ? show(loop, now) : status;
 }

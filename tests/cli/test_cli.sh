@@ -454,6 +454,9 @@ holds "resume of what is done" grep -q '"steps":30' output
 unroll train --resume run 2> output
 holds "what is done is said without a speed" grep -qE '^done: 30 steps, [0-9.]+ epochs, [0-9:]+$' output
 holds "same value is no change" unroll train --resume run --hidden 16 --quiet
+cp -r run further; unroll train --resume further --steps 31 2> message
+holds "a run of one step says it once" test "$(grep -c '^step 31 ' message)" -eq 1
+holds "and reports it once" test "$(grep -c '"step":31,.*"val_loss":[0-9]' further/metrics.jsonl)$(grep -c '"step":31,' further/metrics.jsonl)" = 11
 
 cp -r run damaged && head -c 500 run/ckpt/step-30/optim.safetensors > damaged/ckpt/step-30/optim.safetensors
 refuses "checkpoint is damaged" 3 train --resume damaged --steps 40 --quiet
