@@ -1,6 +1,7 @@
 /* Messages and the live line on standard error, and how numbers look. */
 #include "console.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -129,6 +130,29 @@ unroll_status complain(unroll_status status, const char *format, ...)
 unroll_status complain_library(unroll_status status)
 {
     return complain(status, "%s", unroll_last_error());
+}
+
+static bool is_plain(unsigned char c)
+{
+    return isalnum(c) || c >= 0x80 || strchr("_-./+,:@%=", c);
+}
+
+const char *as_word(char *text, size_t size, const char *path)
+{
+    enum { LONGEST = 4, END = 2 };              /* a quote in quotes: '\'' */
+    size_t at = 0, plain = 0;
+
+    while (path[plain] && is_plain((unsigned char)path[plain]))
+        plain++;
+    if (path[plain] == '\0') {
+        snprintf(text, size, "%s", path);
+        return text;
+    }
+    text[at++] = '\'';
+    for (; *path && at + LONGEST + END <= size; path++)
+        at += (size_t)sprintf(text + at, *path == '\'' ? "'\\''" : "%c", *path);
+    strcpy(text + at, "'");
+    return text;
 }
 
 /* ---- numbers ---- */

@@ -30,6 +30,9 @@ unroll_status complain(unroll_status status, const char *format, ...) __attribut
 /* The same with the library's own words. */
 unroll_status complain_library(unroll_status status);
 
+/* A path as a word of a command to copy, in quotes where a shell would take it apart. Cut when it is too long. */
+const char *as_word(char *text, size_t size, const char *path);
+
 enum { NUMBER_TEXT = 40 };
 
 /* Into text[NUMBER_TEXT], which is returned: 1,234,567; 71.2k; 41 MB; 1:02:37. */

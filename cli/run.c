@@ -152,8 +152,7 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
     join(config, run->directory, "config.json");
     if (exists(config))
         return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another "
-                        "--out",
-                        run->directory, run->directory);
+                        "--out", run->directory, as_word(config, sizeof config, run->directory));
     if (!is_unused(run->directory))
         return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another "
                         "--out", out);
@@ -398,7 +397,9 @@ unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, i
 
 void run_say_resume(const struct run *run)
 {
-    say_always("resume: unroll train --resume %s", run->directory);
+    char word[PATH_MAX];
+
+    say_always("resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
 }
 
 /* ---- going on ---- */

@@ -340,6 +340,12 @@ static bool validates(const struct loop *loop)
     return loop->t->validation || number_of(loop->t->settings, OPTION_VALIDATION) > 0;
 }
 
+/* The newest step: what it is worth is said at the end of the run, once. */
+static bool is_last(const struct loop *loop)
+{
+    return loop->progress.step >= loop->t->end_step || seconds_of(loop) >= loop->t->end_seconds;
+}
+
 /* Everything after a step. A validation also reports and saves. */
 static unroll_status look_after(struct loop *loop)
 {
@@ -350,10 +356,12 @@ static unroll_status look_after(struct loop *loop)
         status = validates(loop) ? validate(loop) : save(loop);
     else if (is_every(loop, OPTION_SAVE_EVERY, 0))
         status = save(loop);
+    if (status != UNROLL_OK || is_last(loop))
+        return status;
     double now = seconds_of(loop);
     bool is_reported = loop->reported == loop->progress.step;
     bool is_time = loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds;
-    if (status == UNROLL_OK && !is_reported && is_time)
+    if (!is_reported && is_time)
         status = report(loop, NAN);
     return status == UNROLL_OK ? show(loop, now) : status;
 }
@@ -417,12 +425,13 @@ static unroll_status print_result(const struct loop *loop)
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const char *directory, const char *limit)
 {
-    char command[3][PATH_MAX + ROOM];
+    char command[3][PATH_MAX + ROOM], word[PATH_MAX];
     static const char *const does[] = {"write text", "draw the curves", "go on"};
 
-    snprintf(command[0], sizeof command[0], "unroll sample %s", directory);
-    snprintf(command[1], sizeof command[1], "unroll plot %s", directory);
-    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", directory, limit);
+    as_word(word, sizeof word, directory);
+    snprintf(command[0], sizeof command[0], "unroll sample %s", word);
+    snprintf(command[1], sizeof command[1], "unroll plot %s", word);
+    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", word, limit);
     say("saved %s; next:", directory);
     for (int i = 0; i < 3; i++)
         say("  %-*s  %s", width, command[i], does[i]);

@@ -45,6 +45,13 @@ static void name_state(const struct arrays *a, const struct stack *s, const char
     snprintf(name, 80, a->stacks > 1 ? "%s.%s" : "%s", state, s->name);
 }
 
+const char *arrays_hint(const struct arrays *a)
+{
+    return a->single        ? ""
+           : a->batch_first ? "; fix: leave out --batch-first if x is [steps, rows, ..]"
+                            : "; fix: --batch-first if x is [rows, steps, ..]";
+}
+
 /* ---- reading --------------------------------------------------------------------------- */
 
 static bool is_known(const struct arrays *a, const char *name)
@@ -194,8 +201,8 @@ static unroll_status read_lengths(struct arrays *a)
     if (!v)
         return UNROLL_OK;
     if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
-        return fail(UNROLL_DATA, "'%s': lengths have the shape %s; there are %d rows", a->path,
-                    tensor_view_shape(v, shape), a->B);
+        return fail(UNROLL_DATA, "'%s': lengths have the shape %s; there are %d rows%s", a->path,
+                    tensor_view_shape(v, shape), a->B, arrays_hint(a));
     TRY(read_elements(a, v, v->name, true, &elements));
     a->lengths = elements;
     return UNROLL_OK;
@@ -272,7 +279,7 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
         return fail(UNROLL_DATA,
                     "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s", a->path,
                     v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
-                    a->batch_first ? " (batch-first or not)" : "");
+                    arrays_hint(a));
     TRY(read_elements(a, v, v->name, false, &numbers));
     unroll_status status = check_state(a, v, numbers);
     for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {

@@ -40,6 +40,9 @@ struct results {
 /* Reads and checks; an array of another name than those documented at unroll_run is refused. */
 unroll_status arrays_open(const unroll_model *, const char *path, const unroll_arrays_config *,
                           struct arrays *);
+/* Where rows and steps may be exchanged: what to try, to be put behind the error; "" of one sequence. */
+const char *arrays_hint(const struct arrays *a);
+
 void arrays_close(struct arrays *);
 
 unroll_status arrays_run(unroll_model *, const struct arrays *, const unroll_arrays_config *,

@@ -47,8 +47,9 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
 {
     char given[SHAPE_TEXT], wanted[SHAPE_TEXT];
 
-    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s", c->arrays->path,
-                reference->name, tensor_view_shape(reference, given), tensor_view_shape(ours, wanted));
+    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s", c->arrays->path, reference->name,
+                tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
+                arrays_hint(c->arrays));
 }
 
 static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)

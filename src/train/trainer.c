@@ -96,7 +96,7 @@ static unroll_status divide_text(unroll_trainer *trainer, struct part *training,
     validation->count = count_validated(config, training->count);
     if (config->validation > 0 && validation->count < 2)
         return fail(UNROLL_DATA, "%g of %zu symbols is too little to validate on; fix: a longer text, or "
-                    "validation 0", config->validation, training->count);
+                    "validation 0 (--val 0)", config->validation, training->count);
     training->count -= validation->count;
     validation->tokens = training->tokens + training->count;
     return UNROLL_OK;

@@ -454,6 +454,9 @@ holds "resume of what is done" grep -q '"steps":30' output
 unroll train --resume run 2> output
 holds "what is done is said without a speed" grep -qE '^done: 30 steps, [0-9.]+ epochs, [0-9:]+$' output
 holds "same value is no change" unroll train --resume run --hidden 16 --quiet
+cp -r run further; unroll train --resume further --steps 31 2> message
+holds "a run of one step says it once" test "$(grep -c '^step 31 ' message)" -eq 1
+holds "and reports it once" test "$(grep -c '"step":31,.*"val_loss":[0-9]' further/metrics.jsonl)$(grep -c '"step":31,' further/metrics.jsonl)" = 11
 
 cp -r run damaged && head -c 500 run/ckpt/step-30/optim.safetensors > damaged/ckpt/step-30/optim.safetensors
 refuses "checkpoint is damaged" 3 train --resume damaged --steps 40 --quiet
@@ -478,6 +481,10 @@ holds "no message is among the metrics" test -z "$(grep -v '^{.*}$' closed/metri
 unroll train --resume closed --steps 40 --quiet > output 2> message; holds "and it goes on" test $? -eq 0
 unroll sample run --length 5 2> message >&-; judge "no standard output" 5 $?
 unroll eval run - 2> message <&-; judge "no standard input" 3 $?
+
+unroll train text.txt $small --steps 2 --out "it's a run" > output 2> message
+sed -n "s/^ *unroll \(sample .*[^ ]\)  *write text$/\1 --length 3/p" message > command
+(eval "unroll $(cat command)") > output 2> message; holds "a command to copy has quotes" test $? -eq 0
 
 # wait_for FILE: until it holds something; a slow machine gets 20 s
 wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }

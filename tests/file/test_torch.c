@@ -192,6 +192,26 @@ static void test_wrong_numbers(void)
     unroll_model_free(m);
 }
 
+/* Rows and steps that were exchanged: lengths and states, which never are, give it away. */
+static void test_batch_first_is_told(void)
+{
+    unroll_arrays_config config = unroll_arrays_default();
+    unroll_difference difference;
+    unroll_model *m;
+
+    if (!MUST(import("tests/vectors/import/bare-gru.safetensors", NULL, NULL, NULL, &m)))
+        return;
+    CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/bare-gru.npz", &config, &difference), UNROLL_DATA,
+                  "there are 6 rows; fix: --batch-first if x is [rows, steps, ..]");
+    unroll_model_free(m);
+    if (!MUST(import("tests/vectors/import/tagger.safetensors", NULL, NULL, NULL, &m)))
+        return;
+    config.batch_first = 1;
+    CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/tagger.npz", &config, &difference), UNROLL_DATA,
+                  "fix: leave out --batch-first if x is [steps, rows, ..]");
+    unroll_model_free(m);
+}
+
 /* ---- what is wrong --------------------------------------------------------------------- */
 
 enum { MOST_TENSORS = 16 };
@@ -454,6 +474,7 @@ int main(void)
         check_vector(&vectors[i]);
     check_that_parity_can_fail();
     test_wrong_numbers();
+    test_batch_first_is_told();
     test_missing_and_unknown();
     test_shapes();
     test_order();
