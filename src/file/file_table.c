@@ -52,21 +52,29 @@ bool path_ends_in(const char *path, const char *ending)
 
 /* ---- finding the format ---------------------------------------------------------------- */
 
+enum { KNOWN = 256 };
+
+/* "torch, rtneural" */
+static void list_names(enum direction direction, char known[KNOWN])
+{
+    size_t used = 0;
+
+    for (int i = 0; i < FORMATS && used < KNOWN; i++)
+        if (offers(formats[i], direction))
+            used += (size_t)snprintf(known + used, KNOWN - used, "%s%s", used ? ", " : "", formats[i]->name);
+}
+
 static unroll_status find_by_name(const char *name, enum direction direction,
                                   const struct file_format **found)
 {
-    char known[256] = "";
+    char known[KNOWN];
 
-    for (int i = 0; i < FORMATS; i++) {
-        if (!offers(formats[i], direction))
-            continue;
-        if (!strcmp(formats[i]->name, name)) {
+    for (int i = 0; i < FORMATS; i++)
+        if (offers(formats[i], direction) && !strcmp(formats[i]->name, name)) {
             *found = formats[i];
             return UNROLL_OK;
         }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i]->name);
-    }
+    list_names(direction, known);
     return fail(UNROLL_USAGE, "models are not %s '%.40s'; choose one of %s",
                 direction == IMPORT ? "imported from" : "exported to", name, known);
 }
@@ -87,6 +95,7 @@ static bool is_archive_of(const char *name, const char *head, size_t bytes)
 static unroll_status refuse_content(const char *path, const char *head, size_t bytes)
 {
     static const char hdf5[] = "\x89HDF\r\n\x1a\n";
+    char known[KNOWN];
     bool is_pickle = bytes >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 
     if ((bytes >= 8 && !memcmp(head, hdf5, 8)) || path_ends_in(path, ".keras"))
@@ -95,8 +104,9 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
     if (is_pickle || is_archive_of("data.pkl", head, bytes))
         return fail(UNROLL_DATA, "'%s' looks like a pickled file of PyTorch, which is a program and not read; fix: in "
                     "Python, safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'x.safetensors')", path);
-    return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: if it is one of torch, rtneural, rnnoise, onnx, "
-                "name it before the file", path);
+    list_names(IMPORT, known);
+    return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: if it is one of %s, name it before the file",
+                path, known);
 }
 
 static unroll_status find_by_content(const char *path, const struct file_format **found)

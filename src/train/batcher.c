@@ -17,8 +17,8 @@ static unroll_status too_short(size_t count, int rows, int steps)
     char fix[128] = "";
 
     if (most_rows && most_steps)
-        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or bptt at most %zu with this batch, or ", most_rows,
-                 most_steps);
+        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or bptt at most %zu with this batch, or ",
+                 most_rows, most_steps);
     else if (most_rows)
         snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or ", most_rows);
     else if (most_steps)

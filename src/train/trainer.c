@@ -53,6 +53,9 @@ static unroll_status check_config(const unroll_train_config *config)
         return fail(UNROLL_USAGE, "there is no schedule '%.40s'; choose one of constant, cosine, step, "
                     "plateau",
                     config->schedule ? config->schedule : "");
+    if (!strcmp(config->schedule, "plateau") && config->validation == 0 && !config->validation_text)
+        return fail(UNROLL_USAGE, "the schedule 'plateau' follows the validation, and there is none; fix: validate on "
+                    "a part of the text or on another one (--val), or choose another schedule");
     return UNROLL_OK;
 }
 

@@ -202,7 +202,8 @@ unroll train text.txt $small --dry-run > a 2> message
 unroll train --config a --dry-run > b 2> message
 holds "settings are read again" cmp -s a b
 holds "dry run writes nothing" test ! -e runs
-holds "a dry run's JSON is one line" test "$(unroll train --config a --dry-run --json 2> message | grep -c '^{.*}$')" -eq 1
+unroll train --config a --dry-run --json > b 2> message
+holds "a dry run's JSON is one line" test "$(grep -c '^{.*}$' b)" -eq 1
 holds "a config is read from a pipe" test "$(setting hidden --config <(cat good.json))" = 12
 
 # ---- data ----
@@ -456,7 +457,8 @@ holds "what is done is said without a speed" grep -qE '^done: 30 steps, [0-9.]+ 
 holds "same value is no change" unroll train --resume run --hidden 16 --quiet
 cp -r run further; unroll train --resume further --steps 31 2> message
 holds "a run of one step says it once" test "$(grep -c '^step 31 ' message)" -eq 1
-holds "and reports it once" test "$(grep -c '"step":31,.*"val_loss":[0-9]' further/metrics.jsonl)$(grep -c '"step":31,' further/metrics.jsonl)" = 11
+grep '"step":31,' further/metrics.jsonl > output
+holds "and reports it once" test "$(wc -l < output)$(grep -c '"val_loss":[0-9]' output)" = 11
 
 cp -r run damaged && head -c 500 run/ckpt/step-30/optim.safetensors > damaged/ckpt/step-30/optim.safetensors
 refuses "checkpoint is damaged" 3 train --resume damaged --steps 40 --quiet

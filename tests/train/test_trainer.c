@@ -253,6 +253,7 @@ static void test_refused_configurations(const unroll_text *text)
     REFUSED(config.validation = 0.6, UNROLL_USAGE, "validation = 0.6");
     REFUSED(config.validation = 1e-9, UNROLL_DATA, "too little to validate on");
     REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
+    REFUSED((config.schedule = "plateau", config.validation = 0), UNROLL_USAGE, "'plateau' follows the validation");
     REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
     REFUSED(config.optimizer = "adamax", UNROLL_USAGE, "adamax");
     config = small_config();
