@@ -161,10 +161,17 @@ check "ranks with different texts are refused" says 'not the same as on rank 0'
 
 # ---- ranks that fail -----------------------------------------------------------------------
 
+# The processes that write to $1 here: another test on this machine may have runs of the same name.
+writing_to() {
+    local p
+    for p in $(pgrep -f -- "--out $1"); do
+        [ "/proc/$p/cwd" -ef . ] && echo "$p"
+    done
+}
 # The process of rank $1 of the run that writes to $2.
 process_of() {
     local p
-    for p in $(pgrep -f -- "--out $2"); do
+    for p in $(writing_to "$2"); do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$p" && return
     done
 }
@@ -181,7 +188,7 @@ fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     wait $job
     check "after SIG$1 the run ends with $2" test $? = "$2"
     check "within the deadline" test $(($(date +%s) - begin)) -le 12
-    check "no process is left" test -z "$(pgrep -f -- '--out victim')"
+    check "no process is left" test -z "$(writing_to victim)"
 }
 fail_rank STOP 7
 check "the message names both ranks and the operation" says "rank [02] waited 2 seconds for a message from rank [012]"
