@@ -54,15 +54,17 @@ bool path_ends_in(const char *path, const char *ending)
 
 enum { KNOWN = 256 };
 
-/* "torch, rtneural" */
-static void list_names(enum direction direction, char known[KNOWN])
+/* The formats that a direction offers, by their number among them. */
+static const char *name_of(enum direction direction, int index)
 {
-    size_t used = 0;
-
-    for (int i = 0; i < FORMATS && used < KNOWN; i++)
-        if (offers(formats[i], direction))
-            used += (size_t)snprintf(known + used, KNOWN - used, "%s%s", used ? ", " : "", formats[i]->name);
+    for (int i = 0; i < FORMATS; i++)
+        if (offers(formats[i], direction) && index-- == 0)
+            return formats[i]->name;
+    return NULL;
 }
+
+static const char *importable(int index)    { return name_of(IMPORT, index); }
+static const char *exportable(int index)    { return name_of(EXPORT, index); }
 
 static unroll_status find_by_name(const char *name, enum direction direction,
                                   const struct file_format **found)
@@ -74,9 +76,9 @@ static unroll_status find_by_name(const char *name, enum direction direction,
             *found = formats[i];
             return UNROLL_OK;
         }
-    list_names(direction, known);
     return fail(UNROLL_USAGE, "models are not %s '%.40s'; choose one of %s",
-                direction == IMPORT ? "imported from" : "exported to", name, known);
+                direction == IMPORT ? "imported from" : "exported to", name,
+                list_names(direction == IMPORT ? importable : exportable, known, sizeof known));
 }
 
 /* A zip archive whose first file is called so, behind its folders. */
@@ -104,9 +106,8 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
     if (is_pickle || is_archive_of("data.pkl", head, bytes))
         return fail(UNROLL_DATA, "'%s' looks like a pickled file of PyTorch, which is a program and not read; fix: in "
                     "Python, safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'x.safetensors')", path);
-    list_names(IMPORT, known);
     return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: if it is one of %s, name it before the file",
-                path, known);
+                path, list_names(importable, known, sizeof known));
 }
 
 static unroll_status find_by_content(const char *path, const struct file_format **found)
