@@ -12,7 +12,7 @@ mutants=0 survivors=0
 # change FILE LINE EDIT: false where the edit changes nothing
 change() {
     rm -rf "$work"/* && mkdir -p "$work/src" "$work/tests" || exit 1
-    cp -r src/cells "$work/src" && cp -r tests/cells tests/check.h "$work/tests" || exit 1
+    cp -r src/base src/cells "$work/src" && cp -r tests/cells tests/check.h "$work/tests" || exit 1
     sed -i "$2$3" "$work/$1"
     ! cmp -s "$1" "$work/$1"
 }
