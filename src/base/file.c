@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -176,30 +177,68 @@ bool sync_directory(const char *directory)
     return good;
 }
 
-unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count)
+/* Where a file that is replaced is first written: beside the one that links lead to, so that they stay. */
+struct staged {
+    char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 32];
+    bool in_place;              /* written where it is: nothing is left to be renamed */
+};
+
+static unroll_status name_staged(const char *path, struct staged *to)
 {
-    char directory[PATH_MAX], temporary[PATH_MAX + 32];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    int directory_length = (int)(name - path);
     struct stat info;
 
-    if (strlen(path) >= sizeof directory || *name == '\0')
+    if (strlen(path) >= sizeof to->path || *path == '\0' || path[strlen(path) - 1] == '/')
         return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file", path);
-    /* A directory fails here with EISDIR. */
-    if (descriptor_of(path) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
-        return write_pieces(path, 0, path, pieces, count);
-    snprintf(directory, sizeof directory, "%.*s", slash ? directory_length : 1, slash ? path : ".");
-    snprintf(temporary, sizeof temporary, "%.*s.%s.tmp.%ld", directory_length, path, name, (long)getpid());
+    /* A directory fails later with EISDIR. */
+    to->in_place = descriptor_of(path) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+    if (to->in_place || realpath(path, to->path) == NULL)
+        strcpy(to->path, path);
+    const char *slash = strrchr(to->path, '/');
+    const char *name = slash ? slash + 1 : to->path;
+    int directory_length = (int)(name - to->path);
 
-    unroll_status status = write_pieces(temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, path, pieces, count);
-    if (status == UNROLL_OK && rename(temporary, path) != 0)
-        status = cannot_write(path);
-    if (status != UNROLL_OK) {
-        unlink(temporary);
-        return status;
-    }
-    return sync_directory(directory) ? UNROLL_OK : cannot_write(path);
+    snprintf(to->directory, sizeof to->directory, "%.*s", slash ? directory_length : 1, slash ? to->path : ".");
+    snprintf(to->temporary, sizeof to->temporary, "%.*s.%s.tmp.%ld", directory_length, to->path, name, (long)getpid());
+    return UNROLL_OK;
+}
+
+static unroll_status stage(const struct whole_file *file, struct staged *to)
+{
+    TRY(name_staged(file->path, to));
+    if (to->in_place)
+        return write_pieces(to->path, 0, file->path, file->pieces, file->count);
+    return write_pieces(to->temporary, O_CREAT | O_TRUNC | O_NOFOLLOW, file->path, file->pieces, file->count);
+}
+
+static unroll_status take_place(const struct staged *from, const char *shown)
+{
+    if (from->in_place)
+        return UNROLL_OK;
+    if (rename(from->temporary, from->path) != 0 || !sync_directory(from->directory))
+        return cannot_write(shown);
+    return UNROLL_OK;
+}
+
+unroll_status write_files_atomically(const struct whole_file files[], int count)
+{
+    struct staged *staged = allocate_zeroed((size_t)count, sizeof *staged);
+    unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the names of files");
+    int written = 0;
+
+    for (; written < count && status == UNROLL_OK; written++)
+        status = stage(&files[written], &staged[written]);
+    for (int i = 0; i < count && status == UNROLL_OK; i++)
+        status = take_place(&staged[i], files[i].path);
+    for (int i = 0; i < written && status != UNROLL_OK; i++)
+        if (!staged[i].in_place)
+            unlink(staged[i].temporary);
+    release(staged);
+    return status;
+}
+
+unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count)
+{
+    return write_files_atomically(&(struct whole_file){ path, pieces, count }, 1);
 }
 
 /* ---- names ---- */

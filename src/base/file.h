@@ -20,8 +20,18 @@ struct piece {
 /* Writes the pieces one after another: to a temporary file beside `path`, synced to the disk, renamed.
  * After a failure, or a loss of power, `path` is the old file or the whole new one, never a part of it,
  * and the temporary is gone (a crash may leave one). What is not a regular file (a pipe, a device), and
- * /dev/stdout and the like whatever is behind them, is written in place. One writer a path at a time. */
+ * /dev/stdout and the like whatever is behind them, is written in place; a symbolic link stays one. One writer
+ * a path at a time. */
 unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count);
+
+struct whole_file {
+    const char *path;
+    const struct piece *pieces;
+    int count;
+};
+
+/* The same for files that belong together: none is renamed before all are on the disk. */
+unroll_status write_files_atomically(const struct whole_file files[], int count);
 
 /* Names in a directory, renamed ones too, are on the disk when it is; false: errno says why not. */
 bool sync_directory(const char *directory);

@@ -12,7 +12,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- what is asked for ----------------------------------------------------------------- */
 
@@ -177,27 +176,21 @@ static unroll_status print_to(struct printer *p, void (*print)(const struct prin
     return failed ? fail(UNROLL_RESOURCE, "no memory for the exported C") : UNROLL_OK;
 }
 
-static unroll_status write_text(const char *directory, const char *prefix, const char *ending,
-                                const struct text *text,
-                                char **path)
-{
-    if (asprintf(path, "%s/%s.%s", directory, prefix, ending) < 0)
-        return fail(UNROLL_RESOURCE, "no memory for a path");
-    return write_file_atomically(*path, &(struct piece){ text->at, text->bytes }, 1);
-}
-
-/* Both or none: a source without its header would be half a model. */
+/* Both or none: a source without its header would be half a model, one beside an older header a broken one. */
 static unroll_status write_both(const char *directory, const char *prefix, const struct text *header,
                                 const struct text *source)
 {
+    const struct piece header_piece = { header->at, header->bytes }, source_piece = { source->at, source->bytes };
     char *header_path = NULL, *source_path = NULL;
     TRY(make_directories(directory));
-    unroll_status status = write_text(directory, prefix, "c", source, &source_path);
-    if (status == UNROLL_OK) {
-        status = write_text(directory, prefix, "h", header, &header_path);
-        if (status != UNROLL_OK)
-            unlink(source_path);
-    }
+    unroll_status status = fail(UNROLL_RESOURCE, "no memory for a path");
+    if (asprintf(&header_path, "%s/%s.h", directory, prefix) < 0)
+        header_path = NULL;
+    else if (asprintf(&source_path, "%s/%s.c", directory, prefix) < 0)
+        source_path = NULL;
+    else
+        status = write_files_atomically((struct whole_file[]){ { source_path, &source_piece, 1 },
+                                                               { header_path, &header_piece, 1 } }, 2);
     free(header_path);
     free(source_path);
     return status;

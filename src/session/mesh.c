@@ -144,6 +144,32 @@ static uint64_t mix(uint64_t hash, uint64_t number)
     return (hash ^ number) * 0x100000001b3u ^ hash >> 47;
 }
 
+static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = mix(hash, ((const unsigned char *)bytes)[i]);
+    return hash;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return mix_bytes(hash, text ? text : "", (text ? strlen(text) : 0) + 1);
+}
+
+/* What it computes: of its shape the sizes of its parameters say enough. */
+static uint64_t mix_layer(uint64_t hash, const struct unroll_model *model, int index)
+{
+    unroll_layer l;
+    if (unroll_model_layer(model, index, &l) != UNROLL_OK)
+        return hash;
+    const int numbers[] = { l.reverse, l.coupled, l.sources };
+    const float rates[] = { l.dropout, l.clip };
+    hash = mix_bytes(hash, numbers, sizeof numbers);
+    hash = mix_bytes(hash, l.source, sizeof *l.source * (size_t)l.sources);
+    hash = mix_bytes(hash, rates, sizeof rates);
+    return mix_text(mix_text(mix_text(hash, l.kind), l.functions), l.activation);
+}
+
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
@@ -157,6 +183,8 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
         hash = mix(hash, (uint64_t)c->mesh[m]);
     for (int i = 0; i < model->parameters; i++)
         hash = mix(hash, model->parameter[i].count);
+    for (int i = 0; i < model->layers; i++)
+        hash = mix_layer(hash, model, i);
     return hash;
 }
 

@@ -412,6 +412,42 @@ static void test_write_to_descriptor(void)
     release(data);
 }
 
+/* A link to a file stays one, and the file gets the new content. */
+static void test_write_through_link(void)
+{
+    struct piece old = {"old", 3}, new = {"new", 3};
+    struct stat info;
+    void *data;
+    size_t size;
+
+    CHECK(write_file_atomically(inside("linked"), &old, 1) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(symlink("linked", inside("link")) == 0, "%s", strerror(errno));
+    CHECK(write_file_atomically(inside("link"), &new, 1) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(lstat(inside("link"), &info) == 0 && S_ISLNK(info.st_mode), "the link was replaced");
+    CHECK(read_whole_file(inside("linked"), 99, &data, &size) == UNROLL_OK && memcmp(data, "new", 3) == 0,
+          "the file has its old content");
+    release(data);
+}
+
+/* Files that belong together: where one cannot be written, the other stays as it was. */
+static void test_write_together(void)
+{
+    struct piece old = {"old", 3}, new = {"new", 3};
+    char first[512], second[512];
+    void *data;
+    size_t size;
+
+    snprintf(first, sizeof first, "%s", inside("first"));
+    snprintf(second, sizeof second, "%s", inside("no/such/second"));
+    CHECK(write_file_atomically(first, &old, 1) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK_REFUSED(write_files_atomically((struct whole_file[]){{first, &new, 1}, {second, &new, 1}}, 2),
+                  UNROLL_RESOURCE, "no/such/second");
+    CHECK(read_whole_file(first, 99, &data, &size) == UNROLL_OK && memcmp(data, "old", 3) == 0,
+          "the first was replaced");
+    release(data);
+    CHECK(temporaries() == 0, "%d temporary files are left", temporaries());
+}
+
 /* A disk that fills up in the middle: a limit on the size of files has the same effect on write(). */
 static void test_write_interrupted(void)
 {
@@ -540,6 +576,8 @@ int main(void)
     test_read();
     test_write();
     test_write_to_descriptor();
+    test_write_through_link();
+    test_write_together();
     test_write_interrupted();
     test_directories();
     test_json_errors();

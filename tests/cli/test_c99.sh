@@ -58,6 +58,9 @@ refuses "no calibration" 3 "x.npy" run --to c99 -o refused --weights int8 --cali
 refuses "a calibration that is none" 3 "text.txt" run --to c99 -o refused --weights int8 --calibrate text.txt
 refuses "no model" 3 "nothing" nothing --to c99 -o refused
 refuses "a file in the place of the folder" 5 "text.txt" run --to c99 -o text.txt
+mkdir -p half/unroll_model.h && echo mine >half/unroll_model.c
+refuses "a header that cannot be written" 5 "half/unroll_model.h" run --to c99 -o half
+holds "the source of before is kept" grep -q mine half/unroll_model.c
 if [ -c /dev/full ] && [ "$(id -u)" = 0 ] && mkdir tiny &&
     mount -t tmpfs -o size=4k tmpfs tiny 2>/dev/null; then
     refuses "a full disk" 5 "tiny" run --to c99 -o tiny

@@ -40,6 +40,8 @@ struct way {
     int updates, chunks, threads;       /* 0: UPDATES, and what the options say */
     int shards;                         /* without exact */
     const char *device;                 /* of the ranks, NULL: the CPU */
+    const char *cell;                   /* NULL: what the options say */
+    int steps;                          /* 0: STEPS */
 };
 
 static int has(const struct way *w, enum option option)
@@ -50,7 +52,7 @@ static int has(const struct way *w, enum option option)
 static unroll_spec spec_of(const struct way *w)
 {
     unroll_spec s = unroll_spec_default();
-    s.cell = has(w, GRU) ? "gru-before" : "lstm";
+    s.cell = w->cell ? w->cell : has(w, GRU) ? "gru-before" : "lstm";
     s.projection = has(w, PROJECTED) ? PROJECTION : 0;
     s.layers = has(w, THREE_LAYERS) ? 3 : 2;
     s.hidden = UNITS;
@@ -69,7 +71,7 @@ static unroll_session_config config_of(const struct way *w)
 {
     unroll_session_config c = unroll_session_default();
     c.mode = UNROLL_TRAIN;
-    c.steps = STEPS;
+    c.steps = w->steps ? w->steps : STEPS;
     c.rows = ROWS;
     c.lengths = has(w, RAGGED);
     c.resets = has(w, RESETS);
@@ -373,7 +375,7 @@ static void check_many_updates(bool quick)
 /* ---- what is refused ------------------------------------------------------------------- */
 
 struct refusal {
-    const struct way *way; unroll_comm *comm; int steps; unroll_status status; char error[512];
+    const struct way *way; unroll_comm *comm; unroll_status status; char error[512];
 };
 
 static void *refuse_rank(void *arg)
@@ -385,7 +387,6 @@ static void *refuse_rank(void *arg)
     unroll_session *s;
     c.comm = r->comm;
     c.mesh = r->way->mesh;
-    c.steps = r->steps;
     c.input_gradient = has(r->way, REGRESSION);
     if (unroll_model_new(&spec, 3, &m) != UNROLL_OK)
         return NULL;
@@ -397,8 +398,8 @@ static void *refuse_rank(void *arg)
     return NULL;
 }
 
-/* All ranks hear the same. steps: what rank 1 believes. */
-static void check_refused(const struct way *w, int ranks, int steps, unroll_status status, const char *word)
+/* All ranks hear the same. The last one begins in its own way. */
+static void check_refused(const struct way *w, const struct way *last, int ranks, unroll_status status, const char *word)
 {
     struct refusal r[RANKS_MOST];
     pthread_t thread[RANKS_MOST];
@@ -406,7 +407,7 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
     if (!CHECK(comm_threads_new(ranks, 5, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int i = 0; i < ranks; i++) {
-        r[i] = (struct refusal){ .way = w, .comm = comm[i], .steps = i == 1 ? steps : STEPS };
+        r[i] = (struct refusal){ .way = i == ranks - 1 ? last : w, .comm = comm[i] };
         if (pthread_create(&thread[i], NULL, refuse_rank, &r[i]))
             abort();
     }
@@ -416,6 +417,11 @@ static void check_refused(const struct way *w, int ranks, int steps, unroll_stat
               (int)r[i].status, r[i].error);
     }
     comm_threads_free(comm, ranks);
+}
+
+static void check_all_refused(const struct way *w, int ranks, unroll_status status, const char *word)
+{
+    check_refused(w, w, ranks, status, word);
 }
 
 /* ---- ranks that are processes ---------------------------------------------------------- */
@@ -464,11 +470,14 @@ int main(int count, char **words)
     check_many_updates(quick);
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));
-    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 3, STEPS, UNROLL_USAGE, "3 were started");
-    check_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, STEPS, UNROLL_UNSUPPORTED, "more stages");
-    check_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2, STEPS, UNROLL_UNSUPPORTED, "exact");
-    check_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, STEPS, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 2, STEPS + 1, UNROLL_USAGE,
-                  "not the same as on rank 0");
+    check_all_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 3, UNROLL_USAGE, "3 were started");
+    check_all_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, UNROLL_UNSUPPORTED, "more stages");
+    check_all_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2,
+                      UNROLL_UNSUPPORTED, "exact");
+    check_all_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, UNROLL_UNSUPPORTED, "fewer ranks");
+    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, &(struct way){ .mesh = { 2, 1, 1 }, .steps = STEPS + 1 }, 2,
+                  UNROLL_USAGE, "not the same as on rank 0");
+    check_refused(&(struct way){ .mesh = { 2, 1, 1 }, .cell = "rnn" },
+                  &(struct way){ .mesh = { 2, 1, 1 }, .cell = "rnn-relu" }, 2, UNROLL_USAGE, "not the same as on rank 0");
     return check_finish("test_ranks");
 }
