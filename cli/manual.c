@@ -71,13 +71,6 @@ static void add_part(char note[NOTE_LONGEST], const char *format, ...)
     va_end(arguments);
 }
 
-/* "rnn, lstm" from "rnn lstm", in place of a range. */
-static void print_choices(char *text, size_t size, const char *choices)
-{
-    for (size_t at = 0; *choices && at + 3 < size; choices++)
-        at += (size_t)snprintf(text + at, size - at, *choices == ' ' ? ", " : "%c", *choices);
-}
-
 /* The doc, then in brackets the unit, the default and what is allowed. */
 static void describe(const struct option *o, char note[NOTE_LONGEST])
 {
@@ -96,7 +89,7 @@ static void describe(const struct option *o, char note[NOTE_LONGEST])
     else if (option_counts(o))
         add_part(note, o->word ? "%.10g to %.10g, or %s" : "%.10g to %.10g", o->least, o->most, o->word);
     if (o->choices && strchr(o->choices, ' ')) {
-        print_choices(choices, sizeof choices, o->choices);
+        list_choices(o->choices, choices, sizeof choices);
         add_part(note, "%s", choices);
     }
     if (strchr(note, '['))

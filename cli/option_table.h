@@ -24,7 +24,7 @@ OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm word-lm", .
        .group = "Network", .commands = IN(TRAIN),
        .doc = "what is learnt: char-lm foretells the next character, word-lm the next word")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
-       .group = "Network", .commands = IN(TRAIN),
+       .group = "Network", .commands = IN(TRAIN), .with = OPTION_TASK, .with_values = "word-lm",
        .doc = "word-lm: the most frequent words of the text that are symbols; the others are <unk>")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names,
        .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
@@ -67,16 +67,18 @@ OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
        .group = "Training", .commands = IN(TRAIN), .doc = "learning rate at its highest")
 OPTION(MOMENTUM, "momentum", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 0.99999),
-       .group = "Training", .commands = IN(TRAIN), .doc = "momentum of the optimizer of that name")
+       .group = "Training", .commands = IN(TRAIN), .with = OPTION_OPTIMIZER, .with_values = "momentum",
+       .doc = "momentum of the optimizer of that name")
 OPTION(DECAY, "decay", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 10),
-       .group = "Training", .commands = IN(TRAIN), .doc = "weight decay of adamw")
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "weight decay: adamw's shrinks weights by itself, of the others it is a part of the gradient")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
        .fallback = "cosine", .group = "Training", .commands = IN(TRAIN),
        .doc = "learning rate over time; step: a tenth at 60% and 85%; plateau: lower when validation "
               "stands still")
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
-       .commands = IN(TRAIN),
+       .commands = IN(TRAIN), .with = OPTION_SCHEDULE, .with_values = "cosine step",
        .doc = "length of the schedules cosine and step; with --for they follow the clock, and no two runs are "
               "the same, unless it is given")
 OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY),

@@ -53,6 +53,12 @@ extern char **environ;
 
 /* ---- values ---- */
 
+void list_choices(const char *choices, char *text, size_t size)
+{
+    for (size_t at = 0; *choices && at + 3 < size; choices++)
+        at += (size_t)snprintf(text + at, size - at, *choices == ' ' ? ", " : "%c", *choices);
+}
+
 /* "give a whole number from 1 to 64 (layers)" */
 static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
 {
@@ -65,9 +71,9 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
     if (o->kind == FLAG) {
         snprintf(text, ALLOWED_LONGEST, "give true or false");
     } else if (o->kind == CHOICE) {
-        at = snprintf(text, ALLOWED_LONGEST, strchr(o->choices, ' ') ? "choose one of " : "choose ");
-        for (const char *c = o->choices; *c && at < ALLOWED_LONGEST - 3; c++)
-            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, *c == ' ' ? ", " : "%c", *c);
+        char choices[ALLOWED_LONGEST - 16];
+        list_choices(o->choices, choices, sizeof choices);
+        snprintf(text, ALLOWED_LONGEST, strchr(o->choices, ' ') ? "choose one of %s" : "choose %s", choices);
     } else if (option_counts(o)) {
         at = snprintf(text, ALLOWED_LONGEST, "give %s%s%s ", o->word ? o->word : "", o->word ? ", or " : "",
                       kind[o->kind]);
@@ -530,6 +536,32 @@ static unroll_status fill_defaults(struct settings *settings)
     return UNROLL_OK;
 }
 
+static bool is_among(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+/* What was asked for and would do nothing. Files and the environment may hold settings for many calls. */
+static unroll_status check_effects(const struct settings *settings)
+{
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        const struct option *o = &options[id];
+        const char *other = o->with_values ? text_of(settings, (enum option_id)o->with) : NULL;
+        if (settings->of[id].source != SOURCE_LINE || !other || is_among(other, o->with_values))
+            continue;
+        char needed[ALLOWED_LONGEST];
+        list_choices(o->with_values, needed, sizeof needed);
+        return complain(UNROLL_USAGE, "--%s does nothing with --%s %s, only with %s; fix: leave it out, or change --%s",
+                        o->name, options[o->with].name, other, needed, options[o->with].name);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status settings_load(struct settings *settings, enum command command, int count, char *const words[])
 {
     struct line line = {.settings = settings, .count = count, .word = words};
@@ -547,5 +579,7 @@ unroll_status settings_load(struct settings *settings, enum command command, int
         status = read_run(settings);
     if (status == UNROLL_OK)
         status = fill_defaults(settings);
+    if (status == UNROLL_OK)
+        status = check_effects(settings);
     return status;
 }

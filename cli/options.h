@@ -36,6 +36,8 @@ struct option {
     int64_t word_value;
     const char *choices;            /* one space between them */
     unsigned commands;              /* IN(TRAIN) | ... */
+    int with;                       /* enum option_id: has an effect only where this CHOICE */
+    const char *with_values;        /* has one of these values; NULL: always */
     const char *group, *doc;
 };
 
@@ -87,6 +89,9 @@ unroll_status settings_need(const struct settings *settings, enum option_id id);
 /* Config files and saved runs; options_json.c. The object is the caller's. */
 unroll_status settings_read_json(struct settings *settings, const char *path, enum source source);
 json_t *settings_to_json(const struct settings *settings);
+
+/* "rnn, lstm" from "rnn lstm". */
+void list_choices(const char *choices, char *text, size_t size);
 
 /* OPTION_COUNT: there is none of that name. */
 enum option_id option_find(const char *name);

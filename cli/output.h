@@ -11,7 +11,8 @@ unroll_status print_json(json_t *object);
 /* Writes path.tmp, syncs and renames it: a kill or a full disk leaves the old file. Prints what is wrong. */
 unroll_status replace_file(const char *path, const char *bytes, size_t count);
 
-/* Refuses to write the file `target` over the file `source`, which is read. NULL: there is none. */
+/* Refuses to write the file `target` over the file `source`, which is read, and a target of -, which only a plot
+ * may have. NULL: there is none. */
 unroll_status output_spares(const char *target, const char *source);
 
 #endif

@@ -19,6 +19,11 @@ static atomic_int checks_passed, checks_failed, checks_skipped;    /* members of
 /* True when the condition holds; otherwise prints where, and the words given. */
 #define CHECK(condition, ...) check_that((condition), #condition, __FILE__, __LINE__, __VA_ARGS__)
 
+/* Of a call of the library: it succeeds; it gives this status and an error that says `part`. */
+#define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
+#define CHECK_REFUSED(call, status, part) \
+    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s'", unroll_last_error())
+
 __attribute__((format(printf, 5, 6)))
 static inline bool check_that(bool holds, const char *condition, const char *file, int line,
                               const char *format, ...)

@@ -281,5 +281,5 @@ static unroll_status export_c99(const unroll_model *model, const char *path,
 
 const struct file_format format_c99 = {
     .name = "c99", .about = "C for small processors: one .c and one .h, fp32 or int8", .export = export_c99,
-    .takes = TAKES_PREFIX | TAKES_DTYPE | TAKES_CALIBRATION,
+    .export_takes = TAKES_PREFIX | TAKES_DTYPE | TAKES_CALIBRATION,
 };

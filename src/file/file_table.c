@@ -143,6 +143,40 @@ unroll_export_config unroll_export_default(void)
     return (unroll_export_config){ .size = sizeof(unroll_export_config), .steps = 64, .rows = 1 };
 }
 
+/* What a caller may wish for, and does or not. */
+struct wish {
+    unsigned bit;
+    bool given;
+    const char *what;
+};
+
+static unroll_status check_wishes(const char *format, enum direction direction, unsigned takes,
+                                  const struct wish wishes[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wishes[i].given && !(takes & wishes[i].bit))
+            return fail(UNROLL_UNSUPPORTED, "an %s '%s' takes no %s; fix: leave it out",
+                        direction == IMPORT ? "import from" : "export to", format, wishes[i].what);
+    return UNROLL_OK;
+}
+
+static unroll_status check_import(const struct file_format *format, const unroll_import_config *config)
+{
+    const char *nonlinearity = config->nonlinearity, *reset = config->gru_reset;
+    const struct wish wishes[] = {
+        { TAKES_PREFIX, config->prefix != NULL, "prefix" },
+        { TAKES_ORDER, config->order != NULL, "order of modules" },
+        { TAKES_NONLINEARITY, nonlinearity != NULL, "nonlinearity" },
+        { TAKES_GRU_RESET, reset != NULL, "choice of the reset of a GRU" },
+    };
+
+    if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
+        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; choose one of after, before", reset);
+    if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
+        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; choose one of tanh, relu", nonlinearity);
+    return check_wishes(format->name, IMPORT, format->import_takes, wishes, sizeof wishes / sizeof *wishes);
+}
+
 unroll_status unroll_import(const char *path, const unroll_import_config *given, unroll_model **model)
 {
     const struct file_format *format;
@@ -150,32 +184,27 @@ unroll_status unroll_import(const char *path, const unroll_import_config *given,
     if (!given || given->size != sizeof *given)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_import_default()");
     unroll_import_config config = *given;
-    const char *reset = config.gru_reset;
-    if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
-        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; choose one of after, before", reset);
     if (config.format)
         TRY(find_by_name(config.format, IMPORT, &format));
     else
         TRY(find_by_content(path, &format));
     config.format = format->name;
+    TRY(check_import(format, &config));
     return format->import(path, &config, model);
 }
 
-static unroll_status check_takes(const struct file_format *format, const unroll_export_config *config)
+static unroll_status check_export(const struct file_format *format, const unroll_export_config *config)
 {
     const unroll_export_config plain = unroll_export_default();
-    const struct { unsigned bit; bool given; const char *what; } wishes[] = {
+    const struct wish wishes[] = {
         { TAKES_PREFIX, config->prefix != NULL, "prefix" },
         { TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "type of weights but fp32" },
         { TAKES_CALIBRATION, config->calibration != NULL, "calibration" },
+        { TAKES_OPSET, config->opset != plain.opset, "opset" },
         { TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program" },
     };
 
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        if (wishes[i].given && !(format->takes & wishes[i].bit))
-            return fail(UNROLL_UNSUPPORTED, "an export to '%s' takes no %s; fix: leave it out", format->name,
-                        wishes[i].what);
-    return UNROLL_OK;
+    return check_wishes(format->name, EXPORT, format->export_takes, wishes, sizeof wishes / sizeof *wishes);
 }
 
 unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *given)
@@ -185,6 +214,6 @@ unroll_status unroll_export(const unroll_model *model, const char *path, const u
     if (!given || given->size != sizeof *given)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_export_default()");
     TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
-    TRY(check_takes(format, given));
+    TRY(check_export(format, given));
     return format->export(model, path, given);
 }

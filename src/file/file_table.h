@@ -15,10 +15,11 @@ struct file_format {
     /* NULL where a direction is not offered. Configs are checked for their size and have a format. */
     unroll_status (*import)(const char *path, const unroll_import_config *, unroll_model **);
     unroll_status (*export)(const unroll_model *, const char *path, const unroll_export_config *);
-    unsigned takes;                     /* what an export may be given; the rest is refused, not ignored */
+    unsigned import_takes, export_takes;        /* what they may be given; the rest is refused, not ignored */
 };
 
-enum { TAKES_PREFIX = 1, TAKES_DTYPE = 2, TAKES_CALIBRATION = 4, TAKES_PROGRAM = 8 };
+enum { TAKES_PREFIX = 1, TAKES_DTYPE = 2, TAKES_CALIBRATION = 4, TAKES_PROGRAM = 8, TAKES_OPSET = 16, TAKES_ORDER = 32,
+       TAKES_NONLINEARITY = 64, TAKES_GRU_RESET = 128 };
 
 enum { FORMAT_HEAD = 4096 };
 

@@ -431,4 +431,5 @@ static bool recognises(const char *path, const char *head, size_t bytes)
 const struct file_format format_onnx = {
     .name = "onnx", .about = "ONNX graphs of recurrent layers",
     .recognises = recognises, .import = import_onnx, .export = onnx_export,
+    .import_takes = TAKES_GRU_RESET, .export_takes = TAKES_OPSET,
 };

@@ -323,6 +323,9 @@ static unroll_status import_described(const struct described *d, const unroll_im
 
 static unroll_status import_layers(json_t *json, const unroll_import_config *config, unroll_model **model)
 {
+    if (config->prefix || config->order || config->nonlinearity || config->gru_reset)
+        return fail(UNROLL_UNSUPPORTED, "a prefix, an order, a nonlinearity and the reset of a GRU can be chosen for files "
+                    "of tensors, and this one says all of its layers; fix: leave them out");
     struct described *d = allocate_zeroed(1, sizeof *d);
     unroll_status status = d ? describe_layers(json, d) : fail(UNROLL_RESOURCE, "no memory for the layers");
 
@@ -363,4 +366,5 @@ static bool is_rtneural(const char *path, const char *head, size_t bytes)
 const struct file_format format_rtneural = {
     .name = "rtneural", .about = "RTNeural's JSON, of Keras or PyTorch",
     .recognises = is_rtneural, .import = import_rtneural,
+    .import_takes = IMPORT_STATE_DICT_TAKES,
 };

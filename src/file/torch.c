@@ -152,5 +152,5 @@ static bool is_state_dict(const char *path, const char *head, size_t bytes)
 const struct file_format format_torch = {
     .name = "torch", .about = "PyTorch's state_dict as safetensors",
     .recognises = is_state_dict, .import = import_torch, .export = export_torch,
-    .takes = TAKES_PREFIX | TAKES_DTYPE,
+    .import_takes = IMPORT_STATE_DICT_TAKES, .export_takes = TAKES_PREFIX | TAKES_DTYPE,
 };

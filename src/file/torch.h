@@ -2,6 +2,7 @@
  * Not modules as PyTorch has them: a state_dict knows neither forward() nor activations. */
 #ifndef FILE_TORCH_H
 #define FILE_TORCH_H
+#include "file/file_table.h"
 #include "file/tensor_set.h"
 #include "model/model.h"
 
@@ -34,7 +35,8 @@ unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_
  * become embeddings or linear layers. */
 unroll_status torch_order_modules(const unroll_import_config *, struct torch_modules *);
 
-/* The model of a state_dict, whatever file it lay in. */
+/* The model of a state_dict, whatever file it lay in; what its import may be given. */
+enum { IMPORT_STATE_DICT_TAKES = TAKES_PREFIX | TAKES_ORDER | TAKES_NONLINEARITY | TAKES_GRU_RESET };
 unroll_status import_state_dict(const struct tensor_set *, const unroll_import_config *, unroll_model **);
 
 unroll_status import_torch(const char *path, const unroll_import_config *, unroll_model **);

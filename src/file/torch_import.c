@@ -217,11 +217,8 @@ static unroll_status import_file(const struct tensor_set *set, const unroll_impo
 
 unroll_status import_torch(const char *path, const unroll_import_config *config, unroll_model **model)
 {
-    const char *nonlinearity = config->nonlinearity;
     struct tensor_set set;
 
-    if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
-        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; choose one of tanh, relu", nonlinearity);
     TRY(tensor_set_open(path, &set));
     const char *format = tensor_set_metadata(&set, "format");
     unroll_status status = format && !strcmp(format, "unroll")

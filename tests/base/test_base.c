@@ -42,10 +42,6 @@ static bool says(const char *part)
     return strstr(unroll_last_error(), part) != NULL;
 }
 
-/* The call must give this status and say `part`. */
-#define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && says(part), "'%s'", unroll_last_error())
-
 /* ---- status, dtype, memory ---- */
 
 static unroll_status fails_inside(int *reached)

@@ -148,6 +148,9 @@ refuses "two ends" 2 train text.txt --epochs 1 --steps 2
 refuses "bidirectional" 4 train text.txt --bidirectional
 refuses "unknown task" 2 train text.txt --task words
 refuses "bidirectional words" 4 train text.txt --task word-lm --bidirectional
+refuses "momentum of an optimizer that has none" 2 train text.txt --momentum 0.5
+refuses "words of characters" 2 train text.txt --vocab 50
+refuses "length of a constant schedule" 2 train text.txt --schedule constant --schedule-steps 5
 refuses "vocabulary of one" 2 train text.txt --task word-lm --vocab 1
 refuses "part for the steps of a piece" 2 train text.txt --bptt ful
 refuses "plan of a whole piece" 2 plan --bptt full
@@ -385,6 +388,7 @@ refuses "import of a missing file" 3 import nothing.safetensors
 refuses "import of words" 3 import text.txt
 printf '\200\002}q' > model.pt
 refuses "import of a pickled file" 3 import model.pt
+refuses "import to standard output" 2 import header.safetensors -o -
 refuses "import of three words" 2 import torch a b
 refuses "import of an unknown format" 2 import tensorflow header.safetensors
 refuses "import with a damaged header" 3 import torch header.safetensors

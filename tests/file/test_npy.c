@@ -17,14 +17,6 @@
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
 
-static bool says(const char *part)
-{
-    return strstr(unroll_last_error(), part) != NULL;
-}
-
-#define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && says(part), "'%s'", unroll_last_error())
-
 /* ---- what NumPy wrote ---- */
 
 /* The array k / 4 of shape [2, 3]. */

@@ -495,6 +495,31 @@ static void check_refusals(const char *folder)
     }
 }
 
+/* What only state_dicts leave open, and an opset that a state_dict has not. */
+static void check_refused_wishes(const char *folder)
+{
+    unroll_import_config config = unroll_import_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *m;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/lstm-reverse.onnx", folder);
+    config.order = "lstm";
+    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_UNSUPPORTED, "'onnx' takes no order of modules");
+    config = unroll_import_default();
+    config.nonlinearity = "relu";
+    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_UNSUPPORTED, "'onnx' takes no nonlinearity");
+    config.nonlinearity = "sine";
+    CHECK_REFUSED(unroll_import(path, &config, &m), UNROLL_USAGE, "choose one of tanh, relu");
+    spec.input = spec.hidden = 2;
+    if (!CHECK(unroll_model_new(&spec, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
+        return;
+    unroll_export_config export = unroll_export_default();
+    export.format = "torch";
+    export.opset = 17;
+    CHECK_REFUSED(unroll_export(m, "unwritten.safetensors", &export), UNROLL_UNSUPPORTED, "'torch' takes no opset");
+    unroll_model_free(m);
+}
+
 /* Every prefix of a file is refused or read, with a sentence, and nothing leaks. */
 static void check_cut_files(const char *folder)
 {
@@ -535,6 +560,7 @@ int main(int argc, char **argv)
     check_export_of_network();
     check_refused_exports();
     check_refusals(vectors);
+    check_refused_wishes(vectors);
     check_cut_files(vectors);
     return check_finish("test_onnx");
 }

@@ -18,8 +18,6 @@ enum { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[128], arrays[128];
 static struct rng rng;
 
-#define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-
 /* ---- a file with random weights -------------------------------------------------------- */
 
 /* Kernels [inputs, columns] and biases, times 256. */

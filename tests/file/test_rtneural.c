@@ -17,8 +17,6 @@ enum { T = 9, IN = 2, H = 3, OUT = 2, MOST = 16 };
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[128], arrays[128];
 static struct rng rng;
 
-#define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-
 static double draw(void)
 {
     return (double)rng_uniform(&rng) * 2 - 1;
@@ -207,6 +205,25 @@ static void test_refusals(void)
     }
 }
 
+/* Keras' layers say all of themselves; a state_dict does not. */
+static void test_wishes(void)
+{
+    static const char *const files[] = { "{\"in_shape\":[1],\"layers\":[]}", "{\"a.weight_ih_l0\":3}" };
+    static const char *const says[] = { "leave them out", "choose one of tanh, relu" };
+    static const char *const nonlinearity[] = { "relu", "sine" };
+    unroll_import_config config = unroll_import_default();
+    unroll_model *m;
+
+    config.format = "rtneural";
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(path, "w");
+        fputs(files[i], file);
+        fclose(file);
+        config.nonlinearity = nonlinearity[i];
+        CHECK_REFUSED(unroll_import(path, &config, &m), i ? UNROLL_USAGE : UNROLL_UNSUPPORTED, says[i]);
+    }
+}
+
 /* ---- RTNeural's own models ------------------------------------------------------------- */
 
 static int read_csv(const char *name, const char *what, float *to, int most)
@@ -258,6 +275,7 @@ int main(void)
     snprintf(arrays, sizeof arrays, "%s/arrays.npz", folder);
     test_formulas();
     test_refusals();
+    test_wishes();
     test_originals();
     unlink(path);
     unlink(arrays);

@@ -17,10 +17,6 @@
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
 
-#define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-#define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s'", unroll_last_error())
-
 static const char *in_folder(const char *name)
 {
     snprintf(path, sizeof path, "%s/%s", folder, name);

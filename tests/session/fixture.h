@@ -9,7 +9,6 @@
 
 enum { STEPS = 6, ROWS = 2, INPUT = 3, SYMBOLS = 7 };
 
-#define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
 /* The call is refused with this status, in words among which are these. */
 #define REFUSED(status, words, call) refused(status, words, call, #call, __LINE__)
 

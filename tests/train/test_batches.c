@@ -7,10 +7,6 @@
 #include "train/batcher.h"
 #include "train/schedule.h"
 
-#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-#define CHECK_REFUSED(call, part) \
-    CHECK((call) == UNROLL_DATA && strstr(unroll_last_error(), part), "'%s'", unroll_last_error())
-
 /* ---- batches ---- */
 
 enum { BATCHER_TEXT = 103, MOST_BATCH = 256 };
@@ -50,7 +46,7 @@ static void test_batches(void)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         bool used[BATCHER_TEXT] = {false};
         int wrong = 0, unused = 0;
-        if (!CHECK_OK(batcher_init(&batcher, tokens, BATCHER_TEXT, shapes[i][0], shapes[i][1], 5)))
+        if (!MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, shapes[i][0], shapes[i][1], 5)))
             continue;
         for (int64_t epoch = 0; epoch < 400; epoch++)
             wrong += !read_epoch(&batcher, epoch, used);
@@ -67,14 +63,14 @@ static void test_texts_too_short(void)
     int32_t tokens[BATCHER_TEXT] = {0};
     struct batcher batcher;
 
-    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 11, 1),
+    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 11, 1), UNROLL_DATA,
                   "batch at most 9 with this bptt, or bptt at most 10 with this batch");
-    CHECK_OK(batcher_init(&batcher, tokens, BATCHER_TEXT, 9, 11, 1));
-    CHECK_OK(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 10, 1));
-    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 1, 200, 1), "bptt at most 102");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 0, 1, 1, 1), "0 symbols");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 1, 1, 1, 1), "1 symbols");
-    CHECK_OK(batcher_init(&batcher, tokens, 2, 1, 1, 1));
+    MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, 9, 11, 1));
+    MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 10, 1));
+    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 1, 200, 1), UNROLL_DATA, "bptt at most 102");
+    CHECK_REFUSED(batcher_init(&batcher, tokens, 0, 1, 1, 1), UNROLL_DATA, "0 symbols");
+    CHECK_REFUSED(batcher_init(&batcher, tokens, 1, 1, 1, 1), UNROLL_DATA, "1 symbols");
+    MUST(batcher_init(&batcher, tokens, 2, 1, 1, 1));
 }
 
 /* ---- schedules ---- */

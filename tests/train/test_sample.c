@@ -13,8 +13,6 @@ enum { SYMBOLS = 5, DRAWS = 20000 };
 static const char *const symbols[SYMBOLS] = {"a", "b", "c", "\xc3\xa9", "\n"};
 static const double odds[SYMBOLS] = {0.4, 0.3, 0.2, 0.1, 0.0001};
 
-#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-
 static unroll_model *make_model(bool reads)
 {
     unroll_spec spec = unroll_spec_default();
@@ -26,10 +24,10 @@ static unroll_model *make_model(bool reads)
     spec.tokens = 1;
     spec.input = spec.output = SYMBOLS;
     spec.loss = UNROLL_LOSS_XENT;
-    CHECK_OK(unroll_model_new(&spec, 1, &model));
-    CHECK_OK(unroll_model_set_symbols(model, symbols, SYMBOLS));
+    MUST(unroll_model_new(&spec, 1, &model));
+    MUST(unroll_model_set_symbols(model, symbols, SYMBOLS));
     for (int i = 0; i < unroll_model_parameters(model) && !reads; i++) {
-        CHECK_OK(unroll_model_parameter(model, i, &parameter));
+        MUST(unroll_model_parameter(model, i, &parameter));
         int count = parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
         for (int k = 0; k < count; k++)
             parameter.data[k] = strcmp(parameter.name, "head.bias") == 0 ? (float)log(odds[k]) : 0;
@@ -57,7 +55,7 @@ static struct written sample(unroll_model *model, const unroll_sample_config *co
 {
     struct written written = {.limit = -1};
 
-    CHECK_OK(unroll_sample(model, config, take, &written));
+    MUST(unroll_sample(model, config, take, &written));
     return written;
 }
 
@@ -129,7 +127,7 @@ static void test_the_caller_can_end_it(void)
     unroll_sample_config config = unroll_sample_default();
     struct written written = {.limit = 3};
 
-    CHECK_OK(unroll_sample(model, &config, take, &written));
+    MUST(unroll_sample(model, &config, take, &written));
     CHECK(written.total == 3, "%d symbols after the end", written.total);
     unroll_model_free(model);
 }
@@ -160,7 +158,7 @@ static void test_refusals(void)
     config = good;
     config.length = -1;
     check_refused(model, &config, UNROLL_USAGE, "length = -1");
-    CHECK_OK(unroll_model_parameter(model, 0, &parameter));
+    MUST(unroll_model_parameter(model, 0, &parameter));
     for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
         parameter.data[i] = NAN;
     check_refused(model, &good, UNROLL_DIVERGED, "symbol 0");

@@ -20,15 +20,6 @@
 
 static char folder[] = "/tmp/unroll_trainer_XXXXXX";
 
-static bool says(const char *part)
-{
-    return strstr(unroll_last_error(), part) != NULL;
-}
-
-#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-#define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && says(part), "'%s' instead of '%s'", unroll_last_error(), part)
-
 /* ---- a small training ---- */
 
 /* Sentences of a few words in random order: enough to learn, and the same on every machine. */
@@ -43,7 +34,7 @@ static unroll_text *make_text(size_t size, uint64_t seed)
     strcpy(bytes, "thesaiwdnp l.\n");     /* every symbol of the words, so that all texts have the same */
     for (size_t at = strlen(bytes); at < size; at = strlen(bytes))
         strcpy(bytes + at, words[rng_below(&rng, 8)]);
-    CHECK_OK(text_parse(bytes, size, "the test's text", &characters, &text));
+    MUST(text_parse(bytes, size, "the test's text", &characters, &text));
     free(bytes);
     return text;
 }
@@ -88,8 +79,8 @@ static struct training start(const unroll_text *text, const unroll_train_config 
     struct training training = {NULL, NULL};
     unroll_spec spec = small_spec(text);
 
-    if (CHECK_OK(unroll_model_new(&spec, 3, &training.model)))
-        CHECK_OK(unroll_trainer_new(training.model, text, config, &training.trainer));
+    if (MUST(unroll_model_new(&spec, 3, &training.model)))
+        MUST(unroll_trainer_new(training.model, text, config, &training.trainer));
     return training;
 }
 
@@ -107,7 +98,7 @@ static unroll_progress steps(struct training *training, int count)
 
     for (int i = 0; i < count && status == UNROLL_OK; i++)
         status = unroll_trainer_step(training->trainer, &progress);
-    CHECK_OK(status);
+    MUST(status);
     return progress;
 }
 
@@ -117,9 +108,9 @@ static void test_it_learns(const unroll_text *text)
     struct training training = start(text, &config);
     double before = 0, after = 0;
 
-    CHECK_OK(unroll_trainer_validate(training.trainer, &before));
+    MUST(unroll_trainer_validate(training.trainer, &before));
     unroll_progress progress = steps(&training, 200);
-    CHECK_OK(unroll_trainer_validate(training.trainer, &after));
+    MUST(unroll_trainer_validate(training.trainer, &after));
     CHECK(before > 2.3 && after < 0.6 * before, "validation went from %g to %g", before, after);
     CHECK(progress.step == 200 && progress.symbols == 200 * 48, "%d steps", (int)progress.step);
     CHECK(progress.steps_per_epoch == unroll_train_steps_per_epoch(&config, text), "another number is said before");
@@ -137,7 +128,7 @@ static void test_no_allocation(const unroll_text *text)
     steps(&training, 1);
     uint64_t before = memory_allocations();
     steps(&training, 40);
-    CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
+    MUST(unroll_trainer_validate(training.trainer, &nats));
     CHECK(memory_allocations() == before, "%d allocations in 40 steps", (int)(memory_allocations() - before));
     end(&training);
 }
@@ -154,8 +145,8 @@ static void test_epochs_begin_with_zero_states(void)
     config.validation = 0;
     config.rates.learning_rate = 0;
     spec.dropout = 0;
-    CHECK_OK(unroll_model_new(&spec, 3, &training.model));
-    CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    MUST(unroll_model_new(&spec, 3, &training.model));
+    MUST(unroll_trainer_new(training.model, text, &config, &training.trainer));
     double first = steps(&training, 1).loss;
     unroll_progress second = steps(&training, 1);
     CHECK(second.loss == first && second.epoch == 2, "losses %.9g and %.9g", first, second.loss);
@@ -188,12 +179,12 @@ static void test_validations_steer_the_plateau(const unroll_text *text)
     config.schedule = "plateau";
     config.warmup = 0;
     struct training training = start(text, &config);
-    CHECK_OK(unroll_trainer_validate(training.trainer, &first));
+    MUST(unroll_trainer_validate(training.trainer, &first));
     CHECK(steps(&training, 1).learning_rate == 1e-2, "the first rate");
     end(&training);
     training = start(text, &config);
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
+        MUST(unroll_trainer_validate(training.trainer, &nats));
         CHECK(nats == first, "validation %d: %.9g nats, then %.9g", i, first, nats);
     }
     CHECK(steps(&training, 1).learning_rate == 0.5e-2, "half of it after two without a better loss");
@@ -208,11 +199,11 @@ static void test_divergence_is_reported(const unroll_text *text)
     unroll_parameter parameter;
     unroll_progress progress;
 
-    CHECK_OK(unroll_model_new(&spec, 3, &training.model));
-    CHECK_OK(unroll_model_parameter(training.model, 0, &parameter));
+    MUST(unroll_model_new(&spec, 3, &training.model));
+    MUST(unroll_model_parameter(training.model, 0, &parameter));
     for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
         parameter.data[i] = NAN;
-    CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    MUST(unroll_trainer_new(training.model, text, &config, &training.trainer));
     CHECK_REFUSED(unroll_trainer_step(training.trainer, &progress), UNROLL_DIVERGED, "step 1: ");
     end(&training);
 }
@@ -239,7 +230,7 @@ static void test_refused_configurations(const unroll_text *text)
     unroll_model *model;
     double nats;
 
-    CHECK_OK(unroll_model_new(&spec, 3, &model));
+    MUST(unroll_model_new(&spec, 3, &model));
 #define REFUSED(change, status, part)                                                               \
     do {                                                                                            \
         config = small_config();                                                                    \
@@ -258,7 +249,7 @@ static void test_refused_configurations(const unroll_text *text)
     REFUSED(config.optimizer = "adamax", UNROLL_USAGE, "adamax");
     config = small_config();
     config.validation = 0;
-    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+    if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         CHECK_REFUSED(unroll_trainer_validate(trainer, &nats), UNROLL_USAGE, "nothing to validate on");
     unroll_trainer_free(trainer);
     unroll_model_free(model);
@@ -276,15 +267,15 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
     config.mode = UNROLL_EVAL;
     config.carry = 1;
     config.threads = 1;
-    if (!CHECK_OK(unroll_session_new(model, &config, &session)))
+    if (!MUST(unroll_session_new(model, &config, &session)))
         return 0;
     unroll_status status = UNROLL_OK;
     for (size_t i = 0; i + 1 < text->count && status == UNROLL_OK; i++) {
         unroll_batch batch = {.tokens = text->tokens + i, .classes = text->tokens + i + 1};
         status = unroll_forward(session, &batch);
     }
-    CHECK_OK(status);
-    CHECK_OK(unroll_loss_result(session, &result));
+    MUST(status);
+    MUST(unroll_loss_result(session, &result));
     CHECK(result.weight == (double)text->count - 1, "counted %g", result.weight);
     unroll_session_free(session);
     return result.loss;
@@ -304,7 +295,7 @@ static void test_evaluation(bool quick)
         unroll_text *text = make_text(sizes[i], 2);
         double nats = 0, expected = evaluate_slowly(training.model, text);
         int64_t foretold = 0;
-        CHECK_OK(unroll_evaluate(training.model, text, NULL, &nats, &foretold));
+        MUST(unroll_evaluate(training.model, text, NULL, &nats, &foretold));
         CHECK(foretold == (int64_t)sizes[i] - 1, "%d characters", (int)foretold);
         CHECK(fabs(nats - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], nats,
               expected);
@@ -328,9 +319,9 @@ static bool same_files(const char *left, const char *right, const char *file)
     size_t size_a = 0, size_b = 0;
 
     snprintf(path, sizeof path, "%s/%s", left, file);
-    CHECK_OK(read_whole_file(path, UINT32_MAX, &a, &size_a));
+    MUST(read_whole_file(path, UINT32_MAX, &a, &size_a));
     snprintf(path, sizeof path, "%s/%s", right, file);
-    CHECK_OK(read_whole_file(path, UINT32_MAX, &b, &size_b));
+    MUST(read_whole_file(path, UINT32_MAX, &b, &size_b));
     bool same = a && b && size_a == size_b && memcmp(a, b, size_a) == 0;
     release(a);
     release(b);
@@ -359,20 +350,20 @@ static void check_resume(const unroll_text *text, const char *optimizer, const c
 
     struct training training = start(text, &config);
     steps(&training, first);
-    CHECK_OK(unroll_trainer_validate(training.trainer, &nats));
-    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    MUST(unroll_trainer_validate(training.trainer, &nats));
+    MUST(unroll_trainer_save(training.trainer, stopped));
     steps(&training, 3);
-    CHECK_OK(unroll_trainer_save(training.trainer, straight));
+    MUST(unroll_trainer_save(training.trainer, straight));
     end(&training);
 
     training = start(text, &config);
     steps(&training, 1);        /* a load replaces everything */
-    CHECK_OK(unroll_trainer_load(training.trainer, stopped));
-    CHECK_OK(unroll_trainer_save(training.trainer, resumed));
+    MUST(unroll_trainer_load(training.trainer, stopped));
+    MUST(unroll_trainer_save(training.trainer, resumed));
     check_same_checkpoints(stopped, resumed, "save, load, save");
     unroll_progress progress = steps(&training, 3);
     CHECK(progress.step == first + 3, "%s: step %d", optimizer, (int)progress.step);
-    CHECK_OK(unroll_trainer_save(training.trainer, resumed));
+    MUST(unroll_trainer_save(training.trainer, resumed));
     check_same_checkpoints(straight, resumed, optimizer);
     end(&training);
 }
@@ -410,8 +401,8 @@ static struct training start_network(const unroll_text *text, int width)
     network.layer = layer;
     network.layers = 3;
     CHECK(strlen(name) == 63, "%zu bytes", strlen(name));
-    if (CHECK_OK(unroll_network_new(&network, 3, &training.model)))
-        CHECK_OK(unroll_trainer_new(training.model, text, &config, &training.trainer));
+    if (MUST(unroll_network_new(&network, 3, &training.model)))
+        MUST(unroll_trainer_new(training.model, text, &config, &training.trainer));
     return training;
 }
 
@@ -442,23 +433,23 @@ static void test_resume_of_a_network(const unroll_text *text)
     set_commas(true);
     struct training training = start_network(text, 12);
     unroll_layer layer;
-    CHECK_OK(unroll_model_layer(training.model, 0, &layer));
+    MUST(unroll_model_layer(training.model, 0, &layer));
     CHECK(strcmp(layer.functions, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.functions);
     steps(&training, 3);
-    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    MUST(unroll_trainer_save(training.trainer, stopped));
     set_commas(false);
     steps(&training, 3);
-    CHECK_OK(unroll_trainer_save(training.trainer, straight));
+    MUST(unroll_trainer_save(training.trainer, straight));
     end(&training);
     training = start_network(text, 12);
-    CHECK_OK(unroll_trainer_load(training.trainer, stopped));
+    MUST(unroll_trainer_load(training.trainer, stopped));
     steps(&training, 3);
-    CHECK_OK(unroll_trainer_save(training.trainer, stopped));
+    MUST(unroll_trainer_save(training.trainer, stopped));
     check_same_checkpoints(straight, stopped, "a network");
     end(&training);
 
     training = start_network(text, 4);
-    CHECK_OK(unroll_trainer_save(training.trainer, other));
+    MUST(unroll_trainer_save(training.trainer, other));
     end(&training);
     snprintf(command, sizeof command, "cp %s/model.safetensors %s", other, stopped);
     CHECK(system(command) == 0, "%s", command);
@@ -478,9 +469,9 @@ static void test_mismatches_are_refused(const unroll_text *text)
     name_path(missing, "missing");
     name_path(after, "after");
     steps(&training, 2);
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, saved));
     CHECK_REFUSED(unroll_trainer_load(training.trainer, missing), UNROLL_DATA, "no checkpoint");
-    CHECK_OK(unroll_trainer_save(training.trainer, after));
+    MUST(unroll_trainer_save(training.trainer, after));
     check_same_checkpoints(saved, after, "a refused load changes nothing");
     end(&training);
 #define OTHER(change, on, part)                                                                     \
@@ -511,9 +502,9 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     name_path(after, "before_damage");
     name_path(again, "after_damage");
     steps(&training, 2);
-    CHECK_OK(unroll_trainer_save(training.trainer, after));
+    MUST(unroll_trainer_save(training.trainer, after));
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(unroll_trainer_save(training.trainer, saved));
+        MUST(unroll_trainer_save(training.trainer, saved));
         snprintf(path, sizeof path, "%s/%s", saved, files[i]);
         struct stat info;
         CHECK(stat(path, &info) == 0 && truncate(path, info.st_size - 4) == 0, "cannot truncate");
@@ -521,7 +512,7 @@ static void test_damaged_files_are_refused(const unroll_text *text)
         CHECK(unlink(path) == 0, "cannot remove");
         CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, files[i]);
     }
-    CHECK_OK(unroll_trainer_save(training.trainer, again));
+    MUST(unroll_trainer_save(training.trainer, again));
     check_same_checkpoints(after, again, "a refused load changes nothing");
     end(&training);
 }
@@ -537,9 +528,9 @@ static void test_mixed_files_are_refused(const unroll_text *text)
     name_path(saved, "mixed");
     snprintf(path, sizeof path, "%s/model.safetensors", saved);
     spec.dropout = 0.1f;        /* all parameters have the same shapes */
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
-    CHECK_OK(unroll_model_new(&spec, 3, &other));
-    CHECK_OK(unroll_model_save(other, path));
+    MUST(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_model_new(&spec, 3, &other));
+    MUST(unroll_model_save(other, path));
     CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "it has dropout = 0.1");
     unroll_model_free(other);
     end(&training);
@@ -555,15 +546,15 @@ static void test_places(const unroll_text *text)
     name_path(saved, "a/b/place");
     name_path(aside, "a/b/place.old");
     snprintf(slashed, sizeof slashed, "%s//", saved);
-    CHECK_OK(unroll_trainer_save(training.trainer, slashed));
-    CHECK_OK(unroll_trainer_load(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, slashed));
+    MUST(unroll_trainer_load(training.trainer, saved));
     CHECK(!file_exists(aside), "nothing stays aside");
     CHECK(rename(saved, aside) == 0, "cannot rename");      /* as if killed between the renames */
-    CHECK_OK(unroll_trainer_load(training.trainer, saved));
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_load(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, saved));
     CHECK(file_exists(saved) && !file_exists(aside), "the next save cleans up");
     snprintf(foreign, sizeof foreign, "%s/diary", saved);
-    CHECK_OK(write_file_atomically(foreign, &piece, 1));
+    MUST(write_file_atomically(foreign, &piece, 1));
     CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE,
                   "'diary', which is not of a checkpoint");
     CHECK_REFUSED(unroll_trainer_save(training.trainer, foreign), UNROLL_USAGE, "is no directory");
@@ -582,7 +573,7 @@ static void test_kills(const unroll_text *text)
 
     name_path(saved, "killed");
     struct training training = start(text, &config);
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, saved));
     for (int i = 0; i < 12; i++) {
         fflush(stdout);
         pid_t child = fork();
@@ -599,9 +590,9 @@ static void test_kills(const unroll_text *text)
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
         CHECK(WIFSIGNALED(status), "the child could not save");
-        CHECK_OK(unroll_trainer_load(training.trainer, saved));
+        MUST(unroll_trainer_load(training.trainer, saved));
     }
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, saved));
     end(&training);
 }
 

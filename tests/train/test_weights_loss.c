@@ -9,8 +9,6 @@
 
 enum { UPDATES = 500 };
 
-#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-
 static unroll_model *make_model(const char *cell, const unroll_text *text)
 {
     unroll_spec spec = unroll_spec_default();
@@ -24,9 +22,9 @@ static unroll_model *make_model(const char *cell, const unroll_text *text)
     spec.tokens = 1;
     spec.input = spec.output = symbols;
     spec.loss = UNROLL_LOSS_XENT;
-    if (!CHECK_OK(unroll_model_new(&spec, 1, &model)))
+    if (!MUST(unroll_model_new(&spec, 1, &model)))
         exit(check_finish("weights_loss"));
-    CHECK_OK(unroll_model_set_symbols_of(model, text));
+    MUST(unroll_model_set_symbols_of(model, text));
     return model;
 }
 
@@ -41,10 +39,10 @@ static void train(unroll_model *model, const unroll_text *text)
     config.rates.learning_rate = 0.01;
     config.schedule = "constant";
     config.validation = 0;
-    if (!CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+    if (!MUST(unroll_trainer_new(model, text, &config, &trainer)))
         exit(check_finish("weights_loss"));
     for (int i = 0; i < UPDATES; i++)
-        CHECK_OK(unroll_trainer_step(trainer, &progress));
+        MUST(unroll_trainer_step(trainer, &progress));
     unroll_trainer_free(trainer);
 }
 
@@ -56,7 +54,7 @@ static double loss_with(unroll_model *model, const unroll_text *text, const char
     unroll_session_config machine = unroll_session_default();
     machine.threads = 1;
     machine.weights = weights;
-    CHECK_OK(unroll_evaluate(model, text, &machine, &nats, &foretold));
+    MUST(unroll_evaluate(model, text, &machine, &nats, &foretold));
     return nats;
 }
 
@@ -81,7 +79,7 @@ int main(int argc, char **argv)
 {
     unroll_text *text;
 
-    if (argc < 2 || !CHECK_OK(unroll_text_open(argv[1], NULL, 0, &text)))
+    if (argc < 2 || !MUST(unroll_text_open(argv[1], NULL, 0, &text)))
         return 2;
     check_losses("lstm", text);
     check_losses("gru-before", text);

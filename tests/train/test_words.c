@@ -12,10 +12,6 @@
 #include "data/words.h"
 #include "unroll.h"
 
-#define CHECK_OK(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
-#define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s' instead of '%s'", unroll_last_error(), part)
-
 static char folder[] = "/tmp/unroll_words_XXXXXX";
 
 static const char *inside(const char *name)
@@ -31,7 +27,7 @@ static unroll_text *read_words(const char *bytes, int vocabulary)
     struct text_reading reading = {.kind = UNROLL_WORDS, .vocabulary = vocabulary};
     unroll_text *text = NULL;
 
-    CHECK_OK(text_parse(bytes, strlen(bytes), "t", &reading, &text));
+    MUST(text_parse(bytes, strlen(bytes), "t", &reading, &text));
     return text;
 }
 
@@ -128,7 +124,7 @@ static void test_given_symbols(void)
     struct text_reading reading = {.kind = UNROLL_WORDS, .symbols = good, .symbol_count = 3};
     unroll_text *text = NULL;
 
-    if (CHECK_OK(text_parse("a b c a", 7, "t", &reading, &text))) {
+    if (MUST(text_parse("a b c a", 7, "t", &reading, &text))) {
         CHECK(text->count == 4 && memcmp(text->tokens, expected, sizeof expected) == 0, "numbers of the symbols");
         check_symbols(text, 3, good);
         unroll_text_free(text);
@@ -187,7 +183,7 @@ static unroll_model *new_model(const unroll_text *text)
     spec.loss = UNROLL_LOSS_XENT;
     unroll_text_symbols(text, &spec.input);
     spec.output = spec.input;
-    CHECK_OK(unroll_model_new(&spec, 3, &model));
+    MUST(unroll_model_new(&spec, 3, &model));
     return model;
 }
 
@@ -218,18 +214,18 @@ static void test_model_file(const unroll_text *text)
     unroll_text *other = NULL;
 
     CHECK_REFUSED(unroll_text_open_for(inside("other"), model, &other), UNROLL_UNSUPPORTED, "has no symbols");
-    CHECK_OK(unroll_model_set_symbols_of(model, text));
-    CHECK_OK(unroll_model_save(model, inside("model")));
-    if (CHECK_OK(unroll_model_load(inside("model"), &again))) {
+    MUST(unroll_model_set_symbols_of(model, text));
+    MUST(unroll_model_save(model, inside("model")));
+    if (MUST(unroll_model_load(inside("model"), &again))) {
         CHECK(unroll_model_symbol_kind(again) == UNROLL_WORDS, "the kind was lost");
         write_text("other", " the sea zebra");
-        if (CHECK_OK(unroll_text_open_for(inside("other"), again, &other)))
+        if (MUST(unroll_text_open_for(inside("other"), again, &other)))
             CHECK(other->count == 3 && other->tokens[2] == 0
                   && strcmp(text->symbols[other->tokens[1]], " sea") == 0, "read with other numbers");
         unroll_text_free(other);
     }
     unroll_model_free(again);
-    CHECK_OK(unroll_model_set_symbols(model, text->symbols, text->symbol_count));
+    MUST(unroll_model_set_symbols(model, text->symbols, text->symbol_count));
     CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
     double nats;
     int64_t foretold;
@@ -253,15 +249,15 @@ static void test_sampling(const unroll_text *text)
     unroll_parameter parameter;
     int count = 0;
 
-    CHECK_OK(unroll_model_set_symbols_of(model, text));
+    MUST(unroll_model_set_symbols_of(model, text));
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
             parameter.data[0] = 50;
     config.length = 100;
-    CHECK_OK(unroll_sample(model, &config, refuse_unknown, &count));
+    MUST(unroll_sample(model, &config, refuse_unknown, &count));
     config.top_k = 1;
     config.prompt = "the zebra";
-    CHECK_OK(unroll_sample(model, &config, refuse_unknown, &count));
+    MUST(unroll_sample(model, &config, refuse_unknown, &count));
     CHECK(count == 200, "%d words were written", count);
     unroll_model_free(model);
 }
@@ -296,9 +292,9 @@ static void test_validation_text(const unroll_text *text)
         unroll_progress progress;
         config.validation_text = with_text ? &last : NULL;
         config.validation = with_text ? 0 : 0.25;
-        if (CHECK_OK(unroll_trainer_new(model, with_text ? &first : &whole, &config, &trainer))) {
-            CHECK_OK(unroll_trainer_step(trainer, &progress));
-            CHECK_OK(unroll_trainer_validate(trainer, with_text ? &found : &expected));
+        if (MUST(unroll_trainer_new(model, with_text ? &first : &whole, &config, &trainer))) {
+            MUST(unroll_trainer_step(trainer, &progress));
+            MUST(unroll_trainer_validate(trainer, with_text ? &found : &expected));
         }
         unroll_trainer_free(trainer);
         unroll_model_free(model);
@@ -332,8 +328,8 @@ static void test_whole_pieces(const unroll_text *text)
     unroll_progress progress = {0};
 
     config.bptt = 0;
-    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
-        CHECK_OK(unroll_trainer_step(trainer, &progress));
+    if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
+        MUST(unroll_trainer_step(trainer, &progress));
     CHECK(progress.steps_per_epoch == 1 && progress.epoch == 1 && progress.symbols == 4 * piece,
           "%d symbols of %d in the first step", (int)progress.symbols, (int)(4 * piece));
     uint64_t needed = unroll_trainer_forecast(trainer);
@@ -342,7 +338,7 @@ static void test_whole_pieces(const unroll_text *text)
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "the memory limit is");
     CHECK(strstr(unroll_last_error(), "fix: ") != NULL, "no fix");
     config.memory = 2 * needed;
-    if (CHECK_OK(unroll_trainer_new(model, text, &config, &trainer)))
+    if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         unroll_trainer_free(trainer);
     config.bptt = -1;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_USAGE, "bptt = -1");

@@ -54,5 +54,5 @@ const struct file_format format_stablehlo = {
     .name = "stablehlo",
     .about = "the forward pass as a program for XLA and its like",
     .export = export_stablehlo,
-    .takes = TAKES_PROGRAM,
+    .export_takes = TAKES_PROGRAM,
 };
