@@ -303,7 +303,7 @@ static void bash_values(void)
             printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name,
                    o->choices);
         else if (o->kind == PATH || o->kind == NUMBER_OR_PATH || o->kind == DIRECTORY)
-            printf("        --%s) COMPREPLY=($(compgen -%c -- \"$word\")); return;;\n", o->name,
+            printf("        --%s) mapfile -t COMPREPLY < <(compgen -%c -- \"$word\"); return;;\n", o->name,
                    o->kind == DIRECTORY ? 'd' : 'f');
         else if (o->kind != FLAG)
             printf("        --%s) return;;\n", o->name);
@@ -346,7 +346,7 @@ void manual_bash(void)
     bash_names();
     puts("    case \"$word\" in\n"
          "        -*) COMPREPLY=($(compgen -W \"$names\" -- \"$word\"));;\n"
-         "        *) COMPREPLY=($(compgen -f -- \"$word\"));;\n"
+         "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\");;\n"
          "    esac\n"
          "}\n"
          "complete -o filenames -F _unroll unroll");

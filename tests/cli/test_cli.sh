@@ -104,6 +104,10 @@ completes() {
 }
 holds "completes commands" test "$(completes unroll tr)" = train
 holds "completes values" test "$(completes unroll train --cell gr)" = "gru gru-before"
+mkdir "two words" && touch "two words/a b.txt"
+holds "completes names with spaces" test "$(completes unroll train 'two words/a')" = "two words/a b.txt"
+completes_one() { bash -c 'source ./completion.sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _unroll; echo ${#COMPREPLY[@]}' - "$@"; }
+holds "as one word" test "$(completes_one unroll train --config 'two words/a')" = 1
 holds "completes options" test "$(completes unroll eval --js)" = --json
 unroll man > unroll.1
 holds "manual has every option" test "$(grep -c '^\.B \\-\\-' unroll.1)" -ge 40
