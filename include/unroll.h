@@ -354,7 +354,7 @@ UNROLL_API unroll_status unroll_backward(unroll_session *session);
 
 typedef struct unroll_rates {
     size_t size;                    /* sizeof(unroll_rates) */
-    double learning_rate, momentum, beta1, beta2, epsilon, decay;
+    double learning_rate, momentum, beta1, beta2, epsilon, decay;   /* momentum and betas: 0 .. less than 1 */
     double clip;                    /* limit of the norm of the mean gradient; 0: none */
 } unroll_rates;
 
