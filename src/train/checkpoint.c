@@ -131,15 +131,17 @@ static unroll_status check_identity(const unroll_trainer *trainer, const struct 
     return UNROLL_OK;
 }
 
+/* Counts go on from what a file says, some of them as doubles. */
 static unroll_status read_integer(const struct safetensors *file, const char *path, const char *key,
                                   int64_t *value)
 {
+    const int64_t most = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
     char *end;
 
     errno = 0;
     long long number = text ? strtoll(text, &end, 10) : -1;
-    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0)
+    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0 || number > most)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
     *value = number;

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
+#include "train/trainer.h"
 #include "data/text.h"
 #include "unroll.h"
 
@@ -526,6 +527,21 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
+/* A count from which no step could go on. */
+static void test_counts_without_end_are_refused(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    char saved[256];
+
+    name_path(saved, "counts");
+    training.trainer->state.step = INT64_MAX;
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    training.trainer->state.step = 0;
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "no sound 'step'");
+    end(&training);
+}
+
 static void test_mixed_files_are_refused(const unroll_text *text)
 {
     unroll_train_config config = small_config();
@@ -631,6 +647,7 @@ int main(int count, char **words)
     test_resume_of_a_network(text);
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
+    test_counts_without_end_are_refused(text);
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
