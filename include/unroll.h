@@ -86,7 +86,7 @@ enum { UNROLL_SOURCES_MAX = 8 };
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
-    const char *name;               /* of its parameters, to 63 bytes: NAME.weight_ih_l0, NAME.weight */
+    const char *name;               /* of its parameters, to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
     int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
     int         width;              /* units of a direction; outputs of a dense layer */
     int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */

@@ -2,6 +2,7 @@
  * specification stands for. No parameter has a value here. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "model/model.h"
 #include <stdio.h>
 #include <string.h>
@@ -158,12 +159,17 @@ static unroll_status check_layer_sizes(const unroll_layer *g, int index)
     return UNROLL_OK;
 }
 
+static bool is_name(const char *name)
+{
+    return name && *name && strlen(name) < sizeof ((struct layer *)0)->name && utf8_is_sound(name);
+}
+
 /* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
 static unroll_status check_name(const struct layer *layers, int index, const char *name, int level,
                                 const char *embedding)
 {
-    if (!name || !*name || strlen(name) >= sizeof layers->name || !strcmp(name, embedding))
-        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes, not '%.63s'", index,
+    if (!is_name(name) || !strcmp(name, embedding))
+        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes of UTF-8, not '%.63s'", index,
                     sizeof layers->name - 1, embedding);
     for (int i = 0; i < index; i++)
         if (!strcmp(layers[i].name, name) && layers[i].level == level)
@@ -258,8 +264,8 @@ static unroll_status check_network(const unroll_network *n)
     TRY(check_range("embed", n->embed, 0, MOST));
     if (n->embed && !n->tokens)
         return fail(UNROLL_USAGE, "embed is for networks of tokens (tokens = 1)");
-    if (n->embedding && (!*n->embedding || strlen(n->embedding) >= sizeof ((struct layer *)0)->name))
-        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes",
+    if (n->embedding && !is_name(n->embedding))
+        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
                     sizeof ((struct layer *)0)->name - 1);
     if (n->loss < UNROLL_LOSS_NONE || n->loss > UNROLL_LOSS_MSE)
         return fail(UNROLL_USAGE, "loss = %d is none of the losses", (int)n->loss);

@@ -222,7 +222,11 @@ static void test_refusals(void)
     layer[0].name = layer[1].name = "same";
     layer[0].width = layer[1].width = 3;
     REFUSED(UNROLL_USAGE, "both named 'same'", unroll_network_new(&network, 1, &m));
-    layer[1].name = "other";
+    layer[1].name = "\xff";
+    REFUSED(UNROLL_USAGE, "layer 1 needs a name of 1 to 63 bytes of UTF-8", unroll_network_new(&network, 1, &m));
+    layer[1].name = "other", network.embedding = "\xc3";
+    REFUSED(UNROLL_USAGE, "the name of the embedding", unroll_network_new(&network, 1, &m));
+    network.embedding = NULL;
     layer[1].sources = 1, layer[1].source[0] = 1;
     REFUSED(UNROLL_USAGE, "layer 1 reads layer 1", unroll_network_new(&network, 1, &m));
     layer[1].sources = 0, layer[1].activation = "swish";

@@ -122,6 +122,11 @@ static void check_refused_specs(void)
     CHECK(!m, "a refused model is not made");
     m = new_model(vectors_spec());
     unroll_parameter p;
+    unroll_model *text = new_model(tokens_spec());
+    const char *symbols[SYMBOLS] = { "a", "b", "c", "d", "e", "f", "\xff" };
+    REFUSED(UNROLL_DATA, "symbol 6 is not UTF-8", unroll_model_set_symbols(text, symbols, SYMBOLS));
+    CHECK(!unroll_model_symbols(text), "a model that no file could hold");
+    unroll_model_free(text);
     REFUSED(UNROLL_USAGE, "no parameter -1", unroll_model_parameter(m, -1, &p));
     REFUSED(UNROLL_USAGE, "no parameter", unroll_model_parameter(m, unroll_model_parameters(m), &p));
     unroll_model_free(m);
