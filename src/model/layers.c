@@ -231,6 +231,21 @@ static unroll_status take_recurrent(const unroll_layer *g, int index, struct lay
     return UNROLL_OK;
 }
 
+/* What only cells have. */
+static unroll_status take_dense(const unroll_layer *g, int index, struct layer *l)
+{
+    const struct { const char *name; bool given; } options[] = {
+        { "level", g->level }, { "bidirectional", g->bidirectional }, { "projection", g->projection },
+        { "peephole", g->peephole }, { "clip", g->clip > 0 }, { "reverse", g->reverse }, { "coupled", g->coupled },
+        { "functions", g->functions },
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return fail(UNROLL_USAGE, "layer %d: '%s' is for recurrent layers", index, options[i].name);
+    *l = dense_layer(g->name, 0, g->width);
+    return UNROLL_OK;
+}
+
 static unroll_status take_layer(const unroll_network *n, struct layer *layers, int index)
 {
     const unroll_layer *g = &n->layer[index];
@@ -239,12 +254,8 @@ static unroll_status take_layer(const unroll_network *n, struct layer *layers, i
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
     TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
     TRY(check_layer_sizes(g, index));
-    if (!g->kind || strcmp(g->kind, "dense"))
-        TRY(take_recurrent(g, index, &l));
-    else
-        l = dense_layer(g->name, 0, g->width);
-    if (l.kind == LAYER_DENSE && g->level)
-        return fail(UNROLL_USAGE, "layer %d: a level is for recurrent layers", index);
+    const bool is_dense = g->kind && !strcmp(g->kind, "dense");
+    TRY(is_dense ? take_dense(g, index, &l) : take_recurrent(g, index, &l));
     l.bias = g->bias != 0;
     l.dropout = g->dropout;
     l.is_output = g->output || index + 1 == n->layers;

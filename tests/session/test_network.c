@@ -231,7 +231,15 @@ static void test_refusals(void)
     REFUSED(UNROLL_USAGE, "layer 1 reads layer 1", unroll_network_new(&network, 1, &m));
     layer[1].sources = 0, layer[1].activation = "swish";
     REFUSED(UNROLL_USAGE, "no activation 'swish'", unroll_network_new(&network, 1, &m));
-    layer[1].activation = NULL, layer[1].kind = "lstn";
+    layer[1].activation = "hard_sigmoid", layer[1].beta = NAN;
+    REFUSED(UNROLL_USAGE, "must be finite", unroll_network_new(&network, 1, &m));
+    layer[1].activation = "elu", layer[1].alpha = INFINITY, layer[1].beta = 0;
+    REFUSED(UNROLL_USAGE, "must be finite", unroll_network_new(&network, 1, &m));
+    layer[1].activation = NULL, layer[1].alpha = 0, layer[1].clip = 1;
+    REFUSED(UNROLL_USAGE, "'clip' is for recurrent layers", unroll_network_new(&network, 1, &m));
+    layer[1].clip = 0, layer[1].functions = "tanh";
+    REFUSED(UNROLL_USAGE, "'functions' is for recurrent layers", unroll_network_new(&network, 1, &m));
+    layer[1].functions = NULL, layer[1].kind = "lstn";
     REFUSED(UNROLL_USAGE, "no cell 'lstn'", unroll_network_new(&network, 1, &m));
     layer[1].kind = "gru", layer[1].activation = "relu";
     REFUSED(UNROLL_UNSUPPORTED, "for dense layers", unroll_network_new(&network, 1, &m));
