@@ -3,7 +3,8 @@
  * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
  * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
- * except that sessions of one model share its weights. No function ends the process or prints.
+ * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
+ * only where it is said; every *_free takes NULL.
  */
 #ifndef UNROLL_H
 #define UNROLL_H

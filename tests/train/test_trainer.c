@@ -248,6 +248,8 @@ static void test_refused_configurations(const unroll_text *text)
         CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), status, part);            \
     } while (0)
     REFUSED(config.size = 4, UNROLL_USAGE, "unroll_train_default");
+    CHECK_REFUSED(unroll_trainer_new(model, text, NULL, &trainer), UNROLL_USAGE, "unroll_train_default");
+    CHECK(unroll_train_steps_per_epoch(NULL, text) == 0, "there are none");
     REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
     REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
     REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
