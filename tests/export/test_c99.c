@@ -177,6 +177,9 @@ static void check_options(void)
     check_stack(&spec, "peephole", 0.05);
     spec.clip = 0.3f;
     check_stack(&spec, "peephole_clip", 0.05);
+    spec.hidden = 1;
+    check_stack(&spec, "one_unit", 0.05);
+    spec.hidden = 9;
     spec.peephole = 0;
     spec.layers = 2;
     check_stack(&spec, "clip", 0.05);
