@@ -70,6 +70,7 @@ static void check_refused_configs(void)
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
     REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
+    REFUSED_WITH(device, "cpu:1", UNROLL_USAGE, "device cpu:1");
     REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
     REFUSED_WITH(weights, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
     REFUSED_WITH(weights, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
