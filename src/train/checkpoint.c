@@ -386,6 +386,15 @@ static unroll_status refuse_unknown_tensors(const struct safetensors *file, cons
     return UNROLL_OK;
 }
 
+/* A NaN in a state would be one in the weight after the next step. Large gradients may make an infinity. */
+static unroll_status check_numbers(const float *numbers, size_t count, const char *path, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(numbers[i]))
+            return fail(UNROLL_DATA, "'%s': '%s' holds NaN at number %zu", path, name, i);
+    return UNROLL_OK;
+}
+
 static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
 {
     float *at = kept->numbers;
@@ -398,6 +407,7 @@ static unroll_status take_tensors(const struct safetensors *file, const char *pa
             return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers of F32", path, kept->name[i],
                         kept->size[i]);
         memcpy(at, tensor->data, tensor->bytes);
+        TRY(check_numbers(at, kept->size[i], path, kept->name[i]));
     }
     return refuse_unknown_tensors(file, path, kept);
 }

@@ -529,6 +529,25 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
+static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
+{
+    const char *name = "rnn.weight_ih_l0.opt1";
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    size_t count = unroll_count(training.trainer->session, name);
+    char saved[256];
+
+    name_path(saved, "not_finite");
+    float *states = allocate_zeroed(count, sizeof *states);
+    states[5] = NAN;
+    CHECK_OK(unroll_write(training.trainer->session, name, states, count));
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA,
+                  "'rnn.weight_ih_l0.opt1' holds NaN at number 5");
+    release(states);
+    end(&training);
+}
+
 /* A count from which no step could go on. */
 static void test_counts_without_end_are_refused(const unroll_text *text)
 {
@@ -650,6 +669,7 @@ int main(int count, char **words)
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
     test_counts_without_end_are_refused(text);
+    test_numbers_that_spoil_weights_are_refused(text);
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
