@@ -360,6 +360,12 @@ static void check_refusals(void)
     refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
     c.prefix = "xor";
     refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "uint8_t";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "NULL";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "_Alignof";
+    refused(&spec, c, folder, UNROLL_USAGE, "such as Alignof_model");
     c = plain;
     c.calibration = "x.npy";
     refused(&spec, c, folder, UNROLL_USAGE, "int8");
