@@ -3,7 +3,8 @@
  * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
  * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
- * except that sessions of one model share its weights. No function ends the process or prints.
+ * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
+ * only where it is said; every *_free takes NULL.
  */
 #ifndef UNROLL_H
 #define UNROLL_H
@@ -86,7 +87,7 @@ enum { UNROLL_SOURCES_MAX = 8 };
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
-    const char *name;               /* of its parameters, to 63 bytes: NAME.weight_ih_l0, NAME.weight */
+    const char *name;               /* of its parameters, to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
     int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
     int         width;              /* units of a direction; outputs of a dense layer */
     int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
@@ -354,7 +355,7 @@ UNROLL_API unroll_status unroll_backward(unroll_session *session);
 
 typedef struct unroll_rates {
     size_t size;                    /* sizeof(unroll_rates) */
-    double learning_rate, momentum, beta1, beta2, epsilon, decay;
+    double learning_rate, momentum, beta1, beta2, epsilon, decay;   /* momentum and betas: 0 .. less than 1 */
     double clip;                    /* limit of the norm of the mean gradient; 0: none */
 } unroll_rates;
 

@@ -26,8 +26,12 @@ struct buffer {
 
 static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
 {
-    char *larger = capacity < SIZE_MAX ? allocate_zeroed(capacity + 1, 1) : NULL;
+    uint64_t limit = unroll_memory_limit();
 
+    if (capacity > limit)
+        return fail(UNROLL_RESOURCE, "reading '%s' needs %.1f MB and the memory limit is %.1f MB", path,
+                    (double)capacity / 1e6, (double)limit / 1e6);
+    char *larger = allocate_zeroed(capacity + 1, 1);
     if (larger == NULL)
         return fail(UNROLL_RESOURCE, "no memory for '%s' (%zu bytes)", path, capacity);
     if (buffer->used > 0)

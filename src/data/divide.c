@@ -27,7 +27,7 @@ struct division {
 
 int64_t unroll_division_batches(const unroll_division *c)
 {
-    return c->rows > 0 ? (c->count + c->rows - 1) / c->rows : 0;
+    return c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
 }
 
 /* ---- order of the sequences ------------------------------------------------------------ */

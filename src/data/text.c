@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "data/words.h"
 
 typedef unsigned char byte;

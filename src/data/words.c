@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 static const int32_t unknown_codes[] = {'<', 'u', 'n', 'k', '>'};
 enum { UNKNOWN_LENGTH = sizeof unknown_codes / sizeof *unknown_codes };

@@ -19,25 +19,34 @@ enum { MOST_WEIGHTS = 1 << 24, LONGEST_PREFIX = 32 };
 
 /* Of C, and of C++, which may include the header. */
 static const char keywords[] =
-    " alignas alignof and asm auto bool break case catch char class concept const const_cast constexpr continue "
-    "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto "
-    "if inline int long mutable namespace new noexcept not nullptr operator or private protected public register "
-    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
-    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
-    "volatile wchar_t while xor _Bool _Complex _Imaginary ";
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield "
+    "compl concept const const_cast consteval constexpr constinit continue decltype default delete do double "
+    "dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
+    "new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "restrict return short signed sizeof static static_assert static_cast struct switch template this thread_local "
+    "throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile while "
+    "xor xor_eq INFINITY NAN NULL linux unix ";
+
+/* Keywords and macros, and what is kept for types and for the compiler. */
+static bool is_taken(const char *prefix)
+{
+    char word[LONGEST_PREFIX + 3];
+    size_t length = strlen(prefix);
+    snprintf(word, sizeof word, " %s ", prefix);
+    return strstr(keywords, word) || (length > 2 && !strcmp(prefix + length - 2, "_t")) ||
+           (*prefix == '_' && (prefix[1] == '_' || isupper((unsigned char)prefix[1])));
+}
 
 static unroll_status check_prefix(const char *prefix)
 {
-    char word[LONGEST_PREFIX + 3];
     size_t length = strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(UNROLL_USAGE,
                     "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
                     "at most %d, that does not begin with a digit", prefix, LONGEST_PREFIX);
-    snprintf(word, sizeof word, " %s ", prefix);
-    if (strstr(keywords, word))
+    if (is_taken(prefix))
         return fail(UNROLL_USAGE, "prefix = '%s': this is a word of C or C++, which can't name a struct; fix: "
-                    "another prefix, such as %s_model", prefix, prefix);
+                    "another prefix, such as %s_model", prefix, prefix + strspn(prefix, "_"));
     return UNROLL_OK;
 }
 

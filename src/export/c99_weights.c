@@ -139,7 +139,7 @@ static void print_unit_weights(const struct printer *p, const struct act *a)
         for (int k = 0; b->weights && k < a->pointwise->record->nodes; k++)
             if (a->pointwise->record->node[k].input && !strcmp(a->pointwise->record->node[k].input, b->name))
                 n = &a->pointwise->node[k];
-        if (!n)
+        if (!n || n->is_constant)                       /* all alike, as of a single unit: it stands where it is used */
             continue;
         const float *values = parameter_values(p->program, b->weights) + b->first;
         fprintf(p->file, "static const int16_t %s_%s[%u] = {\n    ", a->pointwise->name, b->name, a->count);

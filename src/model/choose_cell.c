@@ -2,6 +2,7 @@
  * that, the fast one where a common choice has one. Not what a cell computes: that is in its own file. */
 #include "base/status.h"
 #include "model/model.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,9 @@ static int functions_chosen(const struct cell_options *o)
 
 unroll_status check_activation(const struct activation *f, const char *layer)
 {
+    if (!isfinite(f->alpha) || !isfinite(f->beta))
+        return fail(UNROLL_USAGE, "layer '%.64s': %s with alpha = %g and beta = %g: they must be finite", layer,
+                    activation_name(f->kind), (double)f->alpha, (double)f->beta);
     bool rises = f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_ELU;
     if ((rises && !(f->alpha >= 0)) || (f->kind == ACTIVATION_HARD_SIGMOID && !(f->alpha > 0)) ||
         (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) || (f->kind == ACTIVATION_THRESHOLDED_RELU &&

@@ -2,6 +2,7 @@
  * specification stands for. No parameter has a value here. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "model/model.h"
 #include <stdio.h>
 #include <string.h>
@@ -158,12 +159,17 @@ static unroll_status check_layer_sizes(const unroll_layer *g, int index)
     return UNROLL_OK;
 }
 
+static bool is_name(const char *name)
+{
+    return name && *name && strlen(name) < sizeof ((struct layer *)0)->name && utf8_is_sound(name);
+}
+
 /* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
 static unroll_status check_name(const struct layer *layers, int index, const char *name, int level,
                                 const char *embedding)
 {
-    if (!name || !*name || strlen(name) >= sizeof layers->name || !strcmp(name, embedding))
-        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes, not '%.63s'", index,
+    if (!is_name(name) || !strcmp(name, embedding))
+        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes of UTF-8, not '%.63s'", index,
                     sizeof layers->name - 1, embedding);
     for (int i = 0; i < index; i++)
         if (!strcmp(layers[i].name, name) && layers[i].level == level)
@@ -225,6 +231,21 @@ static unroll_status take_recurrent(const unroll_layer *g, int index, struct lay
     return UNROLL_OK;
 }
 
+/* What only cells have. */
+static unroll_status take_dense(const unroll_layer *g, int index, struct layer *l)
+{
+    const struct { const char *name; bool given; } options[] = {
+        { "level", g->level }, { "bidirectional", g->bidirectional }, { "projection", g->projection },
+        { "peephole", g->peephole }, { "clip", g->clip > 0 }, { "reverse", g->reverse }, { "coupled", g->coupled },
+        { "functions", g->functions },
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return fail(UNROLL_USAGE, "layer %d: '%s' is for recurrent layers", index, options[i].name);
+    *l = dense_layer(g->name, 0, g->width);
+    return UNROLL_OK;
+}
+
 static unroll_status take_layer(const unroll_network *n, struct layer *layers, int index)
 {
     const unroll_layer *g = &n->layer[index];
@@ -233,12 +254,8 @@ static unroll_status take_layer(const unroll_network *n, struct layer *layers, i
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
     TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
     TRY(check_layer_sizes(g, index));
-    if (!g->kind || strcmp(g->kind, "dense"))
-        TRY(take_recurrent(g, index, &l));
-    else
-        l = dense_layer(g->name, 0, g->width);
-    if (l.kind == LAYER_DENSE && g->level)
-        return fail(UNROLL_USAGE, "layer %d: a level is for recurrent layers", index);
+    const bool is_dense = g->kind && !strcmp(g->kind, "dense");
+    TRY(is_dense ? take_dense(g, index, &l) : take_recurrent(g, index, &l));
     l.bias = g->bias != 0;
     l.dropout = g->dropout;
     l.is_output = g->output || index + 1 == n->layers;
@@ -258,8 +275,8 @@ static unroll_status check_network(const unroll_network *n)
     TRY(check_range("embed", n->embed, 0, MOST));
     if (n->embed && !n->tokens)
         return fail(UNROLL_USAGE, "embed is for networks of tokens (tokens = 1)");
-    if (n->embedding && (!*n->embedding || strlen(n->embedding) >= sizeof ((struct layer *)0)->name))
-        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes",
+    if (n->embedding && !is_name(n->embedding))
+        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
                     sizeof ((struct layer *)0)->name - 1);
     if (n->loss < UNROLL_LOSS_NONE || n->loss > UNROLL_LOSS_MSE)
         return fail(UNROLL_USAGE, "loss = %d is none of the losses", (int)n->loss);

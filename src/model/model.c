@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -276,6 +277,9 @@ unroll_status unroll_model_set_symbols(unroll_model *m, const char *const *symbo
 {
     if (!m->spec.tokens || count != m->spec.input)
         return fail(UNROLL_USAGE, "%d symbols for a model of %d", count, m->spec.tokens ? m->spec.input : 0);
+    for (int i = 0; i < count; i++)
+        if (!utf8_is_sound(symbols[i]))
+            return fail(UNROLL_DATA, "symbol %d is not UTF-8", i);
     char **copy = allocate_zeroed((size_t)count, sizeof *copy);
     bool enough = copy != NULL;
     for (int i = 0; i < count && enough; i++) {

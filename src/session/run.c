@@ -3,6 +3,7 @@
 #include "optim/optim.h"
 #include "session/locate.h"
 #include "session/mesh.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -170,13 +171,31 @@ static void give_rates(unroll_session *s, const unroll_rates *r)
     rates[RATE_STEP]++;
 }
 
+/* Rates that would make NaN or infinities of the weights are refused while these are sound. */
+static unroll_status check_rates(const unroll_session *s, const unroll_rates *r)
+{
+    const double large = 1e30, below_1 = 1 - DBL_EPSILON;
+    const bool divides = optimizer_at(s->plan->config.optimizer)->rate[RATE_EPS] > 0;
+    const struct { const char *name; double value, least, most; } rates[] = {
+        { "learning_rate", r->learning_rate, 0, large }, { "momentum", r->momentum, 0, below_1 },
+        { "beta1", r->beta1, 0, below_1 }, { "beta2", r->beta2, 0, below_1 },
+        { "epsilon", r->epsilon, divides ? 1e-30 : 0, large }, { "decay", r->decay, 0, large },
+        { "clip", r->clip, 0, INFINITY },
+    };
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!(rates[i].value >= rates[i].least && rates[i].value <= rates[i].most))
+            return fail(UNROLL_USAGE, "%s = %g is outside %g .. %s%g", rates[i].name, rates[i].value, rates[i].least,
+                        rates[i].most < 1 ? "less than " : "", rates[i].most);
+    return UNROLL_OK;
+}
+
 static unroll_status check_training(const unroll_session *s, const unroll_rates *rates)
 {
     if (s->config.mode != UNROLL_TRAIN)
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
-    return UNROLL_OK;
+    return check_rates(s, rates);
 }
 
 /* After an update: are its numbers finite? Else nothing was updated. */

@@ -131,15 +131,17 @@ static unroll_status check_identity(const unroll_trainer *trainer, const struct 
     return UNROLL_OK;
 }
 
+/* Counts go on from what a file says, some of them as doubles. */
 static unroll_status read_integer(const struct safetensors *file, const char *path, const char *key,
                                   int64_t *value)
 {
+    const int64_t most = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
     char *end;
 
     errno = 0;
     long long number = text ? strtoll(text, &end, 10) : -1;
-    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0)
+    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0 || number > most)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
     *value = number;
@@ -384,6 +386,15 @@ static unroll_status refuse_unknown_tensors(const struct safetensors *file, cons
     return UNROLL_OK;
 }
 
+/* A NaN in a state would be one in the weight after the next step. Large gradients may make an infinity. */
+static unroll_status check_numbers(const float *numbers, size_t count, const char *path, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(numbers[i]))
+            return fail(UNROLL_DATA, "'%s': '%s' holds NaN at number %zu", path, name, i);
+    return UNROLL_OK;
+}
+
 static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
 {
     float *at = kept->numbers;
@@ -396,6 +407,7 @@ static unroll_status take_tensors(const struct safetensors *file, const char *pa
             return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers of F32", path, kept->name[i],
                         kept->size[i]);
         memcpy(at, tensor->data, tensor->bytes);
+        TRY(check_numbers(at, kept->size[i], path, kept->name[i]));
     }
     return refuse_unknown_tensors(file, path, kept);
 }

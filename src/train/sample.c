@@ -42,9 +42,8 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
     unroll_spec spec = unroll_spec_default();
 
     unroll_model_spec(model, &spec);
-    if (config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the sample configuration has size %zu, not %zu; fix: begin with "
-                    "unroll_sample_default()", config->size, sizeof *config);
+    if (!config || config->size != sizeof *config)
+        return fail(UNROLL_USAGE, "the sample configuration was not begun with unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
         return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length,
                     config->top_k);

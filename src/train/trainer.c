@@ -31,9 +31,8 @@ static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MOST = 1 << 20 };
 
-    if (config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the training configuration has size %zu, not %zu; fix: begin with "
-                    "unroll_train_default()", config->size, sizeof *config);
+    if (!config || config->size != sizeof *config)
+        return fail(UNROLL_USAGE, "the training configuration was not begun with unroll_train_default()");
     if (config->batch < 1 || config->batch > MOST || config->bptt < 0 || config->bptt > MOST)
         return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (the whole piece) .. %d",
                     config->batch, MOST, config->bptt, MOST);

@@ -336,6 +336,12 @@ static void test_read(void)
           && data == NULL, "'%s'", unroll_last_error());
     CHECK(read_whole_file("/dev/zero", 100000, &data, &size) == UNROLL_DATA && says("/dev/zero"),
           "an endless file");
+    const uint64_t most = unroll_memory_limit() + 1;
+    write_text(inside("sparse"), "");
+    if (truncate(inside("sparse"), (off_t)most) == 0) {
+        CHECK_REFUSED(read_whole_file(inside("sparse"), INT64_MAX, &data, &size), UNROLL_RESOURCE, "memory limit");
+        CHECK(read_whole_file(inside("sparse"), 99, &data, &size) == UNROLL_DATA, "a file without an end in sight");
+    }
     CHECK(read_whole_file("/dev/null", 0, &data, &size) == UNROLL_OK && size == 0, "an empty file");
     release(data);
     CHECK(read_whole_file("/proc/self/status", 1 << 20, &data, &size) == UNROLL_OK && size > 100,

@@ -177,6 +177,9 @@ static void check_options(void)
     check_stack(&spec, "peephole", 0.05);
     spec.clip = 0.3f;
     check_stack(&spec, "peephole_clip", 0.05);
+    spec.hidden = 1;
+    check_stack(&spec, "one_unit", 0.05);
+    spec.hidden = 9;
     spec.peephole = 0;
     spec.layers = 2;
     check_stack(&spec, "clip", 0.05);
@@ -357,6 +360,12 @@ static void check_refusals(void)
     refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
     c.prefix = "xor";
     refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "uint8_t";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "NULL";
+    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
+    c.prefix = "_Alignof";
+    refused(&spec, c, folder, UNROLL_USAGE, "such as Alignof_model");
     c = plain;
     c.calibration = "x.npy";
     refused(&spec, c, folder, UNROLL_USAGE, "int8");

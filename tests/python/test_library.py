@@ -301,7 +301,7 @@ class Training(unittest.TestCase):
                   values=memoryview(array.array("f", [3e38])).cast("B").cast("f", (1, 1, 1)))
         s.backward()
         with self.assertRaises(unroll.DivergedError) as caught:
-            s.update("sgd", learning_rate=1.0)
+            s.update("adam", learning_rate=1.0)
         self.assertEqual(caught.exception.status, 6)
 
 

@@ -70,6 +70,7 @@ static void check_refused_configs(void)
     REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
     REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
+    REFUSED_WITH(device, "cpu:1", UNROLL_USAGE, "device cpu:1");
     REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
     REFUSED_WITH(weights, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
     REFUSED_WITH(weights, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
@@ -122,6 +123,11 @@ static void check_refused_specs(void)
     CHECK(!m, "a refused model is not made");
     m = new_model(vectors_spec());
     unroll_parameter p;
+    unroll_model *text = new_model(tokens_spec());
+    const char *symbols[SYMBOLS] = { "a", "b", "c", "d", "e", "f", "\xff" };
+    REFUSED(UNROLL_DATA, "symbol 6 is not UTF-8", unroll_model_set_symbols(text, symbols, SYMBOLS));
+    CHECK(!unroll_model_symbols(text), "a model that no file could hold");
+    unroll_model_free(text);
     REFUSED(UNROLL_USAGE, "no parameter -1", unroll_model_parameter(m, -1, &p));
     REFUSED(UNROLL_USAGE, "no parameter", unroll_model_parameter(m, unroll_model_parameters(m), &p));
     unroll_model_free(m);
@@ -266,6 +272,52 @@ static void check_refused_calls(void)
     unroll_model_free(m);
 }
 
+/* Rates that would spoil the weights: refused before anything changes. */
+static void check_refused_rates(void)
+{
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_batch b = regression(&a);
+    unroll_result result;
+    float before[4 * 5 * INPUT], after[4 * 5 * INPUT];
+    MUST(unroll_read(s, "rnn.weight_ih_l0", before, 4 * 5 * INPUT));
+#define REFUSED_WITH(field, value)                                          \
+    do {                                                                    \
+        unroll_rates rates = unroll_rates_default("adam");                  \
+        rates.field = value;                                                \
+        REFUSED(UNROLL_USAGE, #field " = ", unroll_step(s, &b, &rates, &result));   \
+        REFUSED(UNROLL_USAGE, #field " = ", unroll_update(s, &rates, &result));     \
+    } while (0)
+    REFUSED_WITH(learning_rate, NAN);
+    REFUSED_WITH(learning_rate, INFINITY);
+    REFUSED_WITH(learning_rate, 1e300);
+    REFUSED_WITH(learning_rate, -1);
+    REFUSED_WITH(momentum, NAN);
+    REFUSED_WITH(momentum, 1);
+    REFUSED_WITH(beta1, 1);
+    REFUSED_WITH(beta2, 1);
+    REFUSED_WITH(beta2, -0.1);
+    REFUSED_WITH(epsilon, 0);
+    REFUSED_WITH(epsilon, NAN);
+    REFUSED_WITH(decay, NAN);
+    REFUSED_WITH(decay, -1);
+    REFUSED_WITH(clip, NAN);
+    REFUSED_WITH(clip, -1);
+#undef REFUSED_WITH
+    int64_t forwards, updates;
+    unroll_session_counters(s, &forwards, &updates);
+    MUST(unroll_read(s, "rnn.weight_ih_l0", after, 4 * 5 * INPUT));
+    CHECK(!memcmp(before, after, sizeof before) && forwards == 0 && updates == 0, "%d forwards, %d updates",
+          (int)forwards, (int)updates);
+    unroll_rates rates = unroll_rates_default("adam");
+    rates.clip = INFINITY;                              /* none */
+    rates.learning_rate = 0;                            /* where a schedule ends */
+    MUST(unroll_step(s, &b, &rates, &result));
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
 static void refuse_plan(unroll_plan_config c, unroll_status status, const char *words, int line)
 {
     unroll_model *m = new_model(vectors_spec());
@@ -304,5 +356,6 @@ int main(void)
     check_refused_numbers();
     check_beyond_lengths();
     check_refused_calls();
+    check_refused_rates();
     return check_finish("refusals");
 }

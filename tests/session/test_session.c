@@ -197,9 +197,11 @@ static void check_push_and_pull(void)
     static float before[WEIGHTS], after[WEIGHTS], again[WEIGHTS];
     struct arrays a = draw(1);
     unroll_model *m = new_model(vectors_spec());
-    unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
+    c.optimizer = "sgd";
+    unroll_session *s = open_with(m, c);
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default("sgd");
+    unroll_rates rates = unroll_rates_default(c.optimizer);
     unroll_result result;
     unroll_parameter p;
     float z[STEPS * ROWS], y[STEPS * ROWS], first[WEIGHTS];

@@ -147,6 +147,12 @@ static void check_refusals(void)
     d = division_of("even");
     d.parts = batch_rows + 1;
     CHECK(unroll_divide(&d, order) == UNROLL_USAGE && strstr(unroll_last_error(), "a row for each part"), "parts");
+    d = division_of("even");
+    d.count = INT64_MAX;
+    d.rows = 2;
+    CHECK(unroll_division_batches(&d) == INT64_MAX / 2 + 1, "%lld batches", (long long)unroll_division_batches(&d));
+    d.count = -1;
+    CHECK(unroll_division_batches(&d) == 0 && unroll_division_batches(NULL) == 0, "there are none");
     lengths[5] = -1;
     d = division_of("even");
     CHECK(unroll_divide(&d, order) == UNROLL_DATA && strstr(unroll_last_error(), "sequence 5"), "a length below 0");

@@ -148,6 +148,7 @@ static void test_refusals(void)
     unroll_sample_config good = unroll_sample_default(), config = good;
     unroll_parameter parameter;
 
+    check_refused(model, NULL, UNROLL_USAGE, "unroll_sample_default");
     config.prompt = "ab\nax";
     check_refused(model, &config, UNROLL_DATA, "'the prompt', line 2, column 2: the character 'x' (U+0078)");
     config.prompt = "a\xff";

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
+#include "train/trainer.h"
 #include "data/text.h"
 #include "unroll.h"
 
@@ -238,6 +239,8 @@ static void test_refused_configurations(const unroll_text *text)
         CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), status, part);            \
     } while (0)
     REFUSED(config.size = 4, UNROLL_USAGE, "unroll_train_default");
+    CHECK_REFUSED(unroll_trainer_new(model, text, NULL, &trainer), UNROLL_USAGE, "unroll_train_default");
+    CHECK(unroll_train_steps_per_epoch(NULL, text) == 0, "there are none");
     REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
     REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
     REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
@@ -517,6 +520,40 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
+static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
+{
+    const char *name = "rnn.weight_ih_l0.opt1";
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    size_t count = unroll_count(training.trainer->session, name);
+    char saved[256];
+
+    name_path(saved, "not_finite");
+    float *states = allocate_zeroed(count, sizeof *states);
+    states[5] = NAN;
+    CHECK_OK(unroll_write(training.trainer->session, name, states, count));
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA,
+                  "'rnn.weight_ih_l0.opt1' holds NaN at number 5");
+    release(states);
+    end(&training);
+}
+
+/* A count from which no step could go on. */
+static void test_counts_without_end_are_refused(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    struct training training = start(text, &config);
+    char saved[256];
+
+    name_path(saved, "counts");
+    training.trainer->state.step = INT64_MAX;
+    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    training.trainer->state.step = 0;
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "no sound 'step'");
+    end(&training);
+}
+
 static void test_mixed_files_are_refused(const unroll_text *text)
 {
     unroll_train_config config = small_config();
@@ -622,6 +659,8 @@ int main(int count, char **words)
     test_resume_of_a_network(text);
     test_mismatches_are_refused(text);
     test_damaged_files_are_refused(text);
+    test_counts_without_end_are_refused(text);
+    test_numbers_that_spoil_weights_are_refused(text);
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);

@@ -45,6 +45,8 @@ static unroll_status cpu_instance_new(const struct plan *plan, void *store, cons
     struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
                                       .comm = options->comm, .profile = options->profile };
     struct instance *made;
+    if (options->which)
+        return fail(UNROLL_USAGE, "device cpu:%s: nothing comes after cpu; fix: cpu", options->which);
     TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
     config.isa = has_use_for_tiles(plan) ? config.isa : cpu_isa_without_tiles(config.isa);

@@ -1,6 +1,7 @@
 /* The well-formed sequences of the Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing
  * above U+10FFFF. Knows nothing of what characters mean. */
-#include "data/utf8.h"
+#include "base/utf8.h"
+#include <string.h>
 
 typedef unsigned char byte;
 
@@ -39,6 +40,17 @@ int utf8_decode(const byte *at, const byte *end, int32_t *code)
         return 0;
     *code = value;
     return length;
+}
+
+bool utf8_is_sound(const char *string)
+{
+    const byte *at = (const byte *)string, *end = at + strlen(string);
+    int32_t code;
+    int length;
+
+    while (at < end && (length = utf8_decode(at, end, &code)) > 0)
+        at += length;
+    return at == end;
 }
 
 int utf8_encode(int32_t code, char spelling[UTF8_LONGEST + 1])
