@@ -531,8 +531,8 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
     name_path(saved, "not_finite");
     float *states = allocate_zeroed(count, sizeof *states);
     states[5] = NAN;
-    CHECK_OK(unroll_write(training.trainer->session, name, states, count));
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_write(training.trainer->session, name, states, count));
+    MUST(unroll_trainer_save(training.trainer, saved));
     CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA,
                   "'rnn.weight_ih_l0.opt1' holds NaN at number 5");
     release(states);
@@ -548,7 +548,7 @@ static void test_counts_without_end_are_refused(const unroll_text *text)
 
     name_path(saved, "counts");
     training.trainer->state.step = INT64_MAX;
-    CHECK_OK(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, saved));
     training.trainer->state.step = 0;
     CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA, "no sound 'step'");
     end(&training);
