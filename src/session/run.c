@@ -3,6 +3,7 @@
 #include "optim/optim.h"
 #include "session/locate.h"
 #include "session/mesh.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -170,13 +171,29 @@ static void give_rates(unroll_session *s, const unroll_rates *r)
     rates[RATE_STEP]++;
 }
 
+/* They become floats. A negative learning rate climbs, which may be meant. */
+static unroll_status check_rates(const unroll_rates *r)
+{
+    const double one = 1, below_one = 1 - FLT_EPSILON / 2, most = FLT_MAX;
+    const struct { const char *name; double value, low, high; const char *range; } rates[] = {
+        { "learning_rate", r->learning_rate, -most, most, "the finite numbers" },
+        { "momentum", r->momentum, 0, one, "0 <= x <= 1" },     { "beta1", r->beta1, 0, below_one, "0 <= x < 1" },
+        { "beta2", r->beta2, 0, below_one, "0 <= x < 1" },      { "epsilon", r->epsilon, 0, most, "0 <= x" },
+        { "decay", r->decay, 0, most, "0 <= x" },               { "clip", r->clip, 0, INFINITY, "0 <= x" },
+    };
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!(rates[i].value >= rates[i].low && rates[i].value <= rates[i].high))
+            return fail(UNROLL_USAGE, "%s = %g is outside %s", rates[i].name, rates[i].value, rates[i].range);
+    return UNROLL_OK;
+}
+
 static unroll_status check_training(const unroll_session *s, const unroll_rates *rates)
 {
     if (s->config.mode != UNROLL_TRAIN)
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
-    return UNROLL_OK;
+    return check_rates(rates);
 }
 
 /* After an update: are its numbers finite? Else nothing was updated. */

@@ -232,6 +232,27 @@ static void check_beyond_lengths(void)
     unroll_model_free(m);
 }
 
+/* What would make the weights NaN, or is a mistake, changes nothing. */
+static void check_refused_rates(unroll_session *s, const unroll_batch *b)
+{
+    static const struct { size_t offset; double value; const char *words; } rates[] = {
+        { offsetof(unroll_rates, learning_rate), NAN, "learning_rate = nan is outside the finite numbers" },
+        { offsetof(unroll_rates, learning_rate), 1e39, "learning_rate = 1e+39 is outside" },
+        { offsetof(unroll_rates, momentum), 2, "momentum = 2 is outside 0 <= x <= 1" },
+        { offsetof(unroll_rates, beta1), 1, "beta1 = 1 is outside 0 <= x < 1" },
+        { offsetof(unroll_rates, beta2), -1, "beta2 = -1 is outside 0 <= x < 1" },
+        { offsetof(unroll_rates, epsilon), -1, "epsilon = -1 is outside 0 <= x" },
+        { offsetof(unroll_rates, decay), INFINITY, "decay = inf is outside 0 <= x" },
+        { offsetof(unroll_rates, clip), NAN, "clip = nan is outside 0 <= x" },
+    };
+    unroll_result result;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        unroll_rates wrong = unroll_rates_default("adam");
+        memcpy((char *)&wrong + rates[i].offset, &rates[i].value, sizeof rates[i].value);
+        REFUSED(UNROLL_USAGE, rates[i].words, unroll_step(s, b, &wrong, &result));
+    }
+}
+
 static void check_refused_calls(void)
 {
     struct arrays a = draw(1);
@@ -251,6 +272,7 @@ static void check_refused_calls(void)
     REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
     REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, NULL, &result));
     REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, &wrong, &result));
+    check_refused_rates(train, &b);
     REFUSED(UNROLL_USAGE, "not made to train", unroll_update(eval, &rates, &result));
     REFUSED(UNROLL_USAGE, "not made to train", unroll_update(infer, &rates, &result));
     REFUSED(UNROLL_USAGE, "not to train", unroll_backward(eval));
