@@ -320,7 +320,8 @@ class _Recurrent(nn.RNNBase):
 
     def _call(self, x: Tensor, states: _Tensors, lengths: Optional[Tensor]) -> tuple[Tensor, ...]:
         """x [T, B, input], time-major; states (h0, c0) or (None, None)."""
-        if torch.jit.is_tracing() or getattr(torch.compiler, "is_exporting", bool)():
+        traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        if traced or getattr(torch.compiler, "is_exporting", bool)():
             raise RuntimeError(
                 f"unroll.torch.{type(self).__name__} can't be part of a graph that is traced or exported; fix: "
                 f"load its state_dict into torch.nn.{type(self).__name__} and give that"
