@@ -46,6 +46,13 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
+/* Bytes of a text that a sentence shows: up to one that ends it. */
+static int shown_length(const char *text, const char *ends)
+{
+    const size_t length = strcspn(text, ends);
+    return length < 40 ? (int)length : 40;
+}
+
 /* One number and what follows it: a comma, or the end after the last. */
 static unroll_status read_number(struct frames *f, char **at, int index, float *number)
 {
@@ -60,7 +67,7 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
         return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (end == *at || !isfinite(*number))
         return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
-                      (int)strcspn(*at, ", \t\r\n") > 40 ? 40 : (int)strcspn(*at, ", \t\r\n"), *at);
+                      shown_length(*at, ", \t\r\n"), *at);
     end += strspn(end, " \t");
     bool is_last = index + 1 == f->width;
     if (*end == ',' && !is_last)
@@ -69,7 +76,8 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
         return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
                       f->width > 1 ? "s" : "");
     else if (*end != '\r' && *end != '\n' && *end != '\0')
-        return refuse(f, "line %lld, number %d: '%.40s' follows it", (long long)f->line, index + 1, end);
+        return refuse(f, "line %lld, number %d: '%.*s' follows it", (long long)f->line, index + 1,
+                      shown_length(end, "\r\n"), end);
     *at = end;
     return UNROLL_OK;
 }

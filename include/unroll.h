@@ -385,7 +385,8 @@ UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch
  * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
  * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
  * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's, or that of the first steps of an array over time. */
+ * count must be the buffer's, or that of the first steps of an array over time. Initial states that are NaN or
+ * infinite are refused, as inputs are. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */

@@ -136,8 +136,8 @@ static unroll_status check_kind(const struct npy_header *h, const char *name, st
             found = true;
         }
     if (!found)
-        return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<f4') before it is saved", name,
-                    h->description);
+        return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<%c4') before it is saved", name,
+                    h->description, strpbrk(h->description, "iu") ? 'i' : 'f');
     if (h->fortran && tensor->rank > 1)
         return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
                     "saved", name);

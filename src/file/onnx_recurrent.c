@@ -88,6 +88,13 @@ static bool has_beta(const struct activation *f)
            f->kind == ACTIVATION_HARD_SIGMOID;
 }
 
+/* A function's defaults are those of ONNX's operator of its name, which these two have not: ONNX Runtime computes
+ * with zeros. */
+static bool has_default(const struct activation *f)
+{
+    return f->kind != ACTIVATION_AFFINE && f->kind != ACTIVATION_SCALED_TANH;
+}
+
 /* The lists of alpha and beta have a number for each function that takes one,
  * in the order of the functions. */
 static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
@@ -108,6 +115,9 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
             if (names &&
                 (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
                 return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
+                                   names->strings[d * r->functions + k]);
+            if (!has_default(f) && (next_alpha == alphas || next_beta == betas))
+                return refuse_node(im, "the activation '%s' lacks its alpha or beta, for which ONNX has no defaults",
                                    names->strings[d * r->functions + k]);
             if (has_alpha(f) && next_alpha < alphas)
                 f->alpha = alpha->floats[next_alpha++];

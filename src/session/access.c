@@ -1,9 +1,11 @@
 /* Looking into a session and writing into it: buffers by name, weights and gradients as a whole, counters.
  * Runs nothing but the packing of weights that came from outside. */
+#include "base/finite.h"
 #include "base/status.h"
 #include "optim/optim.h"
 #include "session/mesh.h"
 #include "session/weights.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- looking inside -------------------------------------------------------------------- */
@@ -89,10 +91,22 @@ unroll_status unroll_read(unroll_session *s, const char *name, float *to, size_t
     return take(s, b, to, count);
 }
 
+/* States are inputs too, and checked as those are; weights may be anything, as an update may leave them. */
+static unroll_status check_states(const struct buffer *b, const char *name, const float *from, size_t count)
+{
+    size_t i = 0;
+    if (b->segment != SEG_CARRY || all_finite(from, count))
+        return UNROLL_OK;
+    while (isfinite(from[i]))
+        i++;
+    return fail(UNROLL_DATA, "'%s' holds NaN or infinity at number %zu", name, i);
+}
+
 unroll_status unroll_write(unroll_session *s, const char *name, const float *from, size_t count)
 {
     const struct buffer *b;
     TRY(check_access(s, name, count, &b));
+    TRY(check_states(b, name, from, count));
     TRY(put(s, b, from, count));
     return b->segment == SEG_PARAM ? session_pack(s) : UNROLL_OK;
 }

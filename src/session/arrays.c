@@ -98,10 +98,13 @@ static unroll_status find_input(const struct arrays *a, bool tokens, const struc
     *found = npz_find(a->file, name);
     if (!*found && npz_count(a->file) == 1 && !*npz_at(a->file, 0)->name)
         *found = npz_at(a->file, 0);
-    if (*found)
-        return UNROLL_OK;
-    return fail(UNROLL_DATA, "'%s' has no array '%s', which the model reads%s", a->path, name,
-                npz_find(a->file, other) ? "; it has the other kind of input" : "");
+    if (!*found)
+        return fail(UNROLL_DATA, "'%s' has no array '%s', which the model reads%s", a->path, name,
+                    npz_find(a->file, other) ? "; it has the other kind of input" : "");
+    if (npz_find(a->file, other))
+        return fail(UNROLL_DATA, "'%s' has both x and tokens; fix: leave out '%s', the model reads '%s'", a->path,
+                    other, name);
+    return UNROLL_OK;
 }
 
 /* T and B from the shape; `inner` is the rank of one step of one row. */

@@ -171,10 +171,10 @@ static void give_rates(unroll_session *s, const unroll_rates *r)
     rates[RATE_STEP]++;
 }
 
-/* Rates that would make NaN or infinities of the weights are refused while these are sound. */
+/* Rates that would make NaN or infinities of the weights, as floats, are refused while these are sound. */
 static unroll_status check_rates(const unroll_session *s, const unroll_rates *r)
 {
-    const double large = 1e30, below_1 = 1 - DBL_EPSILON;
+    const double large = 1e30, below_1 = 1 - FLT_EPSILON / 2;
     const bool divides = optimizer_at(s->plan->config.optimizer)->rate[RATE_EPS] > 0;
     const struct { const char *name; double value, least, most; } rates[] = {
         { "learning_rate", r->learning_rate, 0, large }, { "momentum", r->momentum, 0, below_1 },

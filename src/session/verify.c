@@ -46,10 +46,13 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
                                   const struct tensor_view *ours)
 {
     char given[SHAPE_TEXT], wanted[SHAPE_TEXT];
+    int last = ours->rank - 1;
+    bool wide = reference->rank == ours->rank && last >= 0 && reference->shape[last] != ours->shape[last];
 
+    /* Of another width: no order of rows and steps helps. */
     return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s", c->arrays->path, reference->name,
                 tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
-                arrays_hint(c->arrays));
+                wide ? "" : arrays_hint(c->arrays));
 }
 
 static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)

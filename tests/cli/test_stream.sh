@@ -123,7 +123,7 @@ refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
 refuses 3 "line 1, number 1: 'nan' is no finite number" 'nan,1\n' frames
 refuses 3 "line 1, number 1: '1e999' is no finite number" '1e999,1\n' frames
-refuses 3 "'2" '1 2\n' frames
+refuses 3 "line 1, number 1: '2' follows it" '1 2\r\n' frames
 refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f32
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
 refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav

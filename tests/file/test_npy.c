@@ -162,6 +162,10 @@ static void test_headers(void)
     CHECK(parse_text("{\"shape\":(2,1),\"fortran_order\":False,\"descr\":\"<f4\"}") == UNROLL_OK, "%s",
           unroll_last_error());
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"), UNROLL_DATA, "12 bytes");
+    CHECK_REFUSED(parse_text("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"), UNROLL_UNSUPPORTED,
+                  "fix: .astype('<f4')");
+    CHECK_REFUSED(parse_text("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }"), UNROLL_UNSUPPORTED,
+                  "fix: .astype('<i4')");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'shape': (2,), }"), UNROLL_DATA, "dict");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), UNROLL_DATA,
                   "dict");

@@ -63,8 +63,21 @@ static bool ignore_activations(struct onnx_file *o)
     drop(o, "activation_alpha"), drop(o, "activation_beta");
     return drop(o, "activations");
 }
-static bool ignore_alpha(struct onnx_file *o)        { return drop(o, "activation_alpha"); }
-static bool ignore_beta(struct onnx_file *o)         { return drop(o, "activation_beta"); }
+
+/* Other numbers than the file's: not all functions have defaults. */
+static bool move_numbers(struct onnx_file *o, const char *name)
+{
+    static float moved[8];
+    struct onnx_attribute *a = find_attribute(o, name);
+    for (int k = 0; a && k < a->count; k++)
+        moved[k] = a->floats[k] + 0.5f;
+    if (a)
+        a->floats = moved;
+    return a != NULL;
+}
+
+static bool move_alpha(struct onnx_file *o)          { return move_numbers(o, "activation_alpha"); }
+static bool move_beta(struct onnx_file *o)           { return move_numbers(o, "activation_beta"); }
 
 static bool ignore_direction(struct onnx_file *o)
 {
@@ -122,7 +135,7 @@ static const struct {
     { "swap gates", swap_gates, { 0, 0 }, 1 }, { "ignore clip", ignore_clip, { 0, 0 }, 1 },
     { "ignore input_forget", ignore_forget, { 0, 0 }, 1 }, { "ignore activations", ignore_activations,
                                                              { 0, 0 }, 1 },
-    { "ignore alpha", ignore_alpha, { 0, 0 }, 1 }, { "ignore beta", ignore_beta, { 0, 0 }, 1 },
+    { "move alpha", move_alpha, { 0, 0 }, 1 }, { "move beta", move_beta, { 0, 0 }, 1 },
     { "ignore direction", ignore_direction, { 0, 0 }, 1 }, { "swap directions", swap_directions, { 0, 0 },
                                                              1 },
     { "turn linear_before_reset", turn_reset, { 0, 0 }, 1 }, { "ignore peepholes", ignore_peepholes, { 0, 0 },
@@ -471,6 +484,8 @@ static bool no_such_input(struct onnx_file *o)    { o->node[0].input[0] = "Q"; r
 static bool from_pytorch(struct onnx_file *o)     { o->producer = "pytorch"; return true; }
 static bool constant_state(struct onnx_file *o)   { o->node[0].input[5] = "W"; return true; }
 static bool many_functions(struct onnx_file *o)   { find_attribute(o, "activations")->count--; return true; }
+static bool no_alpha(struct onnx_file *o)         { find_attribute(o, "activation_alpha")->count = 0; return true; }
+static bool no_beta(struct onnx_file *o)          { find_attribute(o, "activation_beta")->count = 0; return true; }
 static bool twice(struct onnx_file *o)           { o->node[0].output[1] = o->node[0].output[0]; return true; }
 
 static void check_refusals(const char *folder)
@@ -486,6 +501,8 @@ static void check_refusals(const char *folder)
         { "gru-before", from_pytorch, "GRU reset convention is doubtful" },
         { "lstm-reverse", constant_state, "a constant that is not zero" },
         { "lstm-functions", many_functions, "2 activations, not 3" },
+        { "rnn-affine", no_alpha, "the activation 'Affine' lacks its alpha or beta" },
+        { "rnn-scaledtanh", no_beta, "the activation 'ScaledTanh' lacks its alpha or beta" },
         { "lstm-reverse", twice, "given twice" },
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {

@@ -208,6 +208,32 @@ static void test_batch_first_is_told(void)
     unroll_model_free(m);
 }
 
+/* Another width is no matter of rows and steps; and of two inputs one would go unread. */
+static void test_hints_lead_somewhere(void)
+{
+    unroll_arrays_config config = unroll_arrays_default();
+    unroll_difference difference;
+    struct npz *file;
+    unroll_model *m;
+
+    if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
+        return;
+    if (!MUST(npz_open("tests/vectors/import/deep-head.npz", &file)))
+        return;
+    struct tensor_view x = *npz_find(file, "x"), views[] = { x, x };
+    views[1].name = "y";
+    MUST(npz_write(in_folder("changed.npz"), views, 2));
+    CHECK(unroll_verify(m, in_folder("changed.npz"), &config, &difference) == UNROLL_DATA &&
+          strstr(unroll_last_error(), "'y' has the shape [6, 3, 5]; the model gives [6, 3, 8]") &&
+          !strstr(unroll_last_error(), "--batch-first"), "y of another width: %s", unroll_last_error());
+    views[1].name = "tokens";
+    MUST(npz_write(in_folder("changed.npz"), views, 2));
+    CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
+                  "changed.npz' has both x and tokens; fix: leave out 'tokens', the model reads 'x'");
+    npz_close(file);
+    unroll_model_free(m);
+}
+
 /* ---- what is wrong --------------------------------------------------------------------- */
 
 enum { MOST_TENSORS = 16 };
@@ -471,6 +497,7 @@ int main(void)
     check_that_parity_can_fail();
     test_wrong_numbers();
     test_batch_first_is_told();
+    test_hints_lead_somewhere();
     test_missing_and_unknown();
     test_shapes();
     test_order();

@@ -67,6 +67,7 @@ class Package(unittest.TestCase):
         for call, kind, base, status in (
             (lambda: unroll.Model(input=0), unroll.UsageError, ValueError, 2),
             (lambda: unroll.load("/nowhere"), unroll.DataError, ValueError, 3),
+            (lambda: unroll.load(b"/nowhere/\xff"), unroll.DataError, ValueError, 3),
             (lambda: unroll.Model(input=1, cell="gru", projection=2), unroll.UnsupportedError, NotImplementedError, 4),
             (lambda: unroll.Model(input=1).session(memory=10), unroll.ResourceError, MemoryError, 5),
         ):
@@ -81,14 +82,15 @@ class Package(unittest.TestCase):
         for keywords, kind, words in (
             ({"hiden": 3}, TypeError, "a model has no 'hiden'; it has cell, layers, hidden"),
             ({"hidden": "3"}, TypeError, "hidden: a whole number is wanted, not str"),
-            ({"hidden": 1 << 40}, OverflowError, "does not fit"),
+            ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 does not fit 32 bits"),
+            ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 does not fit 32 bits"),
             ({"hidden": 2.5}, TypeError, "whole number"),
             ({"dropout": "x"}, TypeError, "a number"),
             ({"cell": 3}, TypeError, "a str is wanted"),
             ({"cell": "ls\0tm"}, ValueError, "null"),
             ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
-            ({"loss": "l1"}, ValueError, "loss"),
-            ({"seed": -1}, OverflowError, ""),
+            ({"loss": "l1"}, ValueError, "loss = 'l1': choose one of none, xent, mse"),
+            ({"seed": -1}, OverflowError, "seed = -1 does not fit 0..2^64 - 1"),
         ):
             with self.assertRaises(kind) as caught:
                 unroll.Model(**({"input": 2} | keywords))

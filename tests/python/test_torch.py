@@ -411,6 +411,21 @@ class Refused(unittest.TestCase):
         x = torch.randn(5, 2, 3, requires_grad=True)
         (g,) = torch.autograd.grad(mine(x)[0].sin().sum(), x, create_graph=True)
         self.refused(RuntimeError, "differentiate twice", lambda: g.sum().backward())
+        (g,) = torch.autograd.grad(mine(x)[0].sum(), x, create_graph=True)      # of a gradient that is constant, too
+        self.refused(RuntimeError, "differentiate twice", lambda: g.square().sum().backward())
+
+    def test_one_state_of_two(self):
+        mine, x, state = ours.LSTM(3, 4), torch.randn(5, 2, 3), torch.ones(1, 2, 4)
+        mine(x, (state, state))                         # its session must not lend its states to the next
+        for pair_of_states in (state, None), (None, state):
+            self.refused(ValueError, "the pair (h_0, c_0)", lambda given=pair_of_states: mine(x, given))
+
+    def test_tracing(self):
+        mine, x = ours.GRU(3, 4), torch.randn(5, 2, 3)
+        words = "unroll.torch.GRU can't be part of a graph that is traced or exported"
+        self.refused(RuntimeError, words, lambda: torch.jit.trace(mine, x))
+        self.refused(RuntimeError, words, lambda: torch.onnx.export(mine, (x,), io.BytesIO(), dynamo=False))
+        self.refused(RuntimeError, words, lambda: torch.export.export(mine, (x,)))
 
     def test_dropout_of_all(self):
         self.refused(ValueError, "dropout = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))

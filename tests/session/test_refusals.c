@@ -265,6 +265,12 @@ static void check_refused_calls(void)
     REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_read(infer, "z", z, STEPS * ROWS - 1));
     REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_write(infer, "z", z, STEPS * ROWS - 1));
     REFUSED(UNROLL_USAGE, "no array 'run'", unroll_read(infer, "run", z, 8));
+    float states[256] = { 0 };
+    size_t count = unroll_count(infer, "h0.l0");
+    CHECK(count > 2 && count <= 256, "%zu numbers of a state", count);
+    MUST(unroll_write(infer, "h0.l0", states, count));
+    states[2] = INFINITY;
+    REFUSED(UNROLL_DATA, "'h0.l0' holds NaN or infinity at number 2", unroll_write(infer, "h0.l0", states, count));
     CHECK(unroll_count(infer, "z") == STEPS * ROWS && unroll_count(infer, "zz") == 0, "counts of arrays");
     unroll_session_free(train);
     unroll_session_free(eval);
@@ -296,6 +302,7 @@ static void check_refused_rates(void)
     REFUSED_WITH(momentum, NAN);
     REFUSED_WITH(momentum, 1);
     REFUSED_WITH(beta1, 1);
+    REFUSED_WITH(beta1, 1 - 1e-12);                     /* 1 as a float */
     REFUSED_WITH(beta2, 1);
     REFUSED_WITH(beta2, -0.1);
     REFUSED_WITH(epsilon, 0);

@@ -61,6 +61,9 @@ struct wanted {
 bool view_take(PyObject *from, const struct wanted *wanted, struct view *view);
 void view_release(struct view *view);
 
+/* Has the view this shape? False with an exception. */
+bool view_fits(const struct wanted *wanted, const struct view *view);
+
 /* (first, second) of whole numbers; false with an exception that names it. */
 bool pair_take(PyObject *pair, const char *name, int *first, int *second);
 

@@ -12,18 +12,41 @@ static const struct field *find(const struct field *fields, const char *name)
     return NULL;
 }
 
+/* A list of names and one more; takes the list over. NULL begins it, or an exception is set. */
+static PyObject *listed(PyObject *names, const char *name)
+{
+    PyObject *longer = names ? PyUnicode_FromFormat("%U, %s", names, name) : PyUnicode_FromString(name);
+    Py_XDECREF(names);
+    return longer;
+}
+
 static bool refuse_name(const char *what, const struct field *fields, const char *name)
 {
-    PyObject *known = PyUnicode_FromString(""), *error = NULL;
-    for (const struct field *f = fields; f->name && known; f++) {
-        PyObject *longer = PyUnicode_FromFormat("%U%s%s", known, f == fields ? "" : ", ", f->name);
-        Py_DECREF(known);
-        known = longer;
-    }
+    PyObject *known = NULL;
+    for (const struct field *f = fields; f->name && (known || f == fields); f++)
+        known = listed(known, f->name);
     if (known)
-        error = PyErr_Format(PyExc_TypeError, "%s has no '%s'; it has %U", what, name, known);
+        PyErr_Format(PyExc_TypeError, "%s has no '%s'; it has %U", what, name, known);
     Py_XDECREF(known);
-    (void)error;
+    return false;
+}
+
+static bool refuse_choice(const struct field *f, const char *text)
+{
+    PyObject *known = NULL;
+    for (int i = 0; f->choice[i] && (known || !i); i++)
+        known = listed(known, f->choice[i]);
+    if (known)
+        PyErr_Format(PyExc_ValueError, "%s = '%s': choose one of %U", f->name, text ? text : "None", known);
+    Py_XDECREF(known);
+    return false;
+}
+
+static bool refuse_size(const struct field *f, PyObject *number)
+{
+    PyErr_Clear();
+    PyErr_Format(PyExc_OverflowError, "%s = %S does not fit %s", f->name, number,
+                 f->kind == FIELD_INT ? "32 bits" : f->kind == FIELD_LONG ? "64 bits" : "0..2^64 - 1");
     return false;
 }
 
@@ -48,13 +71,12 @@ static bool take_integer(const struct field *f, PyObject *value, char *to)
         u = PyLong_AsUnsignedLongLong(index);
     else
         n = PyLong_AsLongLong(index);
+    bool fits = !PyErr_Occurred() && (f->kind != FIELD_INT || (n >= INT_MIN && n <= INT_MAX));
+    if (!fits)
+        refuse_size(f, index);
     Py_DECREF(index);
-    if (PyErr_Occurred())
+    if (!fits)
         return false;
-    if (f->kind == FIELD_INT && (n < INT_MIN || n > INT_MAX)) {
-        PyErr_Format(PyExc_OverflowError, "%s = %lld does not fit 32 bits", f->name, n);
-        return false;
-    }
     if (f->kind == FIELD_INT)
         *(int *)to = (int)n;
     else if (f->kind == FIELD_LONG)
@@ -104,9 +126,7 @@ static bool take_choice(const struct field *f, PyObject *value, char *to)
             *(int *)to = i;
             return true;
         }
-    PyErr_Format(PyExc_ValueError, "%s = '%s' is none of those that there are; the first is '%s'", f->name,
-                 text ? text : "None", f->choice[0]);
-    return false;
+    return refuse_choice(f, text);
 }
 
 static bool take(const struct field *f, PyObject *value, char *config)

@@ -1,11 +1,15 @@
 /* The extension unroll._core: its types and functions, and errors as exceptions. */
 #include "core.h"
+#include <string.h>
 
 static PyObject *make_error;        /* unroll._errors.make(status, sentence) */
 
 PyObject *raise_status(unroll_status status)
 {
-    PyObject *error = PyObject_CallFunction(make_error, "is", (int)status, unroll_last_error());
+    const char *last = unroll_last_error();
+    PyObject *sentence = PyUnicode_DecodeUTF8(last, (Py_ssize_t)strlen(last), "backslashreplace");    /* of any path */
+    PyObject *error = sentence ? PyObject_CallFunction(make_error, "iO", (int)status, sentence) : NULL;
+    Py_XDECREF(sentence);
     if (error)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);

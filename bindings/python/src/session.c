@@ -231,24 +231,37 @@ static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords
 
 /* ---- arrays of the session ------------------------------------------------------------------ */
 
-static bool shape_of(session_object *s, const char *name, struct wanted *w)
+/* Of rank 0 if there is no array of that name. */
+static struct wanted shape_of(session_object *s, const char *name)
 {
     int shape[UNROLL_AXES] = { 0 }, rank;
     UNLOCKED(LOCK(s), rank = unroll_shape(s->session, name, shape));
-    *w = (struct wanted){ .name = name, .number = NUMBER_F32, .rank = rank };
+    struct wanted w = { .name = name, .number = NUMBER_F32, .rank = rank };
     for (int i = 0; i < rank; i++)
-        w->shape[i] = shape[i];
-    if (!rank)
-        PyErr_Format(PyExc_KeyError, "the session has no array '%s'", name);
-    return rank > 0;
+        w.shape[i] = shape[i];
+    return w;
 }
 
-/* An array of the caller's may have other axes, if it holds as many numbers, or those of the first steps:
- * unroll_read and unroll_write say what is right. */
-static bool take_any_shape(PyObject *array, const char *name, bool writable, struct view *v)
+static PyObject *new_array(session_object *s, const char *name)
 {
-    const struct wanted wanted = { .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable };
-    return view_take(array, &wanted, v);
+    const struct wanted w = shape_of(s, name);
+    return w.rank ? array_new(w.number, w.rank, w.shape)
+                  : PyErr_Format(PyExc_KeyError, "the session has no array '%s'", name);
+}
+
+/* An array of the caller's may have more or fewer axes, if it holds as many numbers, or those of the first steps:
+ * unroll_read and unroll_write say what is right. With as many axes it must not have them in another order. */
+static bool take_numbers(session_object *s, PyObject *array, const char *name, bool writable, struct view *v)
+{
+    const struct wanted any = { .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable };
+    struct wanted ours = shape_of(s, name);
+    if (!view_take(array, &any, v))
+        return false;
+    ours.shape[0] = ANY;
+    if (ours.rank != v->rank || view_fits(&ours, v))
+        return true;
+    view_release(v);
+    return false;
 }
 
 static PyObject *session_read(PyObject *self, PyObject *args)
@@ -256,13 +269,12 @@ static PyObject *session_read(PyObject *self, PyObject *args)
     session_object *s = (session_object *)self;
     const char *name;
     PyObject *out = Py_None;
-    struct wanted w;
     struct view v;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "s|O:read", &name, &out) || (out == Py_None && !shape_of(s, name, &w)))
+    if (!PyArg_ParseTuple(args, "s|O:read", &name, &out))
         return NULL;
-    PyObject *array = out == Py_None ? array_new(w.number, w.rank, w.shape) : Py_NewRef(out);
-    if (!array || !take_any_shape(array, name, true, &v)) {
+    PyObject *array = out == Py_None ? new_array(s, name) : Py_NewRef(out);
+    if (!array || !take_numbers(s, array, name, true, &v)) {
         Py_XDECREF(array);
         return NULL;
     }
@@ -281,7 +293,7 @@ static PyObject *session_write(PyObject *self, PyObject *args)
     PyObject *array;
     struct view v;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "sO:write", &name, &array) || !take_any_shape(array, name, false, &v))
+    if (!PyArg_ParseTuple(args, "sO:write", &name, &array) || !take_numbers(s, array, name, false, &v))
         return NULL;
     UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
     view_release(&v);

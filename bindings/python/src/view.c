@@ -69,7 +69,7 @@ static PyObject *shape_text(int rank, const Py_ssize_t *shape)
     return whole;
 }
 
-static bool check_shape(const struct wanted *w, const struct view *v)
+bool view_fits(const struct wanted *w, const struct view *v)
 {
     bool fits = w->rank == ANY || w->rank == v->rank;
     for (int i = 0; fits && w->rank != ANY && i < v->rank; i++)
@@ -238,7 +238,7 @@ bool view_take(PyObject *from, const struct wanted *w, struct view *v)
     *v = (struct view){ .count = 1 };
     bool taken = PyObject_CheckBuffer(from) ? take_buffer(from, w, v)
                : has_dlpack(from) ? take_dlpack(from, w, v) : refuse_object(from, w);
-    if (!taken || !check_shape(w, v)) {
+    if (!taken || !view_fits(w, v)) {
         view_release(v);
         return false;
     }

@@ -246,8 +246,14 @@ class _Recurrence(torch.autograd.Function):
         return results
 
     @staticmethod
+    def backward(ctx: Any, *gradients: Optional[Tensor]) -> Any:
+        if torch.is_grad_enabled():     # a second derivative is refused, also where these gradients are constant
+            gradients = tuple(None if g is None else g.detach().requires_grad_() for g in gradients)
+        return _Recurrence.once(ctx, *gradients)
+
+    @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dy: Optional[Tensor], dhn: Optional[Tensor], dcn: Optional[Tensor] = None) -> Any:
+    def once(ctx: Any, dy: Optional[Tensor], dhn: Optional[Tensor], dcn: Optional[Tensor] = None) -> Any:
         x, h0, c0, *weights = ctx.saved_tensors         # raises if one was changed in place meanwhile
         call: _Call = ctx.call
         with call.engine.lock:
@@ -314,6 +320,12 @@ class _Recurrent(nn.RNNBase):
 
     def _call(self, x: Tensor, states: _Tensors, lengths: Optional[Tensor]) -> tuple[Tensor, ...]:
         """x [T, B, input], time-major; states (h0, c0) or (None, None)."""
+        traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        if traced or getattr(torch.compiler, "is_exporting", bool)():
+            raise RuntimeError(
+                f"unroll.torch.{type(self).__name__} can't be part of a graph that is traced or exported; fix: "
+                f"load its state_dict into torch.nn.{type(self).__name__} and give that"
+            )
         weights = self._weights()
         self._check(x, states)
         tensors = (x, *states, *weights)
@@ -373,7 +385,8 @@ class LSTM(_Recurrent, nn.LSTM):
     """torch.nn.LSTM on Unroll's kernels."""
 
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
-        if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+        pair = isinstance(hx, (tuple, list)) and len(hx) == 2 and (hx[0] is None) == (hx[1] is None)
+        if hx is not None and not pair:
             raise ValueError("hx of an LSTM is the pair (h_0, c_0)")
         y, hn, cn = self._any(input, (None, None) if hx is None else tuple(hx))
         return y, (hn, cn)
