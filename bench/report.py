@@ -299,7 +299,7 @@ def page(table_, results, about):
         "",
         *(
             [
-                "Unroll's products of 8 rows or more run on AMX as sums of six products of bf16, with smaller errors "
+                "Unroll's products of two rows or more run on AMX as sums of six products of bf16, with smaller errors "
                 "than fp32 multiply-adds, with bf16 weights as sums of three ([design](../docs/design.md)); the peak of "
                 "the former, measured likewise: "
                 f"{peak_words(tiles)}. In the targets our percentages are of the peak of the instructions in use, "

@@ -216,7 +216,7 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni amx neon",
        .derived = "the best there is",
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
-       .doc = "instruction set of the kernels: all give the same bits, but amx for 8 rows or more, and for wide layers "
+       .doc = "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
               "in bf16")
 OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
        .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN),

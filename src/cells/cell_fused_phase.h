@@ -117,6 +117,8 @@ CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk,
 #pragma GCC unroll 12
         for (size_t j = 0; j < vectors; j++) {
             V weight = fused_weight(walk->weight[j] + at + gate * CELL_TILE, part);
+            if (rows > 1)
+                FUSED_LOAD_ONCE(weight);
 #pragma GCC unroll 8
             for (size_t r = 0; r < rows; r++)
                 sum[r][j * PHASE_(count) + i] = v_fma(row[r], weight, sum[r][j * PHASE_(count) + i]);
@@ -213,7 +215,7 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
         PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
 }
 
-/* The same, and asks for the weights that come next: of a lone row memory guesses them itself. */
+/* The same, and asks for the weights that come next: where a block is read but once memory guesses them itself. */
 CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk,
                                         const struct fused_tile *t, const unsigned from, const size_t rows,
                                         const size_t vectors)
@@ -304,7 +306,7 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
     }
     if (PHASE_(from) & FROM_H) {
         struct fused_walk walk = fused_walk(s, t, &s->h, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors);
-        if (!FUSED_INT8_ALONE && rows > 1 && walk.cell == FUSED_REAL)
+        if (!FUSED_INT8_ALONE && rows > 1 && walk.cell == FUSED_REAL && t->ahead_step)
             PHASE_(multiply_and_ask)(sum, walk, t, FROM_H, rows, vectors);
         else
             PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);

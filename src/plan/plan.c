@@ -452,8 +452,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     p->thirds = thirds_wanted(p);
     p->bf16_tiles = bf16_tiles_wanted(p);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    if (p->thirds)
-        p->quantum = thirds_quantum(config, p->quantum);
+    p->dw_thirds = p->thirds && thirds_fill_leaves(config, &p->quantum);
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {
         plan_free(p);

@@ -347,6 +347,7 @@ struct plan {
     enum axis chunk_axis;   /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows;   /* of the batch: this rank's */
     bool     thirds;        /* products multiply thirds, but narrow ones: the same on all ranks of all meshes */
+    bool     dw_thirds;     /* and so do those that make gradients of weights */
     bool     bf16_tiles;    /* and those with bf16 weights go by tiles (bf16_by_tiles), likewise */
 };
 
@@ -411,7 +412,8 @@ unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 bool thirds_wanted(const struct plan *);
 bool bf16_tiles_wanted(const struct plan *);
 bool plan_has_bf16_tiles(const struct plan *, int buffer);      /* is it a copy of weights that tiles multiply as bf16? */
-uint32_t thirds_quantum(const struct plan_config *, uint32_t least);     /* steps in a leaf, at least so many */
+/* Can leaves of gradients be long enough for products of thirds? Then *quantum, the least steps of one, is made so. */
+bool thirds_fill_leaves(const struct plan_config *, uint32_t *quantum);
 enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */
 

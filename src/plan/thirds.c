@@ -21,12 +21,12 @@ static bool may_have_tiles(const struct plan_config *c)
            c->precision == PRECISION_FP32;
 }
 
-/* A step of fewer rows leaves tiles empty, and leaves of gradients, which are some steps, fill none; of narrow layers
- * half full ones do not make up for the work of splitting. The steps do not count: sessions of one model that differ in
- * them have the same bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
+/* Products of all steps have rows enough to fill tiles; of narrow layers that does not make up for the work of splitting.
+ * A lone row has the bits of a stream. The steps do not count: sessions of one model that differ in them have the same
+ * bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
 bool thirds_wanted(const struct plan *p)
 {
-    enum { FEWEST = THIRDS_ROWS / 2, WIDE = 64 };
+    enum { FEWEST = 2, WIDE = 64 };
     const struct plan_config *c = &p->config;
     const bool fills = c->B >= THIRDS_ROWS || (c->B >= FEWEST && has_wide_recurrence(p->model, WIDE));
     return may_have_tiles(c) && fills && c->weights == DTYPE_F32;
@@ -54,15 +54,18 @@ static double zeros_of_leaf(const struct plan_config *c, uint32_t q)
     return (double)((rows + THIRDS_K - 1) / THIRDS_K * THIRDS_K - rows) / rows;
 }
 
-uint32_t thirds_quantum(const struct plan_config *c, uint32_t least)
+bool thirds_fill_leaves(const struct plan_config *c, uint32_t *quantum)
 {
     enum { PIECES = 8 };            /* that time may still be cut into; checkpoints every sqrt(T) steps take the least memory */
-    const double few = c->lengths ? 1.0 / 16 : 1.0 / 8;
-    uint32_t best = least;
-    for (uint32_t q = least + 1; q <= c->T / PIECES && q * q <= 2 * c->T && zeros_of_leaf(c, best) > few; q++)
+    const double few = c->lengths ? 1.0 / 16 : 1.0 / 8, most = 1;       /* half of a step */
+    uint32_t best = *quantum;
+    for (uint32_t q = best + 1; q <= c->T / PIECES && q * q <= 2 * c->T && zeros_of_leaf(c, best) > few; q++)
         if (zeros_of_leaf(c, q) < zeros_of_leaf(c, best))
             best = q;
-    return best;
+    if (zeros_of_leaf(c, best) > most)
+        return false;
+    *quantum = best;
+    return true;
 }
 
 /* Are the columns and rows of a weight many enough to fill a tile, and not more than operands have room for? */
@@ -84,10 +87,11 @@ static bool recurs_beyond(const struct plan *p, const struct buffer *master, uin
 }
 
 /* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. From a
- * tile of rows on the products that are saved outweigh that. */
+ * tile of rows on the products that are saved outweigh that; of fewer than half of one they never do. */
 static bool is_far_of_few(const struct plan *p, const struct buffer *master)
 {
-    return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, p->config.near / 2);
+    enum { HALF = THIRDS_ROWS / 2 - 1 };
+    return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, p->config.B < HALF ? 0 : p->config.near / 2);
 }
 
 /* One block of rows multiplies weights faster than they come where all threads together do not keep them near: they are

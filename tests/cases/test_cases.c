@@ -45,13 +45,14 @@ static bool has_thirds(const struct test_case *c, const char *isa)
 
 enum { STEPS = 3 };
 
-/* How the work is divided. Checkpoints lie so many quanta of the sums (1/64 of the steps) apart; 0: none. */
+/* How the work is divided. Checkpoints lie so many of the longest leaves apart; 0: none. */
 struct way { int threads, lanes, chunks, checkpoint; };
 
 /* Of the sums of gradients (plan.md, gemm_dw): checkpoints may not be closer. */
 static int most_steps_of_leaf(int steps)
 {
-    return steps <= 64 ? 1 : (int)sqrt(steps);
+    const int most = steps / 8 < (int)sqrt(2.0 * steps) ? steps / 8 : (int)sqrt(2.0 * steps);
+    return most > 1 ? most : 1;
 }
 
 /* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */

@@ -452,16 +452,22 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
-/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces. */
+/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces; where they would not even fill
+ * half of one there are none. */
 static void check_leaves_of_thirds(void)
 {
+    enum { NONE = 0 };
     const struct { uint32_t T, B, shards, least; bool lengths; uint32_t quantum; } want[] = {
         { 100, 64, 1, 2, false, 2 }, { 35, 20, 1, 1, false, 3 }, { 64, 16, 1, 1, false, 2 }, { 64, 64, 4, 1, false, 2 },
         { 16, 20, 1, 1, false, 1 }, { 128, 32, 1, 2, true, 16 }, { 40, 32, 1, 1, true, 5 }, { 784, 128, 1, 13, true, 13 },
+        { 100, 2, 1, 2, false, 12 }, { 32, 4, 1, 1, false, 4 }, { 20, 4, 1, 1, false, NONE }, { 8, 15, 1, 1, false, NONE },
+        { 70, 16, 4, 2, true, 8 }, { 70, 8, 4, 2, true, NONE },
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         struct plan_config c = { .T = want[i].T, .B = want[i].B, .shards = want[i].shards, .lengths = want[i].lengths };
-        uint32_t found = thirds_quantum(&c, want[i].least);
+        uint32_t found = want[i].least;
+        if (!thirds_fill_leaves(&c, &found))
+            found = NONE;
         CHECK(found == want[i].quantum, "%u steps of %u rows: leaves of %u steps", c.T, c.B, found);
     }
 }
