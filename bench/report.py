@@ -21,6 +21,8 @@ TITLES = {
     "rnn-infer": "RNN, inference",
     "both-train": "LSTM in two directions, forward and backward",
     "both-infer": "LSTM in two directions, inference",
+    "few-train": "LSTM, few rows, forward and backward",
+    "few-infer": "LSTM, few rows, inference",
     "one-row": "LSTM, one row, inference",
     "ragged": "LSTM, forward and backward, rows of lengths 1 to T",
     "stream": "LSTM, streaming",
