@@ -118,6 +118,10 @@ refuses() {
         miss "stream $*: exit $found, '$(head -n 1 message)', not '$words'"
 }
 refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
+refuses 3 "fix: --format wav" 'RIFF\44\0\0\0WAVEfmt ' frames
+refuses 3 "line 2 holds a zero byte" '1,2\n3,4\0,5\n6,7\n' frames
+refuses 3 "line 1 holds a zero byte" '\0\n1,2\n' frames
+refuses 3 "line 1 goes on after a carriage return" '1,2\r3,4\r' frames
 refuses 3 "line 1 has 1 numbers" '1\n' frames
 refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
