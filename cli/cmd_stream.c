@@ -202,8 +202,8 @@ static unroll_status answer_character(struct streamer *s, const char *character,
     int32_t token = find_symbol(s, character);
 
     if (token < 0 && *character == '\0')
-        return complain(UNROLL_DATA, "character %lld is a zero byte, so the input is no text; fix: convert it to UTF-8, "
-                        "for example with 'iconv -f UTF-16 -t UTF-8'", (long long)number);
+        return complain(UNROLL_DATA, "character %lld is a zero byte, so the input is no text; fix: convert it to "
+                        "UTF-8, for example with 'iconv -f UTF-16 -t UTF-8'", (long long)number);
     if (token < 0 && bytes_of((unsigned char)*character) != strlen(character))
         return complain(UNROLL_DATA, "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
                         "for example with 'iconv -f LATIN1 -t UTF-8'", (long long)number,

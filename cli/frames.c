@@ -49,8 +49,8 @@ static unroll_status check_line(struct frames *f, int next)
     if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
         return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (next == '\0')
-        return refuse(f, "line %lld holds a zero byte, so it is no text; fix: convert it to UTF-8, or --format f32 or npy",
-                      (long long)f->line);
+        return refuse(f, "line %lld holds a zero byte, so it is no text; fix: convert it to UTF-8, or --format "
+                      "f32 or npy", (long long)f->line);
     if (next != '\n' && next != EOF)
         return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
     if (*end && end[1])

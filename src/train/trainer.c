@@ -221,7 +221,8 @@ static unroll_status set_up(unroll_trainer *trainer)
 
     unroll_status status = prepare(trainer, &validation);
     TRY(comm_agree(comm, status, trainer->text_hash ^ trainer->config.seed, "the text or the seed is"));
-    TRY(comm_agree(comm, UNROLL_OK, hash_course(trainer), "a rate, the schedule, its length or the part for validation is"));
+    TRY(comm_agree(comm, UNROLL_OK, hash_course(trainer),
+                   "a rate, the schedule, its length or the part for validation is"));
     return open_sessions(trainer, &validation);
 }
 

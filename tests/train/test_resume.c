@@ -186,7 +186,8 @@ static void check_network(bool bidirectional)
     CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learnt in a half");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const unroll_mesh *m = &others[i];
-        const struct leg rest = { .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half, .to = end };
+        const struct leg rest = { .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half,
+                                  .to = end };
         if (run_leg(&rest))
             CHECK(rank[0].count == whole.count &&
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
