@@ -201,6 +201,9 @@ static unroll_status answer_character(struct streamer *s, const char *character,
 {
     int32_t token = find_symbol(s, character);
 
+    if (token < 0 && *character == '\0')
+        return complain(UNROLL_DATA, "character %lld is a zero byte, so the input is no text; fix: convert it to "
+                        "UTF-8, for example with 'iconv -f UTF-16 -t UTF-8'", (long long)number);
     if (token < 0 && bytes_of((unsigned char)*character) != strlen(character))
         return complain(UNROLL_DATA, "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
                         "for example with 'iconv -f LATIN1 -t UTF-8'", (long long)number,
@@ -227,7 +230,7 @@ static unroll_status stream_text(struct streamer *s)
         return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
                         "come; fix: --format csv with the words' numbers");
     for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
-        if (read_character(character) == 0)
+        if (read_character(character) == 0 || stopped)
             break;
         status = answer_character(s, character, number);
     }

@@ -296,14 +296,25 @@ static unroll_status prepare_alone(struct training *t)
     return status == UNROLL_OK ? derive_end(t, limit) : status;
 }
 
-/* Only rank 0 has seen the directory of the run. */
-static unroll_status tell_newest(struct training *t)
+/* Only rank 0 has seen the directory of the run. When to end, to validate and to save all must know alike. */
+static unroll_status follow_lead(struct training *t)
 {
-    double newest = ranks_lead(&t->ranks) ? (double)t->run.newest : 0;
-    unroll_status status = unroll_comm_sum(t->ranks.comm, &newest, 1);
+    const struct settings *s = t->settings;
+    const double mine[] = {(double)t->run.newest, (double)t->end_step, t->end_seconds,
+                           number_of(s, OPTION_VALIDATE_EVERY), number_of(s, OPTION_SAVE_EVERY),
+                           number_of(s, OPTION_DRY_RUN)};
+    double lead[sizeof mine / sizeof *mine] = {0};
 
-    t->run.newest = (int64_t)newest;
-    return status == UNROLL_OK ? status : complain_library(status);
+    if (ranks_lead(&t->ranks))
+        memcpy(lead, mine, sizeof lead);
+    unroll_status status = unroll_comm_sum(t->ranks.comm, lead, sizeof lead / sizeof *lead);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    t->run.newest = (int64_t)lead[0];
+    bool same = memcmp(lead + 1, mine + 1, sizeof lead - sizeof *lead) == 0;
+    return ranks_together(&t->ranks, same ? UNROLL_OK : complain(UNROLL_USAGE, "the end of the run, --validate-every, "
+                          "--save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
+                          "options"));
 }
 
 static unroll_status prepare(struct training *t)
@@ -313,7 +324,7 @@ static unroll_status prepare(struct training *t)
     if (status == UNROLL_OK)
         status = new_trainer(t, t->model, &t->trainer);
     if (status == UNROLL_OK && t->ranks.comm)
-        status = tell_newest(t);
+        status = follow_lead(t);
     if (status == UNROLL_OK)
         status = load_checkpoint(t);
     return status == UNROLL_OK ? check_end(t) : status;

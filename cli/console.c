@@ -39,18 +39,38 @@ void console_mute(void)
     console.live = console.colour = false;
 }
 
-void console_unmute(int rank)
-{
-    if (console.mute && *console.held)
-        fprintf(stderr, "error: rank %d: %s\n", rank, console.held);
-    *console.held = '\0';
-}
-
 void end_live(void)
 {
     if (console.line_is_up)
         fputs("\r\033[K", stderr);
     console.line_is_up = false;
+}
+
+/* What it quotes may come from anywhere: control characters would do harm on a terminal. */
+static void print_error(const char *who, char *text)
+{
+    static const char mark[] = "; fix: ";
+
+    for (char *c = text; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 127)
+            *c = '?';
+    end_live();
+    char *fix = strstr(text, mark);
+    if (fix)
+        *fix = '\0';
+    fprintf(stderr, "error: %s%s\n", who, text);
+    if (fix)
+        fprintf(stderr, "  fix: %s\n", fix + sizeof mark - 1);
+}
+
+void console_unmute(int rank)
+{
+    char who[32];
+
+    snprintf(who, sizeof who, "rank %d: ", rank);
+    if (console.mute && *console.held)
+        print_error(who, console.held);
+    *console.held = '\0';
 }
 
 static void print_line(const char *format, va_list arguments)
@@ -106,24 +126,16 @@ void say_dim(const char *line)
 
 unroll_status complain(unroll_status status, const char *format, ...)
 {
-    static const char mark[] = "; fix: ";
     char text[LINE_LONGEST];
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (console.mute && status != UNROLL_COMMUNICATION) {
+    if (console.mute && status != UNROLL_COMMUNICATION)
         memcpy(console.held, text, sizeof text);
-        return status;
-    }
-    end_live();
-    char *fix = strstr(text, mark);
-    if (fix)
-        *fix = '\0';
-    fprintf(stderr, "error: %s\n", text);
-    if (fix)
-        fprintf(stderr, "  fix: %s\n", fix + sizeof mark - 1);
+    else
+        print_error("", text);
     return status;
 }
 

@@ -41,16 +41,45 @@ static unroll_status check_frame(struct frames *f, const float *frame)
 
 /* ---- lines of numbers ---- */
 
-static bool is_blank(const char *text)
+/* Is it a line of text? `next` is the byte after it. A carriage return at its end is dropped. */
+static unroll_status check_line(struct frames *f, int next)
 {
-    return text[strspn(text, " \t\r\n")] == '\0';
+    char *end = f->text + strcspn(f->text, "\r");
+
+    if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
+        return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
+    if (next == '\0')
+        return refuse(f, "line %lld holds a zero byte, so it is no text; fix: convert it to UTF-8, or --format "
+                      "f32 or npy", (long long)f->line);
+    if (next != '\n' && next != EOF)
+        return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
+    if (*end && end[1])
+        return refuse(f, "line %lld goes on after a carriage return; fix: end lines with \\n, for example with "
+                      "\"tr '\\r' '\\n'\"", (long long)f->line);
+    *end = '\0';
+    return UNROLL_OK;
 }
 
-/* Bytes of a text that a sentence shows: up to one that ends it. */
-static int shown_length(const char *text, const char *ends)
+/* Without its end. */
+static unroll_status read_line(struct frames *f, bool *more)
 {
-    const size_t length = strcspn(text, ends);
-    return length < 40 ? (int)length : 40;
+    size_t length = 0;
+    int next;
+
+    errno = 0;
+    while ((next = getc(f->file)) != EOF && next != '\n' && next != '\0' && length + 1 < f->text_size)
+        f->text[length++] = (char)next;
+    f->text[length] = '\0';
+    if (next == EOF && ferror(f->file) && errno != EINTR)
+        return refuse(f, "cannot read the frames: %s", strerror(errno));
+    *more = next != EOF || (length > 0 && !ferror(f->file));
+    f->line++;
+    return *more ? check_line(f, next) : UNROLL_OK;
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t")] == '\0';
 }
 
 /* One number and what follows it: a comma, or the end after the last. */
@@ -59,15 +88,13 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
     char *end;
 
     *at += strspn(*at, " \t");
-    if (**at == '\r' || **at == '\n' || **at == '\0')
+    if (**at == '\0')
         return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas between them",
                       (long long)f->line, index, f->width);
     *number = strtof(*at, &end);
-    if (f->line == 1 && strncmp(*at, "RIFF", 4) == 0)
-        return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (end == *at || !isfinite(*number))
         return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
-                      shown_length(*at, ", \t\r\n"), *at);
+                      (int)strcspn(*at, ", \t") > 40 ? 40 : (int)strcspn(*at, ", \t"), *at);
     end += strspn(end, " \t");
     bool is_last = index + 1 == f->width;
     if (*end == ',' && !is_last)
@@ -75,9 +102,8 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
     else if (*end == ',')
         return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
                       f->width > 1 ? "s" : "");
-    else if (*end != '\r' && *end != '\n' && *end != '\0')
-        return refuse(f, "line %lld, number %d: '%.*s' follows it", (long long)f->line, index + 1,
-                      shown_length(end, "\r\n"), end);
+    else if (*end != '\0')
+        return refuse(f, "line %lld, number %d: '%.40s' follows it", (long long)f->line, index + 1, end);
     *at = end;
     return UNROLL_OK;
 }
@@ -85,16 +111,9 @@ static unroll_status read_number(struct frames *f, char **at, int index, float *
 static unroll_status next_line(struct frames *f, float *frame, bool *more)
 {
     do {
-        errno = 0;
-        if (!fgets(f->text, (int)f->text_size, f->file)) {
-            *more = false;
-            if (ferror(f->file) && errno != EINTR)
-                return refuse(f, "cannot read the frames: %s", strerror(errno));
-            return UNROLL_OK;
-        }
-        f->line++;
-        if (strlen(f->text) + 1 == f->text_size && !strchr(f->text, '\n'))
-            return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
+        unroll_status status = read_line(f, more);
+        if (status != UNROLL_OK || !*more)
+            return status;
     } while (is_blank(f->text) || *f->text == '#');
     char *at = f->text;
     for (int i = 0; i < f->width; i++) {

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/point.h"
+#include "comm/comm.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
 #include "train/trainer.h"
@@ -492,7 +493,7 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
     return UNROLL_OK;
 }
 
-static unroll_status load_from(unroll_trainer *trainer, const char *directory, struct loaded *loaded)
+static unroll_status read_files(const unroll_trainer *trainer, const char *directory, struct loaded *loaded)
 {
     char path[PATH_MAX];
 
@@ -500,18 +501,35 @@ static unroll_status load_from(unroll_trainer *trainer, const char *directory, s
     TRY(read_optimizer_file(trainer, path, loaded));
     TRY(checkpoint_path(directory, MODEL_FILE, path));
     TRY(unroll_model_load(path, &loaded->model));
-    TRY(check_same_model(trainer->model, loaded->model, path));
-    return apply(trainer, loaded);
+    return check_same_model(trainer->model, loaded->model, path);
+}
+
+/* Of all that was read: ranks on machines of their own may have found older files. */
+static uint64_t hash_loaded(const struct loaded *loaded)
+{
+    const int64_t steps[] = {loaded->state.trainer.step, loaded->state.forwards, loaded->state.updates};
+    uint64_t hash = trainer_hash(TRAINER_HASH, steps, sizeof steps / (sizeof(uint32_t)));
+    unroll_parameter parameter;
+
+    for (int i = 0; i < unroll_model_parameters(loaded->model); i++)
+        if (unroll_model_parameter(loaded->model, i, &parameter) == UNROLL_OK)
+            hash = trainer_hash(hash, parameter.data, parameter_count(&parameter));
+    return trainer_hash(hash, loaded->kept.numbers, loaded->kept.total);
 }
 
 unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)
 {
+    unroll_comm *comm = trainer->config.comm;
     struct loaded loaded = {0};
     char found[PATH_MAX];
 
-    TRY(unroll_comm_agree(trainer->config.comm, checkpoint_find(directory, found)));
+    TRY(unroll_comm_agree(comm, checkpoint_find(directory, found)));
     locale_t before = point_begin();
-    unroll_status status = unroll_comm_agree(trainer->config.comm, load_from(trainer, found, &loaded));
+    unroll_status status = read_files(trainer, found, &loaded);
+    uint64_t hash = comm && status == UNROLL_OK ? hash_loaded(&loaded) : 0;
+    status = comm_agree(comm, status, hash, "the checkpoint is");
+    if (status == UNROLL_OK)
+        status = unroll_comm_agree(comm, apply(trainer, &loaded));
     point_end(before);
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);

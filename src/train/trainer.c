@@ -58,13 +58,13 @@ static unroll_status check_config(const unroll_train_config *config)
     return UNROLL_OK;
 }
 
-/* FNV-1a, a token at a time, going on from another hash or FNV_BASIS. */
-#define FNV_BASIS 0xcbf29ce484222325u
-
-static uint64_t hash_tokens(uint64_t hash, const int32_t *tokens, size_t count)
+uint64_t trainer_hash(uint64_t hash, const void *words, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ (uint32_t)tokens[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, (const char *)words + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * 0x100000001b3u;
+    }
     return hash;
 }
 
@@ -85,11 +85,11 @@ static unroll_status divide_text(unroll_trainer *trainer, struct part *training,
     const unroll_train_config *config = &trainer->config;
 
     training->tokens = unroll_text_tokens(trainer->text, &training->count);
-    trainer->text_hash = hash_tokens(FNV_BASIS, training->tokens, training->count);
+    trainer->text_hash = trainer_hash(TRAINER_HASH, training->tokens, training->count);
     if (config->validation_text) {
         TRY(check_model_reads_text(trainer->model, config->validation_text));
         validation->tokens = unroll_text_tokens(config->validation_text, &validation->count);
-        trainer->text_hash = hash_tokens(trainer->text_hash, validation->tokens, validation->count);
+        trainer->text_hash = trainer_hash(trainer->text_hash, validation->tokens, validation->count);
         if (validation->count >= 2)
             return UNROLL_OK;
         return fail(UNROLL_DATA, "a validation text of %zu symbol has nothing to predict; fix: a longer one",
@@ -198,13 +198,30 @@ static unroll_status prepare(unroll_trainer *trainer, struct part *validation)
     return UNROLL_OK;
 }
 
+/* What decides an update, or when a rank sends, and is in no plan. */
+static uint64_t hash_course(const unroll_trainer *trainer)
+{
+    const unroll_train_config *config = &trainer->config;
+    const unroll_rates *r = &config->rates;
+    const double numbers[] = {r->learning_rate, r->momentum, r->beta1, r->beta2, r->epsilon, r->decay, r->clip,
+                              config->validation, (double)config->warmup, (double)trainer->total_steps,
+                              config->carry, trainer->look_every, (double)trainer->batcher.windows};
+    uint64_t hash = trainer_hash(TRAINER_HASH, numbers, sizeof numbers / (sizeof(uint32_t)));
+
+    for (const char *letter = trainer->schedule->name; *letter; letter++)
+        hash = trainer_hash(hash, &(uint32_t){(unsigned char)*letter}, 1);
+    return hash;
+}
+
 static unroll_status set_up(unroll_trainer *trainer)
 {
+    unroll_comm *comm = trainer->config.comm;
     struct part validation;
 
     unroll_status status = prepare(trainer, &validation);
-    TRY(comm_agree(trainer->config.comm, status, trainer->text_hash ^ trainer->config.seed,
-                   "the text or the seed is"));
+    TRY(comm_agree(comm, status, trainer->text_hash ^ trainer->config.seed, "the text or the seed is"));
+    TRY(comm_agree(comm, UNROLL_OK, hash_course(trainer),
+                   "a rate, the schedule, its length or the part for validation is"));
     return open_sessions(trainer, &validation);
 }
 

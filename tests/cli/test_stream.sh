@@ -118,6 +118,10 @@ refuses() {
         miss "stream $*: exit $found, '$(head -n 1 message)', not '$words'"
 }
 refuses 3 "fix: --format wav" 'RIFFxxxxWAVEfmt ' frames
+refuses 3 "fix: --format wav" 'RIFF\44\0\0\0WAVEfmt ' frames
+refuses 3 "line 2 holds a zero byte" '1,2\n3,4\0,5\n6,7\n' frames
+refuses 3 "line 1 holds a zero byte" '\0\n1,2\n' frames
+refuses 3 "line 1 goes on after a carriage return" '1,2\r3,4\r' frames
 refuses 3 "line 1 has 1 numbers" '1\n' frames
 refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
@@ -150,6 +154,8 @@ refuses 3 "character 2 is not UTF-8: it begins with byte 0xff" 'a\377b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303' text
 refuses 3 "character 1 is not UTF-8: it begins with byte 0xa9" '\251a' text
+refuses 3 "character 2 is a zero byte" 'a\0b\0' text
+refuses 3 "character 2, '?', is none of" 'a\33[2J' text
 head -c 60 frames.wav | unroll stream frames --format wav >output 2>message
 holds "a sound that is cut off" test $? -eq 3
 holds "it says so" grep -q 'before the end that its header tells' message
@@ -177,6 +183,15 @@ holds "an answer before the next frame" test "$(wc -l <live)" -eq 1
 kill -INT $reader
 wait $reader
 holds "SIGINT ends it cleanly" test $? -eq 0
+exec 3>&-
+"$binary" stream text <pipe >live 2>message &
+reader=$!
+exec 3>pipe
+printf 'a\303' >&3
+for _ in $(seq 100); do [ -s live ] && break; sleep 0.05; done
+kill -INT $reader
+wait $reader
+holds "SIGINT within a character is no error" test $? -eq 0 -a ! -s message
 exec 3>&-
 yes 0.5,0.25 | unroll stream frames 2>message | head -n 2 >two
 holds "a reader that goes away is no error" test ! -s message -a "$(wc -l <two)" -eq 2

@@ -203,7 +203,8 @@ static void check_launches(void)
 static void check_faults(const char *program)
 {
     static const struct { const char *what; int status; } runs[] = {
-        { "host-pointer", 0 }, { "freed", 0 }, { "behind", 0 }, { "leak", 87 }, { "injected", 0 }, { "no-device", 0 }
+        { "host-pointer", 0 }, { "freed", 0 }, { "behind", 0 }, { "leak", 87 }, { "injected", 0 }, { "no-device", 0 },
+        { "no-start", 0 },
     };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char command[1000];
@@ -222,6 +223,10 @@ static int fault(const char *what)
     if (!strcmp(what, "no-device")) {
         setenv("FAKE_CUDA_DEVICES", "0", 1);
         return cuda_load() != UNROLL_UNSUPPORTED;
+    }
+    if (!strcmp(what, "no-start")) {
+        setenv("FAKE_CUDA_FAIL", "cuInit:1:999", 1);
+        return cuda_load() != UNROLL_RESOURCE || !strstr(unroll_last_error(), "starting the driver");
     }
     start();
     if (!strcmp(what, "injected")) {

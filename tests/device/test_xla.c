@@ -375,6 +375,31 @@ static int bad_plugin(const struct refusal *r)
     return check_finish(r->how);
 }
 
+/* Each allocation in turn fails, of a session and of its first batch: a sentence, and nothing left behind. */
+static int without_memory(const struct refusal *r)
+{
+    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
+    unroll_status status = UNROLL_RESOURCE;
+    int n = 0;
+    (void)r;
+    for (; n < 10000 && status == UNROLL_RESOURCE; n++) {
+        unroll_model *model = model_new();
+        unroll_session *session = NULL;
+        memory_fail_after(n);
+        status = open_session(model, device_name, &session);
+        if (status == UNROLL_OK)
+            status = unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y });
+        memory_fail_after(-1);
+        CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && strstr(unroll_last_error(), "memory")),
+              "allocation %d fails: %d '%s'", n, (int)status, unroll_last_error());
+        unroll_session_free(session);
+        unroll_model_free(model);
+        CHECK(count_of("fake_plugin_buffers") <= 0, "allocation %d fails: arrays are left", n);
+    }
+    CHECK(status == UNROLL_OK && n > 20, "after %d allocations: %d", n, (int)status);
+    return check_finish("without_memory");
+}
+
 /* In a process of its own: a plugin is loaded once and for all, and may end the process. */
 static void in_child(int (*run)(const struct refusal *), const struct refusal *r)
 {
@@ -429,6 +454,7 @@ int main(int argc, char **argv)
     test_text_without_memory();
     in_child(good, NULL);
     in_child(precisions, NULL);
+    in_child(without_memory, NULL);
     test_refusals();
     return check_finish("test_xla");
 }

@@ -158,6 +158,13 @@ END
 chmod +x differ
 "${run[@]}" -n 2 ./differ >log 2>&1
 check "ranks with different texts are refused" says 'not the same as on rank 0'
+cat >differ <<END
+#!/bin/sh
+exec "$unroll" train text --hidden 8 --steps \$((3 + OMPI_COMM_WORLD_RANK)) --schedule constant --split batch=2 --out no
+END
+"${run[@]}" -n 2 ./differ >log 2>&1
+check "ranks with different ends are refused" says 'the end of the run.*is not the same as on rank 0'
+check "and none has begun" test ! -e no
 
 # ---- ranks that fail -----------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ struct leg {
     unroll_mesh mesh;
     int until;
     const char *from, *to;
+    double last_rate;                   /* of the last rank alone; 0, NULL: as the others have */
+    const char *last_schedule, *last_from;
 };
 
 struct rank {
@@ -44,6 +46,11 @@ static unroll_status new_model(const struct leg *leg, unroll_model **m)
     return unroll_model_new(&s, 3, m);
 }
 
+static bool is_last(const struct rank *r)
+{
+    return unroll_comm_rank(r->comm) + 1 == unroll_comm_ranks(r->comm);
+}
+
 /* Chunks are of rows where a layer cut has two directions: a rank has two rows or more. */
 static unroll_train_config config_of(const struct rank *r)
 {
@@ -57,6 +64,10 @@ static unroll_train_config config_of(const struct rank *r)
     c.exact = EXACT;
     c.comm = r->comm;
     c.mesh = r->leg->mesh;
+    if (is_last(r) && r->leg->last_rate > 0)
+        c.rates.learning_rate = r->leg->last_rate;
+    if (is_last(r) && r->leg->last_schedule)
+        c.schedule = r->leg->last_schedule;
     return c;
 }
 
@@ -81,8 +92,9 @@ static unroll_status train(unroll_model *m, struct rank *r)
     unroll_status status = unroll_trainer_new(m, text, &config, &t);
     if (status != UNROLL_OK)
         return status;
-    if (r->leg->from)
-        status = unroll_trainer_load(t, r->leg->from);
+    const char *from = is_last(r) && r->leg->last_from ? r->leg->last_from : r->leg->from;
+    if (from)
+        status = unroll_trainer_load(t, from);
     while (status == UNROLL_OK && progress.step < r->leg->until)
         status = unroll_trainer_step(t, &progress);
     if (status == UNROLL_OK)
@@ -107,15 +119,14 @@ static void *run_rank(void *arg)
 
 static struct rank rank[RANKS_MOST];
 
-/* rank[0] has the weights then, the others the same. */
-static bool run_leg(const struct leg *leg)
+/* How many ranks there were; 0: none. */
+static int run_ranks(const struct leg *leg)
 {
     pthread_t thread[RANKS_MOST];
     unroll_comm *comm[RANKS_MOST];
     int ranks = leg->mesh.batch * leg->mesh.layer * leg->mesh.hidden;
-    bool fine = true;
     if (!CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
-        return false;
+        return 0;
     for (int i = 0; i < ranks; i++) {
         rank[i] = (struct rank){ .leg = leg, .comm = comm[i] };
         if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
@@ -123,10 +134,39 @@ static bool run_leg(const struct leg *leg)
     }
     for (int i = 0; i < ranks; i++)
         pthread_join(thread[i], NULL);
+    comm_threads_free(comm, ranks);
+    return ranks;
+}
+
+/* rank[0] has the weights then, the others the same. */
+static bool run_leg(const struct leg *leg)
+{
+    int ranks = run_ranks(leg);
+    bool fine = ranks > 0;
     for (int i = 0; i < ranks; i++)
         fine &= CHECK(rank[i].status == UNROLL_OK, "rank %d of %d: %s", i, ranks, rank[i].error);
-    comm_threads_free(comm, ranks);
     return fine;
+}
+
+static void check_refused(const struct leg *leg, const char *word)
+{
+    int ranks = run_ranks(leg);
+    for (int i = 0; i < ranks; i++)
+        CHECK(rank[i].status == UNROLL_USAGE && strstr(rank[i].error, word), "rank %d: status %d: %s", i,
+              (int)rank[i].status, rank[i].error);
+}
+
+/* Ranks that would drift apart, each with weights of its own. */
+static void check_unlike(void)
+{
+    const unroll_mesh two = { 2, 1, 1 };
+    char half[64], end[64];
+    snprintf(half, sizeof half, "%s/half0", folder);
+    snprintf(end, sizeof end, "%s/end0", folder);
+    check_refused(&(struct leg){ .mesh = two, .until = 1, .to = end, .last_rate = 2e-2 }, "a rate, the schedule");
+    check_refused(&(struct leg){ .mesh = two, .until = 1, .to = end, .last_schedule = "step" }, "a rate, the schedule");
+    check_refused(&(struct leg){ .mesh = two, .until = 2 * HALF, .from = half, .to = end, .last_from = end },
+                  "the checkpoint is not the same");
 }
 
 static void check_network(bool bidirectional)
@@ -138,15 +178,17 @@ static void check_network(bool bidirectional)
     char half[64], end[64];
     snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);
     snprintf(end, sizeof end, "%s/end%d", folder, bidirectional);
-    if (!run_leg(&(struct leg){ bidirectional, { 1, 1, 1 }, 2 * HALF, NULL, end }))
+    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = end }))
         return;
     whole = rank[0];
-    if (!run_leg(&(struct leg){ bidirectional, { 4, 1, 1 }, HALF, NULL, half }))
+    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 4, 1, 1 }, .until = HALF, .to = half }))
         return;
     CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learnt in a half");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const unroll_mesh *m = &others[i];
-        if (run_leg(&(struct leg){ bidirectional, *m, 2 * HALF, half, end }))
+        const struct leg rest = { .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half,
+                                  .to = end };
+        if (run_leg(&rest))
             CHECK(rank[0].count == whole.count &&
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
                   "%d directions, 4 ranks and then %dx%dx%d: other bits than without a stop", 1 + bidirectional,
@@ -172,6 +214,7 @@ int main(void)
     write_text(path);
     if (CHECK(unroll_text_open(path, NULL, 0, &text) == UNROLL_OK, "%s", unroll_last_error())) {
         check_network(false);
+        check_unlike();
         check_network(true);
         unroll_text_free(text);
     }

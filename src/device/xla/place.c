@@ -103,7 +103,7 @@ void place_leave(struct place *p, struct xla_plugin *plugin)
     release(p->host);
 }
 
-static unroll_status want_host(struct place *p)
+unroll_status place_at_home(struct place *p)
 {
     if (!p->host)
         p->host = allocate_zeroed(p->bytes, 1);
@@ -259,7 +259,7 @@ static unroll_status begin_arrival(struct place *p, struct xla_plugin *plugin)
 {
     size_t bytes = device_bytes(&p->form);
     struct summands *s = p->summands;
-    TRY(want_host(p));
+    TRY(place_at_home(p));
     for (int i = 0; s && i < s->count; i++)
         TRY(xla_download(plugin, s->buffer[i], 1, &s->number[i], sizeof s->number[i], &s->event[i]));
     if (p->newer != ON_DEVICE)

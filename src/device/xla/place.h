@@ -49,6 +49,8 @@ struct place {
 
 struct place place_of(const struct buffer *);
 void place_leave(struct place *, struct xla_plugin *);
+/* Makes the host's array, if there is none yet. */
+unroll_status place_at_home(struct place *);
 
 /* On the devices in this form, the newest there is. */
 unroll_status place_to_devices(struct place *, struct xla_plugin *, const struct form *);

@@ -118,6 +118,13 @@ static void instance_free(void *instance)
     release(x);
 }
 
+/* What sessions write, batches and numbers, has its array from the beginning: no later call allocates it in vain. */
+static bool is_given(const struct plan *p, int buffer)
+{
+    enum segment segment = p->buffer[buffer].segment;
+    return segment == SEG_VALUES || (segment == SEG_IO && !is_written_in(p, 0, PART_N - 1, buffer));
+}
+
 static unroll_status make_places(struct xla_instance *x, struct xla_store *store)
 {
     x->own = allocate_zeroed((size_t)x->plan->buffers, sizeof *x->own);
@@ -132,6 +139,8 @@ static unroll_status make_places(struct xla_instance *x, struct xla_store *store
         x->place[i] = is_shared(b) ? store_place(store, b) : &x->own[i];
         if (!x->place[i])
             return fail(UNROLL_RESOURCE, "no memory for '%s'", b->name);
+        if (is_given(x->plan, i))
+            TRY(place_at_home(x->place[i]));
     }
     for (int i = 0; i < IN_FLIGHT; i++)
         if (!(x->done[i] = allocate_zeroed((size_t)x->devices, sizeof **x->done)))
@@ -264,6 +273,19 @@ static unroll_status take_result(struct xla_instance *x, struct program *p, int 
     return place_take(x->now->place[buffer], x->plugin, form, made, partial);
 }
 
+/* What could not be taken belongs to nobody. */
+static unroll_status take_results(struct xla_instance *x, struct program *p, enum part first, enum part last)
+{
+    unroll_status status = UNROLL_OK;
+    for (int i = 0; i < p->result.count; i++) {
+        if (status == UNROLL_OK)
+            status = take_result(x, p, i, first, last);
+        for (int r = 0; r < x->devices && status != UNROLL_OK; r++)
+            xla_buffer_free(x->plugin, p->given_back_rows[r][i]);
+    }
+    return status;
+}
+
 static unroll_status xla_run(void *instance, enum part first, enum part last)
 {
     struct xla_instance *x = instance;
@@ -279,8 +301,7 @@ static unroll_status xla_run(void *instance, enum part first, enum part last)
     TRY(xla_execute(x->plugin, p->executable, x->devices, (pjrt_buffer *const *const *)p->given_rows,
                     (size_t)(p->argument.count + p->owned), p->given_back_rows, x->done[x->oldest]));
     x->oldest = (x->oldest + 1) % IN_FLIGHT;
-    for (int i = 0; i < p->result.count; i++)
-        TRY(take_result(x, p, i, first, last));
+    TRY(take_results(x, p, first, last));
     for (int i = 0; i < p->lost.count; i++)
         place_forget(x->now->place[p->lost.buffer[i]], x->plugin);
     return UNROLL_OK;
