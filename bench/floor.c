@@ -1,6 +1,6 @@
 /* What a lone row's steps cannot beat: the time that its weights take to come, each vector of them loaded
- * and added once, to and fro, as kernels walk them. No product, no gates, no call, no waiting of threads for each other.
- * Answers the protocol of bench/peer.py; refuses all but lone rows, for whom alone reading is a floor. */
+ * and added once, to and fro, as kernels walk them. No product, no gates, no call, no waiting of threads for each
+ * other. Answers the protocol of bench/peer.py; refuses all but lone rows, for whom alone reading is a floor. */
 #include <omp.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,7 +23,8 @@ bool ranks_lead(const struct ranks *ranks);
 /* alone: others may not know of this failure, and would wait. */
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 
-/* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And bytes. */
+/* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And
+ * bytes. */
 enum { RANKS_MOST = 64 };
 struct rank_time { double compute, communication, exposed, sent; };
 

@@ -217,8 +217,8 @@ UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *pa
 
 /* ---- integers: what exported C computes in int8 ------------------------------------------ */
 
-/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step, with
- * the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
+/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step,
+ * with the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
 typedef struct unroll_integer unroll_integer;
 
 /* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
@@ -373,10 +373,10 @@ typedef struct unroll_result {
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
 /* result NULL: later, by unroll_loss_result. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
-/* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up gradients
- * while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one program
- * nothing is waited for if result is NULL: unroll_loss_result then gives the mean since the last result, and finds a
- * step that diverged. */
+/* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up
+ * gradients while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one
+ * program nothing is waited for if result is NULL: unroll_loss_result then gives the mean since the last result, and
+ * finds a step that diverged. */
 UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
                                      unroll_result *result);
 
@@ -413,8 +413,8 @@ UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
 UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
 UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t forwards, int64_t updates);
-/* What losses are multiplied with in training with fp16, and the updates since that changed: a checkpoint keeps them, too.
- * Without a scale both are 0, and nothing is set. */
+/* What losses are multiplied with in training with fp16, and the updates since that changed: a checkpoint keeps them,
+ * too. Without a scale both are 0, and nothing is set. */
 UNROLL_API void unroll_session_loss_scale(const unroll_session *session, double *scale, int64_t *updates);
 UNROLL_API void unroll_session_set_loss_scale(unroll_session *session, double scale, int64_t updates);
 
@@ -472,7 +472,8 @@ UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *referenc
 
 /* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
  * and makes no allocation, lock, system call or page fault (docs/realtime.md). Its outputs have the bits of
- * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with unroll_stream_default(). */
+ * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with
+ * unroll_stream_default(). */
 typedef struct unroll_stream_weights unroll_stream_weights;
 
 typedef struct unroll_stream_config {
@@ -607,8 +608,8 @@ typedef struct unroll_train_config {
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
-/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has to
- * know its length before there is a trainer. 0: none, and the error says why. */
+/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has
+ * to know its length before there is a trainer. 0: none, and the error says why. */
 UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
@@ -633,8 +634,8 @@ UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_pro
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
 UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
-/* The same, which ends early where goes_on(data), asked after each window of some steps, says no: *nats is then NaN, and
- * the schedule has heard nothing. On several ranks all must say the same. */
+/* The same, which ends early where goes_on(data), asked after each window of some steps, says no: *nats is then NaN,
+ * and the schedule has heard nothing. On several ranks all must say the same. */
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        double *nats);
 
@@ -684,9 +685,9 @@ typedef struct unroll_plan_config {
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
-/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the way,
- * tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what the
- * step's program would take of memory and time there, estimated; no such device is needed. */
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the
+ * way, tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what
+ * the step's program would take of memory and time there, estimated; no such device is needed. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 

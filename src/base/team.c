@@ -32,7 +32,8 @@ void barrier_init(struct barrier *barrier, int members)
 }
 
 /* Counts one arrival; the last one opens the barrier. The others wait while the epoch is `closed`. Of two members the
- * first waits for what the second counts with: one line of memory goes from core to core, not two one after the other. */
+ * first waits for what the second counts with: one line of memory goes from core to core, not two one after the
+ * other. */
 static bool arrive(struct barrier *barrier, unsigned *closed)
 {
     if (barrier->members == 2) {

@@ -75,8 +75,8 @@ struct cell_step {
 typedef void cell_kernel(const struct cell_step *step);
 
 /* What multiplies weights: k numbers of row b at at + b * row; of int8 weights the row's cells, of which `row`
- * counts 4 bytes. Of what tiles multiply the left factor (cells/thirds.h), whose rows are in the order of places: place 0,
- * 1, 2, .. */
+ * counts 4 bytes. Of what tiles multiply the left factor (cells/thirds.h), whose rows are in the order of places: place
+ * 0, 1, 2, .. */
 struct fused_operand {
     const void *at;
     size_t      row;
@@ -88,8 +88,8 @@ enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_THIRDS, FUSED_WHOLE 
 
 /* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
  *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
- * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. Thirds are no cells in tiles but, for each
- * gate, the right factor of its `units` columns (cells/thirds.h), split or whole. */
+ * and biases: of gate g, unit u at bias[g * bias_gate + u]. Either may be NULL. Thirds are no cells in tiles but, for
+ * each gate, the right factor of its `units` columns (cells/thirds.h), split or whole. */
 struct fused_weights {
     const void *at;
     size_t      k, gates;

@@ -28,12 +28,11 @@
  *   BACKWARD     v.state, v.next, v.saved, v.vector,      d.in, d.vector; adds to d.state
  *                d.next (or d.link)
  *
- * All read v.option, and those of any.h v.choice, the options as they are given; only the first phase has v.vector. FORWARD_2 makes v.next and its BACKWARD_2
- * runs first. Each phase sees only its own in and saved. d.state arrives with what other paths gave,
- * a cell adds its part. `in` is gone in BACKWARD: saved values and then d.in are stored over it,
- * field by field in the order of the lists, which is why there must not be more of them, in the first
- * phase and in both together. The inputs FROM_X come first, over both phases, so that the product
- * with x fills one block of fields.
+ * All read v.option, and those of any.h v.choice, the options as they are given; only the first phase has v.vector.
+ * FORWARD_2 makes v.next and its BACKWARD_2 runs first. Each phase sees only its own in and saved. d.state arrives with
+ * what other paths gave, a cell adds its part. `in` is gone in BACKWARD: saved values and then d.in are stored over it,
+ * field by field in the order of the lists, which is why there must not be more of them, in the first phase and in both
+ * together. The inputs FROM_X come first, over both phases, so that the product with x fills one block of fields.
  */
 #ifndef CELL
 #error "a cell file defines CELL and its lists before it includes cell_begin.h"

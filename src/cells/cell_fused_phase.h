@@ -322,8 +322,8 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
         PHASE_(put_off)(sum, s, t, rows, vectors);
 }
 
-/* A row that is the only one: with all of k at once, mostly with whole vectors. To look again and again whether it is so
- * takes a part of a small step's time. */
+/* A row that is the only one: with all of k at once, mostly with whole vectors. To look again and again whether it is
+ * so takes a part of a small step's time. */
 CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const size_t vectors)
 {
     const size_t k_end = s->of_h.at ? s->of_h.k : 0, last = fused_last(s, unit, vectors);

@@ -1,7 +1,7 @@
-/* A part of cell_fused.h for weights that tiles multiply (v/v_tiles.h): a block of rows and a tile of CELL_TILE units at a
- * time. With thirds a block has LEFT_ROWS rows, at most, by pairs of inputs; with bf16 weights BF16_ROWS by up to
- * TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a long time beside them, so each
- * step of k is followed by some rows of the block before: a processor does at once what lies close together in the
+/* A part of cell_fused.h for weights that tiles multiply (v/v_tiles.h): a block of rows and a tile of CELL_TILE units
+ * at a time. With thirds a block has LEFT_ROWS rows, at most, by pairs of inputs; with bf16 weights BF16_ROWS by up to
+ * TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a long time beside them, so
+ * each step of k is followed by some rows of the block before: a processor does at once what lies close together in the
  * program. */
 #ifndef CELLS_CELL_FUSED_TILES_H
 #define CELLS_CELL_FUSED_TILES_H

@@ -1,5 +1,5 @@
-/* The fused steps of all cells for AVX-512 with AMX, of weights that tiles multiply alone: all else is cells_avx512.c's.
- * The build gives the flags. */
+/* The fused steps of all cells for AVX-512 with AMX, of weights that tiles multiply alone: all else is
+ * cells_avx512.c's. The build gives the flags. */
 #include "cells/cell.h"
 #include "cells/v/v_avx512.h"
 #include "cells/v/v_tiles.h"

@@ -38,8 +38,8 @@ static inline size_t thirds_tiles(size_t columns)
 }
 
 /* bf16 weights need no splitting: tiles multiply them with all thirds of the other factor, each third a sum of its own.
- * From so many k on that is faster than to unpack them, whatever the number of rows; up to as many as operands have room
- * for. */
+ * From so many k on that is faster than to unpack them, whatever the number of rows; up to as many as operands have
+ * room for. */
 static inline bool bf16_by_tiles(size_t k)
 {
     enum { FEWEST = 3 * THIRDS_K, MOST = 16384 };

@@ -1,5 +1,6 @@
-/* What the engine mpi calls of an MPI library, whatever its handles are (a request's or a communicator's, too). One struct for each binary interface:
- * mpi_openmpi.c, mpi_mpich.c. No header of MPI is needed, and no library until one is opened. */
+/* What the engine mpi calls of an MPI library, whatever its handles are (a request's or a communicator's, too). One
+ * struct for each binary interface: mpi_openmpi.c, mpi_mpich.c. No header of MPI is needed, and no library until one is
+ * opened. */
 #ifndef COMM_MPI_ABI_H
 #define COMM_MPI_ABI_H
 #include <stddef.h>

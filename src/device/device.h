@@ -67,17 +67,19 @@ struct device {
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);
-    /* Prints what a step would take on devices that are not here (src/device/xla/tpu.h); NULL: it has no such compiler. */
+    /* Prints what a step would take on devices that are not here (src/device/xla/tpu.h); NULL: it has no such
+     * compiler. */
     unroll_status (*estimate)(const struct plan *const *plan, int ranks, const char *which, const char *topology,
                               FILE *, bool json);
-    /* Adds to a print of the plan how this device would run it: lines, or members of the JSON object where there is one.
-     * NULL: the plan says it all. */
+    /* Adds to a print of the plan how this device would run it: lines, or members of the JSON object where there is
+     * one. NULL: the plan says it all. */
     unroll_status (*explain)(const struct plan *, const char *which, FILE *, struct json_t *json);
     const struct op_time *(*time)(const void *instance, int op);    /* NULL: not asked for; or the device takes none */
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
-/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that name. */
+/* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that
+ * name. */
 const struct device *device_find(const char *name, const char **which);
 /* The same, refused with the names that there are. */
 unroll_status device_choose(const char *name, const struct device **, const char **which);

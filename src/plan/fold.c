@@ -9,9 +9,9 @@ bool fold_wanted(const struct plan *p, const struct parameter *q)
     return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.narrow;
 }
 
-/* Do many rows share these weights, and stay they near with those of h? Thirds of them are 6 bytes a weight, that a step
- * of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what lies
- * in its model's store must not: such a plan has a copy of its own. */
+/* Do many rows share these weights, and stay they near with those of h? Thirds of them are 6 bytes a weight, that a
+ * step of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what
+ * lies in its model's store must not: such a plan has a copy of its own. */
 static bool is_shared(const struct plan *p, const struct buffer *weight)
 {
     enum { MANY_ROWS = 32 };

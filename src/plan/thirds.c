@@ -1,5 +1,5 @@
-/* Weights for products of thirds (cells/thirds.h): where such products are wanted, forward ones read a copy that has the
- * right factors. Backward ones get theirs as they are made (plan_backward_layout). */
+/* Weights for products of thirds (cells/thirds.h): where such products are wanted, forward ones read a copy that has
+ * the right factors. Backward ones get theirs as they are made (plan_backward_layout). */
 #include "base/memory.h"
 #include "cells/thirds.h"
 #include "plan/plan.h"
@@ -21,9 +21,9 @@ static bool may_have_tiles(const struct plan_config *c)
            c->precision == PRECISION_FP32;
 }
 
-/* Products of all steps have rows enough to fill tiles; of narrow layers that does not make up for the work of splitting.
- * A lone row has the bits of a stream. The steps do not count: sessions of one model that differ in them have the same
- * bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
+/* Products of all steps have rows enough to fill tiles; of narrow layers that does not make up for the work of
+ * splitting. A lone row has the bits of a stream. The steps do not count: sessions of one model that differ in them
+ * have the same bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
 bool thirds_wanted(const struct plan *p)
 {
     enum { FEWEST = 2, WIDE = 64 };
@@ -44,8 +44,8 @@ bool plan_has_bf16_tiles(const struct plan *p, int buffer)
     return p->bf16_tiles && b && b->copy_of >= 0 && bf16_by_tiles(b->size[b->rank - 1]);
 }
 
-/* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf of
- * q steps of time. Of ragged rows about half take part, and about half of the last step is zeros. */
+/* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf
+ * of q steps of time. Of ragged rows about half take part, and about half of the last step is zeros. */
 static double zeros_of_leaf(const struct plan_config *c, uint32_t q)
 {
     const uint32_t rows = c->B / (c->shards > 1 ? c->shards : 1) * q;

@@ -352,8 +352,8 @@ static void test_drawn_isas(const struct test_case *c)
     free(reference);
 }
 
-/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. Where amx is drawn nothing
- * multiplies thirds, and avx512_vnni runs. */
+/* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. Where amx is drawn
+ * nothing multiplies thirds, and avx512_vnni runs. */
 static void test_draws(const struct test_case *c)
 {
     const char *isa, *drawn[64];

@@ -1,8 +1,8 @@
 /* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
  * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
- * every array, nothing written beside the rows and units. Steps with thirds, of more rows: nearly the same numbers, and the
- * same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the
- * shapes. Not a test of time or threads: device/test_rnn.c. */
+ * every array, nothing written beside the rows and units. Steps with thirds, of more rows: nearly the same numbers, and
+ * the same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the shapes. Not a test of
+ * time or threads: device/test_rnn.c. */
 #include "base/dtype.h"
 #include "cells/thirds.h"
 #include "device/cpu/kernel.h"

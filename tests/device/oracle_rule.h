@@ -1,5 +1,5 @@
-/* What the rules of operations (oracle_rules.c, oracle_dot.c, oracle_devices.c) share beside oracle.h: indices and what is
- * demanded of a type. Nothing here reads or runs a program. */
+/* What the rules of operations (oracle_rules.c, oracle_dot.c, oracle_devices.c) share beside oracle.h: indices and what
+ * is demanded of a type. Nothing here reads or runs a program. */
 #ifndef DEVICE_ORACLE_RULE_H
 #define DEVICE_ORACLE_RULE_H
 #include "oracle.h"

@@ -1,7 +1,7 @@
 /* Products with bf16 and int8 weights, and what makes these of floats, on every ISA of this machine against the
- * formulas written here: any heights and widths, rows of zeros, the largest sums, numbers that are not finite. Where tiles
- * multiply bf16: near double, and the same bits in any pieces.
- * "quick", for sanitizers: a quarter of the widths. */
+ * formulas written here: any heights and widths, rows of zeros, the largest sums, numbers that are not finite. Where
+ * tiles multiply bf16: near double, and the same bits in any pieces. "quick", for sanitizers: a quarter of the
+ * widths. */
 #include "base/philox.h"
 #include "check.h"
 #include "device/cpu/kernel.h"
@@ -161,8 +161,8 @@ static bool same(float a, float b)
     return !memcmp(&a, &b, sizeof a) || (isnan(a) && isnan(b));
 }
 
-/* Sums of tiles: near double, relative to the magnitudes of what they add; nothing beside the columns; and alone, as a row
- * of any height, they are the same. */
+/* Sums of tiles: near double, relative to the magnitudes of what they add; nothing beside the columns; and alone, as a
+ * row of any height, they are the same. */
 static size_t wrong_by_tiles(const struct cpu_isa *isa, const struct problem *p, const float *c)
 {
     float *again = malloc(sizeof p->c);

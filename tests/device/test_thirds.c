@@ -1,7 +1,7 @@
 /* Products of floats as sums of three bf16 (cells/v/v_tiles.h) by themselves, on a machine with AMX: weights packed as
  * right factors, rows as left ones, and the product of both against double, of any sizes and in any pieces; zeros,
- * subnormal, tiny and huge numbers, and those that are not finite. All that is read and written ends where a page begins
- * that nobody may touch: sanitizers do not see what tiles load and store. "quick": fewer problems. */
+ * subnormal, tiny and huge numbers, and those that are not finite. All that is read and written ends where a page
+ * begins that nobody may touch: sanitizers do not see what tiles load and store. "quick": fewer problems. */
 #include "base/cpu.h"
 #include "base/dtype.h"
 #include "base/philox.h"
@@ -212,7 +212,8 @@ static void multiply(float *c)
     multiply_rows(0, p.m, 0, thirds_steps(p.k), false, false, c);
 }
 
-/* The largest errors of the sums c, relative to the magnitudes of what they add; beside the columns nothing may change. */
+/* The largest errors of the sums c, relative to the magnitudes of what they add; beside the columns nothing may
+ * change. */
 static double largest_error(const float *c)
 {
     double worst = 0;
@@ -334,7 +335,8 @@ static void check_ends(void)
     CHECK(isinf(got[0]) || isnan(got[0]), "a sum past the largest float is %g", (double)got[0]);
 }
 
-/* One such number in row 3 and column 5 of a: its row alone is NaN. A float that rounds to an infinite bf16 is like one. */
+/* One such number in row 3 and column 5 of a: its row alone is NaN. A float that rounds to an infinite bf16 is like
+ * one. */
 static void check_not_finite(void)
 {
     static const float numbers[] = { INFINITY, -INFINITY, NAN, FLT_MAX };

@@ -452,8 +452,8 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
-/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces; where they would not even fill
- * half of one there are none. */
+/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces; where they would not even
+ * fill half of one there are none. */
 static void check_leaves_of_thirds(void)
 {
     enum { NONE = 0 };

@@ -172,8 +172,8 @@ static void test_no_dropout(void)
     unroll_model_free(plain);
 }
 
-/* A module for more steps than a batch has: rows end early, only the steps that there are move, and what its inputs held
- * before shows nowhere. */
+/* A module for more steps than a batch has: rows end early, only the steps that there are move, and what its inputs
+ * held before shows nowhere. */
 static void test_first_steps(void)
 {
     enum { FEW = 4, STEP_OUT = ROWS * 2 * WIDTH, STEP_IN = ROWS * INPUT };

@@ -8,11 +8,12 @@
  *
  * A factor lies in memory as thirds: for each step of THIRDS_K k its first bf16, its second ones, its third ones.
  * Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][THIRDS_K] bf16. Right, of
- * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16, the last part first, which
- * is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
+ * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16, the last part first,
+ * which is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
  *
  * A right factor that is far away and multiplied by few rows takes longer to read than to multiply. So it may lie there
- * whole, in two thirds of the bytes: tiles of [steps][THIRDS_K][THIRDS_COLUMNS] floats, which are split step by step. */
+ * whole, in two thirds of the bytes: tiles of [steps][THIRDS_K][THIRDS_COLUMNS] floats, which are split step by
+ * step. */
 #ifndef V_TILES_H
 #define V_TILES_H
 #ifndef __AMX_BF16__
@@ -363,8 +364,8 @@ enum { TILES_SUMS = 4, TILES_LINE = 4 * THIRDS_COLUMNS };
         }                                                                       \
     } while (0)
 
-/* Left: [steps][rows][THIRDS_K]. Where lines end within a step, that step is one of the last lines there are, and the left
- * factor has zeros for those before. */
+/* Left: [steps][rows][THIRDS_K]. Where lines end within a step, that step is one of the last lines there are, and the
+ * left factor has zeros for those before. */
 CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile,
                               void *of, const size_t count)
 {

@@ -104,8 +104,8 @@ enum { OPERAND_ROOM = 32768 };
 /* Bytes of thirds of rows of operands that a step keeps at a time. */
 enum { SPLIT_ROOM = 384 << 10 };
 
-/* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the step
- * `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
+/* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the
+ * step `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
 struct left_rows {
     char *to;
     bool of_bf16;                           /* for bf16 weights: blocks of BF16_ROWS, and steps as tiles_add_bf16 reads them */

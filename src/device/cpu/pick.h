@@ -1,6 +1,6 @@
-/* pick and pick_grad: gemm and gemm_dw of one-hot rows, of which there are the numbers of the columns that are not zero.
- * So a product is a column of W, and a sum of products one of rows: the bits are those of the products, which add zeros
- * beside. Included after gemm.h, gemm_dw.h and rows.h. */
+/* pick and pick_grad: gemm and gemm_dw of one-hot rows, of which there are the numbers of the columns that are not
+ * zero. So a product is a column of W, and a sum of products one of rows: the bits are those of the products, which add
+ * zeros beside. Included after gemm.h, gemm_dw.h and rows.h. */
 
 /* ---- pick ------------------------------------------------------------------------------ */
 

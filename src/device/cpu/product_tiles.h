@@ -71,8 +71,8 @@ static char *store_right(char *to, const V number[THIRDS_K], bool whole)
     return to + right_bytes(whole);
 }
 
-/* A sixteenth of where the next step will go. Neither it nor the weights that are next are near, and rows of weights are
- * so far apart that memory does not run ahead by itself. */
+/* A sixteenth of where the next step will go. Neither it nor the weights that are next are near, and rows of weights
+ * are so far apart that memory does not run ahead by itself. */
 CELL_CODE void ask_for_place(const char *to, size_t sixteenth, bool whole)
 {
     const size_t lines = right_bytes(whole) / sizeof(V) / THIRDS_COLUMNS;

@@ -1,5 +1,6 @@
 /* The axes T and B of a tensor as one list of rows, and of a ragged batch those rows that count: the ones before
- * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds writes them there. */
+ * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds writes them
+ * there. */
 
 static size_t at_most(size_t n, size_t most)
 {
@@ -165,8 +166,8 @@ static void product_gathered(const struct call *call, const struct product *p, e
 
 /* ---- operands of products of thirds ----------------------------------------------------- */
 
-/* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is read
- * of the right ones. */
+/* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is
+ * read of the right ones. */
 enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
 
 /* Rows at a time, of so many k: half as many where all k of those have room, whose sums then never wait in memory. */
