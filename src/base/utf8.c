@@ -19,7 +19,7 @@ static int sequence_length(byte first)
     return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-int utf8_decode(const byte *at, const byte *end, int32_t *code)
+int utf8_read(const byte *at, const byte *end, int32_t *code)
 {
     static const int32_t least[UTF8_LONGEST + 1] = {0, 0, 0x80, 0x800, 0x10000};
     int length = sequence_length(at[0]);
@@ -48,12 +48,12 @@ bool utf8_is_sound(const char *string)
     int32_t code;
     int length;
 
-    while (at < end && (length = utf8_decode(at, end, &code)) > 0)
+    while (at < end && (length = utf8_read(at, end, &code)) > 0)
         at += length;
     return at == end;
 }
 
-int utf8_encode(int32_t code, char spelling[UTF8_LONGEST + 1])
+int utf8_write(int32_t code, char spelling[UTF8_LONGEST + 1])
 {
     static const byte lead[UTF8_LONGEST + 1] = {0, 0, 0xc0, 0xe0, 0xf0};
     int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

@@ -71,7 +71,7 @@ static unroll_status decode_all(const struct source *source, int32_t *codes, siz
             *next = *at++;
             continue;
         }
-        int length = utf8_decode(at, source->end, next);
+        int length = utf8_read(at, source->end, next);
         if (length == 0)
             return fail(UNROLL_DATA, "'%.*s' is not UTF-8: byte 0x%02x at offset %zu in line %zu; fix: "
                         "convert it, for example with 'iconv -f LATIN1 -t UTF-8'", NAME_SHOWN, source->name,
@@ -118,7 +118,7 @@ static unroll_status find_symbols(unroll_text *text, int32_t *number, int32_t la
     TRY(make_symbols(text, count));
     for (int32_t code = 0; code <= largest; code++)
         if (number[code] != NO_SYMBOL)
-            utf8_encode(code, spelling_of(text, number[code]));
+            utf8_write(code, spelling_of(text, number[code]));
     return UNROLL_OK;
 }
 
@@ -130,7 +130,7 @@ static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t lar
         const byte *symbol = (const byte *)symbols[i];
         size_t size = strlen(symbols[i]);
         int32_t code;
-        if (size == 0 || (size_t)utf8_decode(symbol, symbol + size, &code) != size)
+        if (size == 0 || (size_t)utf8_read(symbol, symbol + size, &code) != size)
             return fail(UNROLL_DATA, "symbol %d, '%.32s', is not one character: the model does not read text",
                         i, symbols[i]);
         memcpy(spelling_of(text, i), symbols[i], size + 1);
@@ -154,7 +154,7 @@ static unroll_status unknown_character(const unroll_text *text, const char *name
         line += ends_line;
         column = ends_line ? 1 : column + 1;
     }
-    utf8_encode(text->tokens[at], spelling);
+    utf8_write(text->tokens[at], spelling);
     return fail(UNROLL_DATA, "'%.*s', line %zu, column %zu: the character '%s' (U+%04" PRIX32 ") is not "
                 "among the model's %d symbols; fix: remove or replace it, or train a model on a text that "
                 "has it", NAME_SHOWN, name, line, column, text->tokens[at] == '\n' ? "\\n" : spelling,

@@ -287,7 +287,7 @@ static unroll_status spell(struct word *const *sorted, int count, struct numbere
     for (int i = 0; i < count; i++) {
         words->symbols[i] = at;
         for (size_t k = 0; k < sorted[i]->codes.count; k++)
-            at += utf8_encode(sorted[i]->codes.at[k], at);
+            at += utf8_write(sorted[i]->codes.at[k], at);
         at++;                       /* each encoding ends with a zero */
     }
     return UNROLL_OK;
@@ -330,7 +330,7 @@ static void decode_symbol(const char *symbol, int32_t *codes, size_t *count)
 
     *count = 0;
     while (at < end) {
-        int length = utf8_decode(at, end, &codes[*count]);
+        int length = utf8_read(at, end, &codes[*count]);
         if (length == 0) {
             *count = 0;
             return;
