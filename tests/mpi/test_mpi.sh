@@ -184,7 +184,7 @@ process_of() {
 }
 fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     rm -rf victim
-    "${run[@]}" -n 3 "$unroll" "${train[@]}" --steps 1000000 --validate-every 1000000 --split batch=3 --deadline 2s \
+    "${run[@]}" -n 3 "$unroll" "${train[@]}" --steps 1000000 --validate-every 1000000 --split batch=3 --deadline 4s \
         --out victim >log 2>&1 &
     local job=$! begin p= waited=0
     while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
@@ -198,7 +198,7 @@ fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     check "no process is left" test -z "$(writing_to victim)"
 }
 fail_rank STOP 7
-check "the message names both ranks and the operation" says "rank [02] waited 2 seconds for a message from rank [012]"
+check "the message names both ranks and the operation" says "rank [02] waited 4 seconds for a message from rank [012]"
 check "and what was being done" says "'sum_end\\|'all_reduce"
 fail_rank KILL 137
 
