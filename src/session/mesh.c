@@ -1,4 +1,5 @@
 #include "session/mesh.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "session/weights.h"
@@ -139,35 +140,18 @@ unroll_status mesh_join(const struct unroll_session *s)
     return status;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t number)
-{
-    return (hash ^ number) * 0x100000001b3u ^ hash >> 47;
-}
-
-static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = mix(hash, ((const unsigned char *)bytes)[i]);
-    return hash;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    return mix_bytes(hash, text ? text : "", (text ? strlen(text) : 0) + 1);
-}
-
 /* What it computes: of its shape the sizes of its parameters say enough. */
-static uint64_t mix_layer(uint64_t hash, const struct unroll_model *model, int index)
+static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int index)
 {
     unroll_layer l;
     if (unroll_model_layer(model, index, &l) != UNROLL_OK)
         return hash;
     const int numbers[] = { l.reverse, l.coupled, l.sources };
     const float rates[] = { l.dropout, l.clip };
-    hash = mix_bytes(hash, numbers, sizeof numbers);
-    hash = mix_bytes(hash, l.source, sizeof *l.source * (size_t)l.sources);
-    hash = mix_bytes(hash, rates, sizeof rates);
-    return mix_text(mix_text(mix_text(hash, l.kind), l.functions), l.activation);
+    hash = hash_bytes(hash, numbers, sizeof numbers);
+    hash = hash_bytes(hash, l.source, sizeof *l.source * (size_t)l.sources);
+    hash = hash_bytes(hash, rates, sizeof rates);
+    return hash_text(hash_text(hash_text(hash, l.kind), l.functions), l.activation);
 }
 
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
@@ -176,15 +160,11 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                  c->shards, c->exact, c->packed, c->thirds, c->meets, c->precision, (uint64_t)(c->sum + 1),
                                  c->lengths, c->resets, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
                                  (uint64_t)model->parameters };
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        hash = mix(hash, numbers[i]);
-    for (int m = 0; m < M_N; m++)
-        hash = mix(hash, (uint64_t)c->mesh[m]);
+    uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
     for (int i = 0; i < model->parameters; i++)
-        hash = mix(hash, model->parameter[i].count);
+        hash = hash_number(hash, model->parameter[i].count);
     for (int i = 0; i < model->layers; i++)
-        hash = mix_layer(hash, model, i);
+        hash = hash_layer(hash, model, i);
     return hash;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/point.h"
 #include "comm/comm.h"
@@ -508,13 +509,13 @@ static unroll_status read_files(const unroll_trainer *trainer, const char *direc
 static uint64_t hash_loaded(const struct loaded *loaded)
 {
     const int64_t steps[] = {loaded->state.trainer.step, loaded->state.forwards, loaded->state.updates};
-    uint64_t hash = trainer_hash(TRAINER_HASH, steps, sizeof steps / (sizeof(uint32_t)));
+    uint64_t hash = hash_bytes(HASH_BEGIN, steps, sizeof steps);
     unroll_parameter parameter;
 
     for (int i = 0; i < unroll_model_parameters(loaded->model); i++)
         if (unroll_model_parameter(loaded->model, i, &parameter) == UNROLL_OK)
-            hash = trainer_hash(hash, parameter.data, parameter_count(&parameter));
-    return trainer_hash(hash, loaded->kept.numbers, loaded->kept.total);
+            hash = hash_words(hash, parameter.data, parameter_count(&parameter));
+    return hash_words(hash, loaded->kept.numbers, loaded->kept.total);
 }
 
 unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)

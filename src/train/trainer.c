@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "train/reading.h"
@@ -58,16 +59,6 @@ static unroll_status check_config(const unroll_train_config *config)
     return UNROLL_OK;
 }
 
-uint64_t trainer_hash(uint64_t hash, const void *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t word;
-        memcpy(&word, (const char *)words + i * sizeof word, sizeof word);
-        hash = (hash ^ word) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 struct part {
     const int32_t *tokens;      /* [count], the text's */
     size_t count;
@@ -85,11 +76,11 @@ static unroll_status divide_text(unroll_trainer *trainer, struct part *training,
     const unroll_train_config *config = &trainer->config;
 
     training->tokens = unroll_text_tokens(trainer->text, &training->count);
-    trainer->text_hash = trainer_hash(TRAINER_HASH, training->tokens, training->count);
+    trainer->text_hash = hash_words(HASH_BEGIN, training->tokens, training->count);
     if (config->validation_text) {
         TRY(check_model_reads_text(trainer->model, config->validation_text));
         validation->tokens = unroll_text_tokens(config->validation_text, &validation->count);
-        trainer->text_hash = trainer_hash(trainer->text_hash, validation->tokens, validation->count);
+        trainer->text_hash = hash_words(trainer->text_hash, validation->tokens, validation->count);
         if (validation->count >= 2)
             return UNROLL_OK;
         return fail(UNROLL_DATA, "a validation text of %zu symbol has nothing to predict; fix: a longer one",
@@ -206,11 +197,8 @@ static uint64_t hash_course(const unroll_trainer *trainer)
     const double numbers[] = {r->learning_rate, r->momentum, r->beta1, r->beta2, r->epsilon, r->decay, r->clip,
                               config->validation, (double)config->warmup, (double)trainer->total_steps,
                               config->carry, trainer->look_every, (double)trainer->batcher.windows};
-    uint64_t hash = trainer_hash(TRAINER_HASH, numbers, sizeof numbers / (sizeof(uint32_t)));
 
-    for (const char *letter = trainer->schedule->name; *letter; letter++)
-        hash = trainer_hash(hash, &(uint32_t){(unsigned char)*letter}, 1);
-    return hash;
+    return hash_text(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), trainer->schedule->name);
 }
 
 static unroll_status set_up(unroll_trainer *trainer)

@@ -38,10 +38,6 @@ struct unroll_trainer {
     int unseen;                             /* steps since */
 };
 
-/* FNV-1a, 32 bits at a time, going on from another hash or from the first. */
-#define TRAINER_HASH 0xcbf29ce484222325u
-uint64_t trainer_hash(uint64_t hash, const void *words, size_t count);
-
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
 unroll_status trainer_look(unroll_trainer *trainer);
 

@@ -1,6 +1,7 @@
 /* Finds and loads a PJRT plugin, and calls it (plugin.h). One lock guards the list of open plugins and of
  * compiled programs; calls into a plugin need none. */
 #include "device/xla/plugin.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include <dlfcn.h>
 #include <glob.h>
@@ -341,15 +342,6 @@ struct xla_counts xla_counts(void)
 
 /* ---- programs -------------------------------------------------------------------------- */
 
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t hash_of(const char *text, size_t size)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t size, int devices,
                                  pjrt_executable **program)
 {
@@ -383,7 +375,7 @@ static unroll_status remember(struct xla_plugin *p, const char *text, size_t siz
 /* The text says for how many devices it is. */
 unroll_status xla_compile(struct xla_plugin *p, const char *text, size_t size, int devices, pjrt_executable **program)
 {
-    uint64_t hash = hash_of(text, size);
+    uint64_t hash = hash_bytes(HASH_BEGIN, text, size);
     unroll_status status = UNROLL_OK;
     pthread_mutex_lock(&lock);
     struct program *known = p->programs;

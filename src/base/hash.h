@@ -1,0 +1,40 @@
+/* FNV-1a (Fowler, Noll, Vo): do two programs, texts or configurations look alike? 64 bits, going on from HASH_BEGIN or
+ * from another hash. Checkpoints keep hash_words of their text. Not for keys that someone may choose to collide. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HASH_BEGIN 0xcbf29ce484222325u
+
+static inline uint64_t hash_number(uint64_t hash, uint64_t number)
+{
+    return (hash ^ number) * 0x100000001b3u;
+}
+
+static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = hash_number(hash, ((const unsigned char *)bytes)[i]);
+    return hash;
+}
+
+/* 32 bits at a time. */
+static inline uint64_t hash_words(uint64_t hash, const void *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, (const char *)words + i * sizeof word, sizeof word);
+        hash = hash_number(hash, word);
+    }
+    return hash;
+}
+
+/* With its end; NULL is as "". */
+static inline uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_number(text ? hash_bytes(hash, text, strlen(text)) : hash, 0);
+}
+
+#endif
