@@ -143,8 +143,8 @@ CELL_CODE void fused_ask(const struct fused_step *s, const struct fused_tile *t,
                 __builtin_prefetch(cell_address(wanted, i, fused_row(s, place), unit + j * V_WIDTH), 1);
 }
 
-/* Gives tile number `tile` of `tiles` its share of the weights from `unit` and k on. One that is alone reads as fast as
- * it multiplies, and asking would take half of that time. */
+/* Gives tile number `tile` of `tiles` its share of the weights from `unit` and k on. For one that is alone memory
+ * guesses them itself, and to ask would only keep its own loads waiting. */
 CELL_CODE void fused_ask_weights(const struct fused_step *s, struct fused_tile *t, size_t tile, size_t tiles,
                                  size_t unit, size_t k)
 {

@@ -10,6 +10,7 @@
 #include "file/npy.h"
 #include <ctype.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,19 +191,12 @@ static unroll_status write_both(const char *directory, const char *prefix, const
                                 const struct text *source)
 {
     const struct piece header_piece = { header->at, header->bytes }, source_piece = { source->at, source->bytes };
-    char *header_path = NULL, *source_path = NULL;
+    char header_path[PATH_MAX + LONGEST_PREFIX + 4], source_path[sizeof header_path];
     TRY(make_directories(directory));
-    unroll_status status = fail(UNROLL_RESOURCE, "no memory for a path");
-    if (asprintf(&header_path, "%s/%s.h", directory, prefix) < 0)
-        header_path = NULL;
-    else if (asprintf(&source_path, "%s/%s.c", directory, prefix) < 0)
-        source_path = NULL;
-    else
-        status = write_files_atomically((struct whole_file[]){ { source_path, &source_piece, 1 },
-                                                               { header_path, &header_piece, 1 } }, 2);
-    free(header_path);
-    free(source_path);
-    return status;
+    snprintf(header_path, sizeof header_path, "%s/%s.h", directory, prefix);
+    snprintf(source_path, sizeof source_path, "%s/%s.c", directory, prefix);
+    return write_files_atomically((struct whole_file[]){ { source_path, &source_piece, 1 },
+                                                         { header_path, &header_piece, 1 } }, 2);
 }
 
 /* ---- the report ------------------------------------------------------------------------ */

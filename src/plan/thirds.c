@@ -87,11 +87,13 @@ static bool recurs_beyond(const struct plan *p, const struct buffer *master, uin
 }
 
 /* Steps of few rows read weights that lie far away more than they multiply them: thirds are half as much again. From a
- * tile of rows on the products that are saved outweigh that; of fewer than half of one they never do. */
-static bool is_far_of_few(const struct plan *p, const struct buffer *master)
+ * tile of rows on the products that are saved outweigh that; of fewer than FEW rows not even near weights are worth a
+ * tile that is mostly empty. */
+static bool keeps_floats(const struct plan *p, const struct buffer *master)
 {
-    enum { HALF = THIRDS_ROWS / 2 - 1 };
-    return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, p->config.B < HALF ? 0 : p->config.near / 2);
+    enum { FEW = 7 };
+    const uint64_t most = p->config.B < FEW ? 0 : p->config.near / 2;
+    return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, most);
 }
 
 /* One block of rows multiplies weights faster than they come where all threads together do not keep them near: they are
@@ -104,7 +106,7 @@ static bool is_split_late(const struct plan *p, const struct buffer *master)
 
 static bool gains(const struct plan *p, int master)
 {
-    return fills_tiles(&p->buffer[master]) && !is_far_of_few(p, &p->buffer[master]);
+    return fills_tiles(&p->buffer[master]) && !keeps_floats(p, &p->buffer[master]);
 }
 
 enum layout plan_backward_layout(const struct plan *p, int master)

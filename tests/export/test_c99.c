@@ -341,6 +341,10 @@ static void refused(const unroll_spec *spec, unroll_export_config config, const 
 
 static void check_refusals(void)
 {
+    static const struct { const char *prefix, *words; } prefixes[] = {
+        { "9lives", "9lives" }, { "two words", "two words" }, { "int", "a word of C" }, { "xor", "a word of C" },
+        { "uint8_t", "a word of C" }, { "NULL", "a word of C" }, { "_Alignof", "such as Alignof_model" },
+    };
     unroll_spec spec = unroll_spec_default(), both = spec, huge = spec;
     unroll_export_config plain = unroll_export_default(), c = plain;
     spec.input = both.input = huge.input = 4;
@@ -351,21 +355,11 @@ static void check_refusals(void)
     refused(&huge, plain, folder, UNROLL_UNSUPPORTED, "at most");
     c.dtype = "bf16";
     refused(&spec, c, folder, UNROLL_USAGE, "choose one of fp32, int8");
-    c = plain;
-    c.prefix = "9lives";
-    refused(&spec, c, folder, UNROLL_USAGE, "9lives");
-    c.prefix = "two words";
-    refused(&spec, c, folder, UNROLL_USAGE, "two words");
-    c.prefix = "int";
-    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
-    c.prefix = "xor";
-    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
-    c.prefix = "uint8_t";
-    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
-    c.prefix = "NULL";
-    refused(&spec, c, folder, UNROLL_USAGE, "a word of C");
-    c.prefix = "_Alignof";
-    refused(&spec, c, folder, UNROLL_USAGE, "such as Alignof_model");
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        c = plain;
+        c.prefix = prefixes[i].prefix;
+        refused(&spec, c, folder, UNROLL_USAGE, prefixes[i].words);
+    }
     c = plain;
     c.calibration = "x.npy";
     refused(&spec, c, folder, UNROLL_USAGE, "int8");
