@@ -22,7 +22,7 @@ static atomic_int checks_passed, checks_failed, checks_skipped;    /* members of
 /* Of a call of the library: it succeeds; it gives this status and an error that says `part`. */
 #define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
 #define CHECK_REFUSED(call, status, part) \
-    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s'", unroll_last_error())
+    CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s', not '%s'", unroll_last_error(), part)
 
 __attribute__((format(printf, 5, 6)))
 static inline bool check_that(bool holds, const char *condition, const char *file, int line,

@@ -1,5 +1,4 @@
-/* What the tests of sessions share: two small models, sessions of them, random batches, and the word for
- * "this call is refused so". */
+/* What the tests of sessions share: two small models, sessions of them, random batches. Checks are check.h's. */
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 #include "check.h"
@@ -8,17 +7,6 @@
 #include <string.h>
 
 enum { STEPS = 6, ROWS = 2, INPUT = 3, SYMBOLS = 7 };
-
-/* The call is refused with this status, in words among which are these. */
-#define REFUSED(status, words, call) refused(status, words, call, #call, __LINE__)
-
-static inline void refused(unroll_status status, const char *words, unroll_status got, const char *call,
-                           int line)
-{
-    const char *error = got == UNROLL_OK ? "" : unroll_last_error();
-    CHECK(got == status && strstr(error, words), "line %d, %s: %d '%s', not %d '%s'", line, call, (int)got,
-          error, (int)status, words);
-}
 
 /* ---- models, sessions, batches --------------------------------------------------------- */
 

@@ -221,36 +221,36 @@ static void test_refusals(void)
     network.layers = 2;
     layer[0].name = layer[1].name = "same";
     layer[0].width = layer[1].width = 3;
-    REFUSED(UNROLL_USAGE, "both named 'same'", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "both named 'same'");
     layer[1].name = "\xff";
-    REFUSED(UNROLL_USAGE, "layer 1 needs a name of 1 to 63 bytes of UTF-8", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 1 needs a name of 1 to 63 bytes of UTF-8");
     layer[1].name = "other", network.embedding = "\xc3";
-    REFUSED(UNROLL_USAGE, "the name of the embedding", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "the name of the embedding");
     network.embedding = NULL;
     layer[1].sources = 1, layer[1].source[0] = 1;
-    REFUSED(UNROLL_USAGE, "layer 1 reads layer 1", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 1 reads layer 1");
     layer[1].sources = 0, layer[1].activation = "swish";
-    REFUSED(UNROLL_USAGE, "no activation 'swish'", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no activation 'swish'");
     layer[1].activation = "hard_sigmoid", layer[1].beta = NAN;
-    REFUSED(UNROLL_USAGE, "must be finite", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "must be finite");
     layer[1].activation = "elu", layer[1].alpha = INFINITY, layer[1].beta = 0;
-    REFUSED(UNROLL_USAGE, "must be finite", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "must be finite");
     layer[1].activation = NULL, layer[1].alpha = 0, layer[1].clip = 1;
-    REFUSED(UNROLL_USAGE, "'clip' is for recurrent layers", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'clip' is for recurrent layers");
     layer[1].clip = 0, layer[1].functions = "tanh";
-    REFUSED(UNROLL_USAGE, "'functions' is for recurrent layers", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'functions' is for recurrent layers");
     layer[1].functions = NULL, layer[1].kind = "lstn";
-    REFUSED(UNROLL_USAGE, "no cell 'lstn'", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
     layer[1].kind = "gru", layer[1].activation = "relu";
-    REFUSED(UNROLL_UNSUPPORTED, "for dense layers", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_UNSUPPORTED, "for dense layers");
     layer[1].activation = NULL, network.loss = UNROLL_LOSS_MSE;
-    REFUSED(UNROLL_USAGE, "needs a dense layer as the last", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "needs a dense layer as the last");
     layer[1].kind = "dense", layer[1].dropout = 0.5f;
-    REFUSED(UNROLL_USAGE, "the last layer", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "the last layer");
     layer[1].dropout = 0, layer[1].width = 0;
-    REFUSED(UNROLL_USAGE, "width", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "width");
     layer[1].width = 3, layer[1].size = 0;
-    REFUSED(UNROLL_USAGE, "unroll_layer_default", unroll_network_new(&network, 1, &m));
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "unroll_layer_default");
 }
 
 /* ---- not finite ------------------------------------------------------------------------ */
@@ -277,7 +277,7 @@ static void check_located(const char *activation, const char *before, const char
     fill_parameter(m, "one.bias", 0);
     fill_parameter(m, weight, 3e38f);
     unroll_session *s = open_with(m, config_of(UNROLL_TRAIN, STEPS, ROWS));
-    REFUSED(UNROLL_DIVERGED, words, unroll_forward(s, &batch));
+    CHECK_REFUSED(unroll_forward(s, &batch), UNROLL_DIVERGED, words);
     unroll_session_free(s);
     unroll_model_free(m);
 }

@@ -10,7 +10,7 @@ static void refuse_config(unroll_model *m, unroll_session_config c, unroll_statu
 {
     unroll_session *s = NULL;
     uint64_t live = memory_live();
-    refused(status, words, unroll_session_new(m, &c, &s), "unroll_session_new", line);
+    CHECK_REFUSED(unroll_session_new(m, &c, &s), status, words);
     CHECK(!s && memory_live() == live, "line %d: a refused session leaves nothing", line);
 }
 
@@ -49,7 +49,7 @@ static void check_refused_configs(void)
 {
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = NULL;
-    REFUSED(UNROLL_USAGE, "unroll_session_default", unroll_session_new(m, NULL, &s));
+    CHECK_REFUSED(unroll_session_new(m, NULL, &s), UNROLL_USAGE, "unroll_session_default");
 #define REFUSED_WITH(field, value, status, words)                           \
     do {                                                                    \
         unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);     \
@@ -108,28 +108,28 @@ static void check_refused_configs(void)
 static void check_refused_specs(void)
 {
     unroll_model *m = NULL;
-    REFUSED(UNROLL_USAGE, "unroll_spec_default", unroll_model_new(NULL, 1, &m));
+    CHECK_REFUSED(unroll_model_new(NULL, 1, &m), UNROLL_USAGE, "unroll_spec_default");
     unroll_spec s = vectors_spec();
     s.size = 1;
-    REFUSED(UNROLL_USAGE, "unroll_spec_default", unroll_model_new(&s, 1, &m));
+    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "unroll_spec_default");
     s = vectors_spec();
     s.cell = "lstn";
-    REFUSED(UNROLL_USAGE, "no cell 'lstn'", unroll_model_new(&s, 1, &m));
+    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
     s.cell = NULL;
-    REFUSED(UNROLL_USAGE, "no cell ''", unroll_model_new(&s, 1, &m));
+    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "no cell ''");
     s = vectors_spec();
     s.dropout = NAN;
-    REFUSED(UNROLL_USAGE, "dropout", unroll_model_new(&s, 1, &m));
+    CHECK_REFUSED(unroll_model_new(&s, 1, &m), UNROLL_USAGE, "dropout");
     CHECK(!m, "a refused model is not made");
     m = new_model(vectors_spec());
     unroll_parameter p;
     unroll_model *text = new_model(tokens_spec());
     const char *symbols[SYMBOLS] = { "a", "b", "c", "d", "e", "f", "\xff" };
-    REFUSED(UNROLL_DATA, "symbol 6 is not UTF-8", unroll_model_set_symbols(text, symbols, SYMBOLS));
+    CHECK_REFUSED(unroll_model_set_symbols(text, symbols, SYMBOLS), UNROLL_DATA, "symbol 6 is not UTF-8");
     CHECK(!unroll_model_symbols(text), "a model that no file could hold");
     unroll_model_free(text);
-    REFUSED(UNROLL_USAGE, "no parameter -1", unroll_model_parameter(m, -1, &p));
-    REFUSED(UNROLL_USAGE, "no parameter", unroll_model_parameter(m, unroll_model_parameters(m), &p));
+    CHECK_REFUSED(unroll_model_parameter(m, -1, &p), UNROLL_USAGE, "no parameter -1");
+    CHECK_REFUSED(unroll_model_parameter(m, unroll_model_parameters(m), &p), UNROLL_USAGE, "no parameter");
     unroll_model_free(m);
 }
 
@@ -143,7 +143,7 @@ static void check_refused_arrays(void)
     do {                                                                    \
         unroll_batch b = make(&a);                                          \
         b.field = value;                                                    \
-        REFUSED(UNROLL_USAGE, words, unroll_forward(s, &b));                \
+        CHECK_REFUSED(unroll_forward(s, &b), UNROLL_USAGE, words);                \
     } while (0)
     REFUSED_BATCH(regression, inputs, NULL, "no inputs");
     REFUSED_BATCH(regression, values, NULL, "no values");
@@ -179,13 +179,13 @@ static void check_refused_numbers(void)
     unroll_batch b = regression(&a);
     int64_t forwards, updates;
     a.inputs[(2 * ROWS + 1) * INPUT + 1] = NAN;
-    REFUSED(UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN", unroll_forward(s, &b));
+    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN");
     a.inputs[(2 * ROWS + 1) * INPUT + 1] = 0;
     a.values[5 * ROWS] = -INFINITY;
-    REFUSED(UNROLL_DATA, "values[t=5, row=0, 0] is infinite", unroll_forward(s, &b));
+    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "values[t=5, row=0, 0] is infinite");
     unroll_session_counters(s, &forwards, &updates);
     CHECK(forwards == 0 && updates == 0, "%d forwards, %d updates", (int)forwards, (int)updates);
-    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(s));
+    CHECK_REFUSED(unroll_backward(s), UNROLL_USAGE, "needs a forward");
     unroll_session_free(s);
     unroll_model_free(m);
 
@@ -199,7 +199,7 @@ static void check_refused_numbers(void)
     do {                                                                    \
         int32_t kept = a.at;                                                \
         a.at = value;                                                       \
-        REFUSED(UNROLL_DATA, words, unroll_forward(s, &b));                 \
+        CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, words);                 \
         a.at = kept;                                                        \
     } while (0)
     REFUSED_NUMBER(tokens[0], -1, "tokens[t=0, row=0] = -1 is outside 0..6");
@@ -250,27 +250,28 @@ static void check_refused_calls(void)
     unroll_batch b = regression(&a);
     float z[STEPS * ROWS];
     wrong.size = 0;
-    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
-    REFUSED(UNROLL_USAGE, "a session and a batch", unroll_forward(train, NULL));
+    CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
+    CHECK_REFUSED(unroll_forward(train, NULL), UNROLL_USAGE, "a session and a batch");
     MUST(unroll_forward(train, &b));
     MUST(unroll_backward(train));
-    REFUSED(UNROLL_USAGE, "needs a forward", unroll_backward(train));
-    REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, NULL, &result));
-    REFUSED(UNROLL_USAGE, "unroll_rates_default", unroll_update(train, &wrong, &result));
-    REFUSED(UNROLL_USAGE, "not made to train", unroll_update(eval, &rates, &result));
-    REFUSED(UNROLL_USAGE, "not made to train", unroll_update(infer, &rates, &result));
-    REFUSED(UNROLL_USAGE, "not to train", unroll_backward(eval));
-    REFUSED(UNROLL_USAGE, "computes no loss", unroll_loss_result(infer, &result));
-    REFUSED(UNROLL_USAGE, "no array 'zz'", unroll_read(infer, "zz", z, 1));
-    REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_read(infer, "z", z, STEPS * ROWS - 1));
-    REFUSED(UNROLL_USAGE, "'z' holds 12 numbers, not 11", unroll_write(infer, "z", z, STEPS * ROWS - 1));
-    REFUSED(UNROLL_USAGE, "no array 'run'", unroll_read(infer, "run", z, 8));
+    CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
+    CHECK_REFUSED(unroll_update(train, NULL, &result), UNROLL_USAGE, "unroll_rates_default");
+    CHECK_REFUSED(unroll_update(train, &wrong, &result), UNROLL_USAGE, "unroll_rates_default");
+    CHECK_REFUSED(unroll_update(eval, &rates, &result), UNROLL_USAGE, "not made to train");
+    CHECK_REFUSED(unroll_update(infer, &rates, &result), UNROLL_USAGE, "not made to train");
+    CHECK_REFUSED(unroll_backward(eval), UNROLL_USAGE, "not to train");
+    CHECK_REFUSED(unroll_loss_result(infer, &result), UNROLL_USAGE, "computes no loss");
+    CHECK_REFUSED(unroll_read(infer, "zz", z, 1), UNROLL_USAGE, "no array 'zz'");
+    CHECK_REFUSED(unroll_read(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
+    CHECK_REFUSED(unroll_write(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
+    CHECK_REFUSED(unroll_read(infer, "run", z, 8), UNROLL_USAGE, "no array 'run'");
     float states[256] = { 0 };
     size_t count = unroll_count(infer, "h0.l0");
     CHECK(count > 2 && count <= 256, "%zu numbers of a state", count);
     MUST(unroll_write(infer, "h0.l0", states, count));
     states[2] = INFINITY;
-    REFUSED(UNROLL_DATA, "'h0.l0' holds NaN or infinity at number 2", unroll_write(infer, "h0.l0", states, count));
+    CHECK_REFUSED(unroll_write(infer, "h0.l0", states, count), UNROLL_DATA,
+                  "'h0.l0' holds NaN or infinity at number 2");
     CHECK(unroll_count(infer, "z") == STEPS * ROWS && unroll_count(infer, "zz") == 0, "counts of arrays");
     unroll_session_free(train);
     unroll_session_free(eval);
@@ -292,8 +293,8 @@ static void check_refused_rates(void)
     do {                                                                    \
         unroll_rates rates = unroll_rates_default("adam");                  \
         rates.field = value;                                                \
-        REFUSED(UNROLL_USAGE, #field " = ", unroll_step(s, &b, &rates, &result));   \
-        REFUSED(UNROLL_USAGE, #field " = ", unroll_update(s, &rates, &result));     \
+        CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, #field " = ");   \
+        CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, #field " = ");     \
     } while (0)
     REFUSED_WITH(learning_rate, NAN);
     REFUSED_WITH(learning_rate, INFINITY);
@@ -325,11 +326,11 @@ static void check_refused_rates(void)
     unroll_model_free(m);
 }
 
-static void refuse_plan(unroll_plan_config c, unroll_status status, const char *words, int line)
+static void refuse_plan(unroll_plan_config c, unroll_status status, const char *words)
 {
     unroll_model *m = new_model(vectors_spec());
     FILE *file = fopen("/dev/null", "w");
-    refused(status, words, unroll_plan_print(m, &c, file, 0), "unroll_plan_print", line);
+    CHECK_REFUSED(unroll_plan_print(m, &c, file, 0), status, words);
     fclose(file);
     unroll_model_free(m);
 }
@@ -340,7 +341,7 @@ static void check_refused_plans(void)
     do {                                                \
         unroll_plan_config c = unroll_plan_default();   \
         c.field = value;                                \
-        refuse_plan(c, status, words, __LINE__);        \
+        refuse_plan(c, status, words);                  \
     } while (0)
     REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_default");
     REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");

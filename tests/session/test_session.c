@@ -397,7 +397,7 @@ static void check_divergence(void)
         if (diverges) {
             MUST(unroll_session_pull(s));
             weights_of(m, before);
-            REFUSED(UNROLL_DIVERGED, "gradient", step(s, &bad, &rates, &result));
+            CHECK_REFUSED(step(s, &bad, &rates, &result), UNROLL_DIVERGED, "gradient");
             CHECK(!isfinite(result.norm), "the norm is %g", result.norm);
             MUST(unroll_session_pull(s));
             count = weights_of(m, weights[1]);

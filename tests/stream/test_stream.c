@@ -321,8 +321,8 @@ static void test_reset(void)
     MUST(unroll_stream_reset(other, 0));
     MUST(unroll_stream_step(other, t.a.inputs, after));
     CHECK(after[0] == first[0] && after[1] == whole[ROWS + 1], "a reset of row 0: %g %g", after[0], after[1]);
-    REFUSED(UNROLL_USAGE, "row = 2 is outside 0..1", unroll_stream_reset(t.s, ROWS));
-    REFUSED(UNROLL_USAGE, "row = -2", unroll_stream_reset(t.s, -2));
+    CHECK_REFUSED(unroll_stream_reset(t.s, ROWS), UNROLL_USAGE, "row = 2 is outside 0..1");
+    CHECK_REFUSED(unroll_stream_reset(t.s, -2), UNROLL_USAGE, "row = -2");
     free(other);
     tear_down(&t);
 }
@@ -378,7 +378,7 @@ static void test_saved(void)
     MUST(unroll_stream_load(other, state, bytes));
     MUST(unroll_stream_step(other, next, loaded));
     CHECK(!memcmp(went_on, loaded, sizeof loaded), "a loaded state goes on, on another ISA");
-    REFUSED(UNROLL_USAGE, "bytes, not", unroll_stream_save(t.s, state, bytes - 1));
+    CHECK_REFUSED(unroll_stream_save(t.s, state, bytes - 1), UNROLL_USAGE, "bytes, not");
     free(other);
     free(state);
     tear_down(&t);
@@ -415,8 +415,8 @@ static void test_other_states(void)
 {
     struct setup t = set_up(vectors_spec(), NULL), other = set_up(tokens_spec(), NULL);
     void *state = saved(other.s);
-    REFUSED(UNROLL_DATA, "the states are of gru 2 x 5 (h: 5), 2 rows; the stream is lstm",
-            unroll_stream_load(t.s, state, unroll_stream_state_bytes(other.s)));
+    CHECK_REFUSED(unroll_stream_load(t.s, state, unroll_stream_state_bytes(other.s)), UNROLL_DATA,
+                  "the states are of gru 2 x 5 (h: 5), 2 rows; the stream is lstm");
     free(state);
     tear_down(&t);
     tear_down(&other);
@@ -432,12 +432,13 @@ static void test_states_of_networks(void)
     unroll_stream *narrow = new_stream(m, &config);
     void *state = saved(s);
     MUST(unroll_stream_load(narrow, state, unroll_stream_state_bytes(s)));
-    REFUSED(UNROLL_DATA, "the states are of network 3 x", unroll_stream_load(t, state, unroll_stream_state_bytes(s)));
+    CHECK_REFUSED(unroll_stream_load(t, state, unroll_stream_state_bytes(s)), UNROLL_DATA,
+                  "the states are of network 3 x");
     float room[64 * ROWS];
-    REFUSED(UNROLL_USAGE, "is no output of the network", unroll_stream_read(s, 0, room));
-    REFUSED(UNROLL_USAGE, "is outside", unroll_stream_read(s, -1, room));
-    REFUSED(UNROLL_USAGE, "the last one's outputs are the step's",
-            unroll_stream_read(s, unroll_model_layers(m) - 1, room));
+    CHECK_REFUSED(unroll_stream_read(s, 0, room), UNROLL_USAGE, "is no output of the network");
+    CHECK_REFUSED(unroll_stream_read(s, -1, room), UNROLL_USAGE, "is outside");
+    CHECK_REFUSED(unroll_stream_read(s, unroll_model_layers(m) - 1, room), UNROLL_USAGE,
+                  "the last one's outputs are the step's");
     free(state);
     free(s);
     free(t);
@@ -457,18 +458,18 @@ static void test_bad_frames(void)
     void *before = saved(t.s);
     memcpy(inputs, t.a.inputs, sizeof inputs);
     inputs[INPUT + 1] = NAN;
-    REFUSED(UNROLL_DATA, "inputs[row=1, 1] is NaN", unroll_stream_step(t.s, inputs, outputs));
+    CHECK_REFUSED(unroll_stream_step(t.s, inputs, outputs), UNROLL_DATA, "inputs[row=1, 1] is NaN");
     inputs[INPUT + 1] = -INFINITY;
-    REFUSED(UNROLL_DATA, "inputs[row=1, 1] is infinite", unroll_stream_step(t.s, inputs, outputs));
+    CHECK_REFUSED(unroll_stream_step(t.s, inputs, outputs), UNROLL_DATA, "inputs[row=1, 1] is infinite");
     void *after = saved(t.s);
     CHECK(!memcmp(before, after, unroll_stream_state_bytes(t.s)), "a refused frame changes nothing");
-    REFUSED(UNROLL_USAGE, "needs inputs", unroll_stream_step_tokens(t.s, t.a.tokens, outputs));
-    REFUSED(UNROLL_USAGE, "needs inputs", unroll_stream_step(t.s, NULL, outputs));
-    REFUSED(UNROLL_USAGE, "needs tokens", unroll_stream_step(words.s, t.a.inputs, outputs));
-    REFUSED(UNROLL_DATA, "tokens[row=1] = 7 is outside 0..6",
-            unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ 0, SYMBOLS }, outputs));
-    REFUSED(UNROLL_DATA, "tokens[row=0] = -1",
-            unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ -1, 0 }, outputs));
+    CHECK_REFUSED(unroll_stream_step_tokens(t.s, t.a.tokens, outputs), UNROLL_USAGE, "needs inputs");
+    CHECK_REFUSED(unroll_stream_step(t.s, NULL, outputs), UNROLL_USAGE, "needs inputs");
+    CHECK_REFUSED(unroll_stream_step(words.s, t.a.inputs, outputs), UNROLL_USAGE, "needs tokens");
+    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ 0, SYMBOLS }, outputs), UNROLL_DATA,
+                  "tokens[row=1] = 7 is outside 0..6");
+    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ -1, 0 }, outputs), UNROLL_DATA,
+                  "tokens[row=0] = -1");
     free(before);
     free(after);
     tear_down(&t);
@@ -503,9 +504,9 @@ static void test_refusals(void)
     c.dtype = "int8", refused_config("may overflow; fix: weights in bf16", wide, c), c = t.config;
     size_t bytes = unroll_stream_bytes(t.m, &c);
     char *memory = aligned(bytes + 64);
-    REFUSED(UNROLL_USAGE, "fix: ask unroll_stream_bytes", unroll_stream_init(memory, bytes - 1, t.m, &c, &s));
-    REFUSED(UNROLL_USAGE, "fix: ask", unroll_stream_init(NULL, bytes, t.m, &c, &s));
-    REFUSED(UNROLL_USAGE, "is not aligned", unroll_stream_init(memory + 4, bytes, t.m, &c, &s));
+    CHECK_REFUSED(unroll_stream_init(memory, bytes - 1, t.m, &c, &s), UNROLL_USAGE, "fix: ask unroll_stream_bytes");
+    CHECK_REFUSED(unroll_stream_init(NULL, bytes, t.m, &c, &s), UNROLL_USAGE, "fix: ask");
+    CHECK_REFUSED(unroll_stream_init(memory + 4, bytes, t.m, &c, &s), UNROLL_USAGE, "is not aligned");
     CHECK(s == NULL, "a refusal sets nothing");
     free(memory);
     unroll_model_free(both);
