@@ -26,6 +26,11 @@ class Package(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
         self.assertEqual(done.stdout.strip(), unroll.__version__)
 
+    def test_imports_where_it_was_installed_from(self):
+        done = subprocess.run([sys.executable, "-c", "import unroll; unroll.cells()"], capture_output=True, text=True,
+                              check=False, cwd=os.path.join(ROOT, "bindings", "python"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_is_abi3(self):
         self.assertTrue(unroll._core.__file__.endswith("_core.abi3.so"), unroll._core.__file__)
         wheels = os.listdir(os.path.join(BUILD, "python", "wheel"))
@@ -60,7 +65,7 @@ class Package(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
             self.assertIn("src/session/session.c", made.stdout)
-            for name in ("unroll/torch.py", "unroll/py.typed", "src/core.h", "backend/unroll_build.py", "PKG-INFO"):
+            for name in ("src/unroll/torch.py", "src/unroll/py.typed", "extension/core.h", "backend/unroll_build.py", "PKG-INFO"):
                 self.assertTrue(os.path.exists(os.path.join(tree, name)), name)
 
     def test_errors(self):
