@@ -54,7 +54,8 @@ typedef enum unroll_loss {
     UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
 } unroll_loss;
 
-/* What a network is. Begin with unroll_spec_default(). */
+/* A stack: layers of one cell, one above the other, and perhaps a linear head; the short way to write a network.
+ * Begin with unroll_spec_default(). */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
     const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
@@ -74,14 +75,13 @@ typedef struct unroll_spec {
     unroll_loss loss;
 } unroll_spec;
 
-/* The cells and the optimizers by name, in order; NULL after the last. A cell's name is good until this
- * thread's next call. */
+/* The cells and the optimizers by name, in order; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
-/* One layer of a network that is no plain stack. Begin with unroll_layer_default(). */
+/* One layer of a network. Begin with unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
@@ -107,11 +107,11 @@ typedef struct unroll_layer {
     int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 
-/* A network of up to 64 layers, in an order in which each reads earlier ones. Its specification has the
- * cell "network", the number of layers, the input, and as hidden and output the width of the last one. */
+/* A network: up to 65 layers, in an order in which each reads earlier ones. */
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    int         tied;               /* the last layer, dense and linear, multiplies by the embedding's weights */
     const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
@@ -130,7 +130,10 @@ UNROLL_API void unroll_model_free(unroll_model *model);
 
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* The layers of any model; their strings belong to it, or are good until this thread's next call. */
+/* Width of the results, those of the last layer. */
+UNROLL_API int unroll_model_outputs(const unroll_model *model);
+
+/* The layers of a model; their strings belong to it, or are good until this thread's next call. */
 UNROLL_API int unroll_model_layers(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
 
@@ -138,8 +141,10 @@ UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* spec->cell belongs to the model. */
-UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
+/* What a model is, but its layers: unroll_model_layer. The embedding's name belongs to the model. */
+UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
+/* Is it a stack? 1: *spec says which, whatever its layers are named; 0: it is none, and *spec stays. */
+UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
 /* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
  * long as no session of the model exists. */
@@ -159,7 +164,7 @@ typedef enum unroll_symbol_kind {
     UNROLL_WORDS                    /* see unroll_text_open_words */
 } unroll_symbol_kind;
 
-/* Symbols of the tokens as UTF-8 strings, [spec.input] of them; NULL where the model has none.
+/* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
  * Set copies characters, or the symbols of a text, whatever they are; the array belongs to the model. */
 typedef struct unroll_text unroll_text;
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);

@@ -78,6 +78,7 @@ struct imported_layer {
     /* dense: [N, K], or its transpose; NULL: the identity */
     const struct onnx_tensor *weight, *bias;
     bool         transposed;
+    bool         is_unnamed;
     bool         shared;                /* several read it: what one of them does can't become part of it */
 };
 

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/point.h"
 #include "comm/comm.h"
+#include "file/model_file.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
 #include "train/trainer.h"
@@ -22,13 +23,13 @@
 
 enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 48 };
 
-struct fields {
+struct facts {
     int count;
     char key[MOST_FIELDS][KEY_SIZE], value[MOST_FIELDS][VALUE_SIZE];
 };
 
 __attribute__((format(printf, 3, 4)))
-static void add_field(struct fields *fields, const char *key, const char *format, ...)
+static void add_field(struct facts *fields, const char *key, const char *format, ...)
 {
     va_list arguments;
 
@@ -39,35 +40,15 @@ static void add_field(struct fields *fields, const char *key, const char *format
     fields->count++;
 }
 
-static void describe_spec(const unroll_spec *spec, struct fields *fields)
-{
-    add_field(fields, "cell", "%s", spec->cell);
-    add_field(fields, "layers", "%d", spec->layers);
-    add_field(fields, "hidden", "%d", spec->hidden);
-    add_field(fields, "bidirectional", "%d", spec->bidirectional);
-    add_field(fields, "projection", "%d", spec->projection);
-    add_field(fields, "peephole", "%d", spec->peephole);
-    add_field(fields, "clip", "%.9g", (double)spec->clip);
-    add_field(fields, "bias", "%d", spec->bias);
-    add_field(fields, "dropout", "%.9g", (double)spec->dropout);
-    add_field(fields, "input", "%d", spec->input);
-    add_field(fields, "embed", "%d", spec->embed);
-    add_field(fields, "tied", "%d", spec->tied);
-}
-
 static const char training_symbols[] = "training_symbols", text_hash[] = "text_hash";
 
 /* Without these the next step could not be the same. The schedule and its length may be changed. The text comes
  * first: of another one the network differs too, which explains less. */
-static void describe_identity(const unroll_trainer *trainer, struct fields *fields)
+static void describe_identity(const unroll_trainer *trainer, struct facts *fields)
 {
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(trainer->model, &spec);
     add_field(fields, "format", "unroll checkpoint 1");
     add_field(fields, training_symbols, "%zu", trainer->batcher.count);
     add_field(fields, text_hash, "%016" PRIx64, trainer->text_hash);
-    describe_spec(&spec, fields);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
@@ -92,7 +73,7 @@ struct saved_state {
     FIELD("best_loss", trainer.plateau.best) FIELD("plateau_factor", trainer.plateau.factor)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
-static void describe_state(const struct saved_state *state, struct fields *fields)
+static void describe_state(const struct saved_state *state, struct facts *fields)
 {
 #define ADD_INTEGER(key, member) add_field(fields, key, "%" PRId64, state->member);
 #define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
@@ -119,7 +100,7 @@ static unroll_status refuse_identity(const char *path, const char *key, const ch
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
                                     const char *path)
 {
-    struct fields expected = {0};
+    struct facts expected = {0};
 
     describe_identity(trainer, &expected);
     for (int i = 0; i < expected.count; i++) {
@@ -131,6 +112,23 @@ static unroll_status check_identity(const unroll_trainer *trainer, const struct 
             return refuse_identity(path, expected.key[i], value, expected.value[i]);
     }
     return UNROLL_OK;
+}
+
+static const char network_key[] = "network";
+
+/* A file from before it was written says nothing: then the model's own file does (check_same_model). */
+static unroll_status check_network(const unroll_trainer *trainer, const struct safetensors *file, const char *path)
+{
+    const char *was = safetensors_metadata(file, network_key);
+    struct network_difference d;
+    char *is;
+
+    if (was == NULL)
+        return UNROLL_OK;
+    TRY(describe_network(trainer->model, &is));
+    unroll_status status = networks_differ(was, is, &d) ? refuse_identity(path, d.field, d.was, d.is) : UNROLL_OK;
+    release(is);
+    return status;
 }
 
 /* Counts go on from what a file says, some of them as doubles. */
@@ -245,18 +243,16 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
 /* The list with room for the numbers. The caller gives it to kept_free, also after a failure. */
 static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
 {
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(trainer->model, &spec);
+    const int layers = unroll_model_layers(trainer->model);
     size_t most = (size_t)unroll_model_parameters(trainer->model) * STATES_OF_A_PARAMETER
-                + (size_t)spec.layers * STATES_OF_A_LAYER;
+                + (size_t)layers * STATES_OF_A_LAYER;
     *kept = (struct kept){
         .name = allocate_zeroed(most + 1, sizeof *kept->name),      /* a name is tried before it counts */
         .size = allocate_zeroed(most, sizeof *kept->size),
     };
     if (kept->name == NULL || kept->size == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
-    TRY(list_buffers(trainer, spec.layers, kept));
+    TRY(list_buffers(trainer, layers, kept));
     kept->numbers = allocate_zeroed(kept->total, sizeof *kept->numbers);
     if (kept->numbers == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of a checkpoint", kept->total);
@@ -283,10 +279,11 @@ static unroll_status write_session(unroll_session *session, const struct kept *k
 
 /* ---- saving ---- */
 
-static unroll_status write_kept(const char *path, const struct kept *kept, const struct fields *fields)
+static unroll_status write_kept(const char *path, const struct kept *kept, const struct facts *fields,
+                                const char *network)
 {
     struct tensor_view *tensors = allocate_zeroed((size_t)kept->count, sizeof *tensors);
-    struct metadata metadata[MOST_FIELDS];
+    struct metadata metadata[MOST_FIELDS + 1];
     const float *at = kept->numbers;
 
     if (tensors == NULL)
@@ -297,7 +294,8 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
                                            .bytes = kept->size[i] * sizeof *at };
     for (int i = 0; i < fields->count; i++)
         metadata[i] = (struct metadata){fields->key[i], fields->value[i]};
-    unroll_status status = safetensors_write(path, tensors, kept->count, metadata, fields->count);
+    metadata[fields->count] = (struct metadata){network_key, network};
+    unroll_status status = safetensors_write(path, tensors, kept->count, metadata, fields->count + 1);
     release(tensors);
     return status;
 }
@@ -305,13 +303,17 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
 static unroll_status write_optimizer_file(const unroll_trainer *trainer, const struct kept *kept, const char *path)
 {
     struct saved_state state = {.trainer = trainer->state};
-    struct fields fields = {0};
+    struct facts fields = {0};
+    char *network;
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
     describe_identity(trainer, &fields);
     describe_state(&state, &fields);
-    return write_kept(path, kept, &fields);
+    TRY(describe_network(trainer->model, &network));
+    unroll_status status = write_kept(path, kept, &fields, network);
+    release(network);
+    return status;
 }
 
 static unroll_status write_files(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
@@ -422,6 +424,8 @@ static unroll_status read_optimizer_file(const unroll_trainer *trainer, const ch
     TRY(safetensors_open(path, &file));
     unroll_status status = check_identity(trainer, file, path);
     if (status == UNROLL_OK)
+        status = check_network(trainer, file, path);
+    if (status == UNROLL_OK)
         status = read_state(trainer, file, path, &loaded->state);
     if (status == UNROLL_OK)
         status = kept_new(trainer, &loaded->kept);
@@ -436,44 +440,21 @@ static size_t parameter_count(const unroll_parameter *parameter)
     return (size_t)parameter->shape[0] * (parameter->rank > 1 ? (size_t)parameter->shape[1] : 1);
 }
 
-static bool same_parameter(const unroll_parameter *a, const unroll_parameter *b)
+/* The files of two checkpoints may have been mixed by hand. Equal networks have equal parameters. */
+static unroll_status check_same_model(const unroll_model *ours, const unroll_model *theirs, const char *path)
 {
-    return strcmp(a->name, b->name) == 0 && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
-}
+    struct network_difference d;
+    char *our = NULL, *their = NULL;
+    unroll_status status = describe_network(ours, &our);
 
-static unroll_status check_same_parameters(unroll_model *ours, unroll_model *theirs, const char *path)
-{
-    int count = unroll_model_parameters(ours);
-    unroll_parameter our, their;
-
-    if (unroll_model_parameters(theirs) != count)
-        return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %d parameters, not %d", path,
-                    unroll_model_parameters(theirs), count);
-    for (int i = 0; i < count; i++) {
-        TRY(unroll_model_parameter(ours, i, &our));
-        TRY(unroll_model_parameter(theirs, i, &their));
-        if (!same_parameter(&our, &their))
-            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: its '%s' is not '%s' of this training",
-                        path, their.name, our.name);
-    }
-    return UNROLL_OK;
-}
-
-/* The files of two checkpoints may have been mixed by hand. Equal networks are more than equal specifications. */
-static unroll_status check_same_model(unroll_model *ours, unroll_model *theirs, const char *path)
-{
-    unroll_spec our_spec = unroll_spec_default(), their_spec = our_spec;
-    struct fields expected = {0}, found = {0};
-
-    unroll_model_spec(ours, &our_spec);
-    unroll_model_spec(theirs, &their_spec);
-    describe_spec(&our_spec, &expected);
-    describe_spec(&their_spec, &found);
-    for (int i = 0; i < expected.count; i++)
-        if (strcmp(expected.value[i], found.value[i]) != 0)
-            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %s = %s, not %s", path,
-                        found.key[i], found.value[i], expected.value[i]);
-    return check_same_parameters(ours, theirs, path);
+    if (status == UNROLL_OK)
+        status = describe_network(theirs, &their);
+    if (status == UNROLL_OK && networks_differ(their, our, &d))
+        status = fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %s = %s, not %s", path, d.field, d.was,
+                      d.is);
+    release(our);
+    release(their);
+    return status;
 }
 
 static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)

@@ -9,7 +9,7 @@ typedef struct session_object {
     model_object         *model;
     unroll_session       *session;
     unroll_session_config config;           /* without its texts, which were the caller's */
-    unroll_spec           spec;
+    int                   inputs, outputs;  /* widths of a row */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -34,6 +34,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 {
     unroll_session_config config = unroll_session_default();
     unroll_session *session = NULL;
+    unroll_network network;
     unroll_status status;
     PyObject *model;
     if (!PyArg_ParseTuple(args, "O!:Session", model_type, &model) ||
@@ -52,7 +53,9 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->model = (model_object *)Py_NewRef(model);
     s->config = config;
     s->config.optimizer = s->config.device = s->config.isa = s->config.precision = s->config.weights = NULL;
-    unroll_model_spec(m->model, &s->spec);
+    unroll_model_network(m->model, &network);
+    s->inputs = network.input;
+    s->outputs = unroll_model_outputs(m->model);
     return (PyObject *)s;
 }
 
@@ -114,10 +117,10 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
 {
     Py_ssize_t T = s->config.steps, B = s->config.rows;
     const struct wanted wanted[ARRAYS] = {
-        [INPUTS] = { "inputs", NUMBER_F32, 3, { ANY, B, s->spec.input }, false },
+        [INPUTS] = { "inputs", NUMBER_F32, 3, { ANY, B, s->inputs }, false },
         [TOKENS] = { "tokens", NUMBER_I32, 2, { ANY, B }, false },
         [CLASSES] = { "classes", NUMBER_I32, 2, { ANY, B }, false },
-        [VALUES] = { "values", NUMBER_F32, 3, { ANY, B, s->spec.output }, false },
+        [VALUES] = { "values", NUMBER_F32, 3, { ANY, B, s->outputs }, false },
         [LENGTHS] = { "lengths", NUMBER_I32, 1, { B }, false },
         [RESET] = { "reset", NUMBER_U8, 2, { T, B }, false },
     };
