@@ -200,10 +200,36 @@ class Models(unittest.TestCase):
         self.assertEqual(len(m._kept), m.SESSIONS)
         bf16 = flat(m.run(floats(T, B, INPUT), weights="bf16").outputs)
         self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
-        old = flat(m.run(floats(T, B, INPUT)).outputs)
+
+    def test_weights_that_are_written(self):
+        """They hold from the next run on; sessions and trainers of the user's have theirs."""
+        x = floats(T, B, INPUT)
+
+        def expected(bias):
+            fresh = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+            memoryview(fresh.parameters()["rnn.bias_ih_l0"])[0] = bias
+            return flat(fresh.run(x).outputs)
+
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+        m.run(x)
+        bias = memoryview(m.parameters()["rnn.bias_ih_l0"])
+        for value in (2.0, 3.0):
+            bias[0] = value
+            self.assertEqual(flat(m.run(x).outputs), expected(value))
+        bias[0] = 4.0
         m.close()
-        memoryview(m.parameters()["rnn.bias_ih_l0"])[0] = 2.0
-        self.assertNotEqual(flat(m.run(floats(T, B, INPUT)).outputs), old)
+        self.assertEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), expected(4.0))
+        s = m.session("train", steps=T, rows=B, optimizer="sgd")
+        self.assertEqual(m.sessions, 2)
+        s.step("sgd", inputs=x, values=floats(T, B, 2, seed=9), learning_rate=0.5)
+        learned = flat(m.run(x).outputs)
+        self.assertNotEqual(learned, expected(4.0))
+        self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of what learned it
+        del s
+        self.assertEqual(m.sessions, 1)
+        self.assertNotEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), learned)
 
     def test_plan(self):
         m = unroll.Model(input=INPUT, hidden=HIDDEN, output=1, loss="mse")
@@ -273,6 +299,11 @@ class Training(unittest.TestCase):
         self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
         self.assertLess(seen["loss"], ways[0]["loss"])
         self.assertGreater(seen["norm"], 0)
+        for call in (s.step, s.update):
+            with self.assertRaisesRegex(ValueError, "there is no optimizer 'adamm'; choose one of sgd, .*adamw"):
+                call("adamm")
+            with self.assertRaisesRegex(ValueError, "made to train with 'adam', not 'sgd'"):
+                call("sgd")
         with self.assertRaisesRegex(TypeError, "learning_rat"):
             s.step("adam", inputs=x, values=y, learning_rat=1)
         with self.assertRaisesRegex(unroll.UsageError, "values"):

@@ -61,6 +61,7 @@ class Model(_core.Model):
 
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
     _kept_weights = ""
+    _shown = False                      # parameters() was called: somebody may write there
 
     def run(
         self,
@@ -84,6 +85,8 @@ class Model(_core.Model):
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
         with self.__dict__.setdefault("_lock", threading.RLock()):      # states, forward and results are one
             session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+            if self._shown and self.sessions == len(self._kept or ()):
+                session.set_weights(list(super().parameters().values()))        # looks whether they are the same
             names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
             _give_states(session, names, states or {})
             session.forward(**{name: inputs, "lengths": lengths})
@@ -104,9 +107,15 @@ class Model(_core.Model):
             self._kept.popitem(last=False)
         return self._kept[key]
 
+    def parameters(self) -> dict[str, Array]:
+        """The weights by name: Arrays in the model's own memory. What is written there holds from the next `run`,
+        `stream` or `save` on; while there are sessions or a trainer of yours the weights are theirs: `Session.push`
+        takes these there, `Session.pull` brings them here, and so does the end of one that changed them."""
+        self._shown = True
+        return super().parameters()
+
     def close(self) -> None:
-        """Frees the sessions that `run` keeps. Write into `parameters()` afterwards: while there are sessions, the
-        weights are theirs."""
+        """Frees the sessions that `run` keeps."""
         with self.__dict__.setdefault("_lock", threading.RLock()):
             self._kept = None
 
