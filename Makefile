@@ -1,6 +1,7 @@
 # make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
 # make demo         installs what is needed, builds, trains a network on real text for a minute
-# make test         installs what the tests need, builds and runs them all
+# make check        tests what `make` built, within 90 s; installs nothing
+# make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
 # make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
 #                   (make gpu-check-tiny: a small one on the fake driver)
 # make gpu-bench    on a machine with a GPU: us beside PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
