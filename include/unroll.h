@@ -130,24 +130,21 @@ UNROLL_API void unroll_model_free(unroll_model *model);
 
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* Width of the results, those of the last layer. */
-UNROLL_API int unroll_model_outputs(const unroll_model *model);
-
-/* The layers of a model; their strings belong to it, or are good until this thread's next call. */
-UNROLL_API int unroll_model_layers(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
-
-/* safetensors with PyTorch's names; the spec and the symbols are in its metadata. */
+/* safetensors with PyTorch's names; the network and the symbols are in its metadata. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* What a model is, but its layers: unroll_model_layer. The embedding's name belongs to the model. */
+/* What a model is; `layer` stays NULL: they are asked for one by one. Strings belong to the model, or are good until
+ * this thread's next call. Outputs: the width of what the last layer gives. */
 UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
+UNROLL_API int unroll_model_layers(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
+UNROLL_API int unroll_model_outputs(const unroll_model *model);
 /* Is it a stack? 1: *spec says which, whatever its layers are named; 0: it is none, and *spec stays. */
 UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
-/* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
- * long as no session of the model exists. */
+/* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
+ * that are made when there is none, others by unroll_session_push. */
 typedef struct unroll_parameter {
     const char *name;               /* "rnn.weight_ih_l0" */
     int         rank;               /* 1 or 2 */
@@ -397,12 +394,13 @@ UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name,
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
 enum { UNROLL_AXES = 4 };
-/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
- * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
+ * lstm's "s0" and "sn"; gradients have the parameter's shape, behind the batch's shards where there are several. */
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
-/* Weights live on the device while sessions exist: brings them back into the model's own memory. */
+/* Weights live on the device while sessions exist: brings them back into the model's own memory. So does the end of a
+ * session after sessions changed them, but of one of several ranks. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);

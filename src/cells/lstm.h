@@ -64,8 +64,7 @@ BACKWARD(v, d)
     V d_o = v_mul(v_mul(d_h, tanh_c), GATE_SLOPE(o));
     V d_c = v_fma(v_mul(d_h, o), STATE_SLOPE(tanh_c), d->next.c);
     d_c = PEEP(d_c, p_o, d_o);
-    V to_i = IS_COUPLED ? v_sub(v_mul(d_c, g), v_mul(d_c, c)) : v_mul(d_c, g);
-    V d_i = v_mul(to_i, GATE_SLOPE(i));
+    V d_i = v_mul(IS_COUPLED ? v_sub(v_mul(d_c, g), v_mul(d_c, c)) : v_mul(d_c, g), GATE_SLOPE(i));
     V d_f = IS_COUPLED ? v_const(0) : v_mul(v_mul(d_c, c), GATE_SLOPE(f));
 
     d->in.i = d_i;

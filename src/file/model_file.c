@@ -142,7 +142,7 @@ static bool values_differ(const json_t *was, const json_t *is, struct network_di
         return false;
     const json_t *both[] = { was, is };
     for (int i = 0; i < 2; i++) {
-        char *text = json_is_array(both[i]) ? NULL : json_dumps(both[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        char *text = json_is_array(both[i]) ? NULL : json_dumps(both[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
         snprintf(i ? d->is : d->was, sizeof d->is, "%s", text ? text : both[i] ? "others" : "nothing");
         free(text);
     }

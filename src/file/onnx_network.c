@@ -53,7 +53,7 @@ static unroll_status make_network(struct onnx_import *im)
     unroll_network network = unroll_network_default();
     for (int i = 0; i < im->layers; i++) {
         struct imported_layer *l = &im->layer[i];
-        if (l->is_unnamed && i > 0 && i + 1 == im->layers)
+        if (l->is_unnamed && !is_recurrent(l) && i + 1 == im->layers)
             snprintf(l->name, sizeof l->name, "head");
         layer[i] = l->layer;
         layer[i].kind = l->kind;

@@ -117,7 +117,8 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
-        s->shared->changes += first;                    /* packed when all ranks are here: some gather for that */
+        if (first)
+            s->shared->pulled = ++s->shared->changes;     /* packed when all ranks are here: some gather for that */
         s->shared->sessions++;
         s->shared->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
@@ -233,8 +234,9 @@ void unroll_session_free(unroll_session *s)
         return;
     if (s->instance) {
         s->shared->training &= s->config.mode != UNROLL_TRAIN;
-        if (--s->shared->sessions == 0 && !is_one_of_many(s))    /* which can't wait for the others here */
-            unroll_session_pull(s);                     /* what was learnt stays in the model */
+        s->shared->sessions--;
+        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s))    /* which can't wait for the others here */
+            unroll_session_pull(s);                     /* what was learned stays in the model */
         s->device->instance_free(s->instance);
         leave_shared(s);
     }

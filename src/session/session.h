@@ -10,6 +10,7 @@ struct shared_weights {
     void                *store;
     enum dtype           real, weights;     /* what the store's numbers are; its packed copies, if they are narrower */
     uint64_t             changes;           /* how often the weights changed */
+    uint64_t             pulled;            /* the change that the model's own memory has */
     int                  sessions;
     bool                 training;          /* one of them trains */
 };
