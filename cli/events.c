@@ -15,8 +15,6 @@
 
 #include "console.h"
 
-#define FILE_PREFIX "events.out.tfevents."
-
 /* ---- messages ---- */
 
 enum { MESSAGE_ROOM = 512, TAG_LONGEST = 64 };
@@ -136,7 +134,7 @@ static int64_t time_of_file(const char *directory)
     struct dirent *entry;
 
     while (entries && (entry = readdir(entries)))
-        if (sscanf(entry->d_name, FILE_PREFIX "%" SCNd64, &found) == 1 && found > newest && found < INT64_MAX)
+        if (sscanf(entry->d_name, EVENTS_PREFIX "%" SCNd64, &found) == 1 && found > newest && found < INT64_MAX)
             newest = found;
     if (entries)
         closedir(entries);
@@ -169,7 +167,7 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
     char host[HOST_NAME_MAX + 1] = "";
 
     gethostname(host, sizeof host - 1);
-    int length = snprintf(events->path, sizeof events->path, "%s/" FILE_PREFIX "%010" PRId64 ".%s.%d.0",
+    int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0",
                           directory, time_of_file(directory), *host ? host : "localhost", (int)getpid());
     errno = ENAMETOOLONG;
     if (length >= (int)sizeof events->path || (events->file = fopen(events->path, "wb")) == NULL)

@@ -627,9 +627,15 @@ typedef struct unroll_progress {
     double  norm, learning_rate;
     int64_t symbols;                /* characters or words trained on so far */
     int64_t steps_per_epoch;
+    double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
+    int64_t best_step;              /* updates done then, when the weights were worth keeping; 0: not known */
+    int64_t since_best;             /* validations since then: whoever has patience for so many stops */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
+/* Where it stands, also after a validation or the loading of a checkpoint, which keeps all of it but the loss and the
+ * norm: they are those of the last look since, 0 before it. */
+UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
