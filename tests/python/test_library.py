@@ -1,7 +1,9 @@
 """Models, sessions, streams, texts and training, as unroll.h has them; without NumPy."""
 
 import array
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -123,6 +125,37 @@ class Models(unittest.TestCase):
             self.assertEqual(flat(other.run(x).outputs), flat(m.run(x).outputs))
             with self.assertRaises(unroll.Error):
                 m.save(os.path.join(folder, "no", "m.safetensors"))
+
+    def test_pickles_and_copies(self):
+        stack = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN, layers=2, bidirectional=1, output=5, loss="xent")
+        network = unroll.Model.network([{"kind": "dense", "name": "front", "width": 5, "activation": "tanh"},
+                                        {"kind": "gru", "name": "inner", "width": 4, "sources": [0, -1]}], input=INPUT)
+        for m, x in (stack, integers(T, B, below=5)), (network, floats(T, B, INPUT)):
+            expected = flat(m.run(x).outputs)
+            weights = {name: bytes(w) for name, w in m.parameters().items()}
+            m.note = ["a user's"]
+            for other in [pickle.loads(pickle.dumps(m, p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)] + \
+                    [copy.copy(m), copy.deepcopy(m)]:
+                self.assertEqual((type(other), other.spec, other.layers, other.note),
+                                 (type(m), m.spec, m.layers, m.note))
+                self.assertEqual({name: bytes(w) for name, w in other.parameters().items()}, weights)
+                self.assertEqual(flat(other.run(x).outputs), expected)
+                memoryview(other.parameters()[next(iter(weights))]).cast("B").cast("f")[0] = 9      # its own weights
+                self.assertEqual(flat(m.run(x).outputs), expected)
+        data = pickle.dumps(network)
+        old = data.replace(b'"format_version":"1"', b'"format_version":"0"')
+        self.assertNotEqual(old, data)
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 1"):
+            pickle.loads(old)
+
+    def test_looks(self):
+        m = unroll.Model(tokens=1, input=5, embed=3, hidden=6, projection=2, layers=2, bidirectional=1, output=5, loss="xent")
+        count = sum(len(flat(w)) for w in m.parameters().values())
+        self.assertEqual(repr(m), f"<Model 5 tokens -> embedding 3 -> 2 x lstm 6 to 2 both ways -> dense 5, loss xent, {count} parameters>")
+        m = unroll.Model(cell="gru", input=2, hidden=3)
+        self.assertEqual(repr(m), "<Model 2 inputs -> gru 3, loss none, 63 parameters>")
+        self.assertIn("<Session mode='infer', steps=7, rows=2, isa='", repr(m.session(steps=7, rows=2)))
+        self.assertIn("<Stream rows=2, inputs=2, outputs=3, isa='", repr(m.stream(rows=2)))
 
     def test_seed(self):
         def first(seed):

@@ -187,6 +187,23 @@ PyObject *fields_give(const struct field *fields, const void *config)
     return dict;
 }
 
+PyObject *described(const char *type, PyObject *facts)
+{
+    PyObject *text = PyUnicode_FromFormat("<%s", type), *key, *value;
+    const char *between = " ";
+    Py_ssize_t position = 0;
+    while (facts && text && PyDict_Next(facts, &position, &key, &value)) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%U=%R", text, between, key, value);
+        Py_DECREF(text);
+        text = longer;
+        between = ", ";
+    }
+    PyObject *whole = facts && text ? PyUnicode_FromFormat("%U>", text) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(facts);
+    return whole;
+}
+
 const char *optimizer_name(const char *name)
 {
     for (int i = 0; name && unroll_optimizer_name(i); i++)

@@ -196,6 +196,11 @@ static PyObject *stream_info(PyObject *self, void *unused)
                          "bytes", (Py_ssize_t)s->bytes);
 }
 
+static PyObject *stream_repr(PyObject *self)
+{
+    return described("Stream", stream_info(self, NULL));
+}
+
 static PyMethodDef methods[] = {
     { "step", stream_step, METH_VARARGS,
       "step(inputs, out=None): [rows, input] of float32, or [rows] tokens of int32; gives [rows, output]." },
@@ -218,6 +223,7 @@ static PyType_Slot slots[] = {
       "model's weights as they are now. Streams of different threads run side by side." },
     { Py_tp_new, stream_new },
     { Py_tp_dealloc, stream_dealloc },
+    { Py_tp_repr, stream_repr },
     { Py_tp_methods, methods },
     { Py_tp_getset, members },
     { 0, NULL },

@@ -12,6 +12,16 @@ static const struct { const char *name, *format; size_t size; struct dlpack_dtyp
     [NUMBER_U8]  = { "uint8", "B", 1, { DLPACK_UINT, 8, 1 } },
 };
 
+bool number_of(const char *name, enum number *number)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(name, numbers[i].name)) {
+            *number = (enum number)i;
+            return true;
+        }
+    return false;
+}
+
 size_t number_size(enum number n)        { return numbers[n].size; }
 const char *number_name(enum number n)   { return numbers[n].name; }
 const char *number_format(enum number n) { return numbers[n].format; }

@@ -12,7 +12,9 @@ row by row and time-major, and come out as `Array`, which shows both. The GIL is
 from __future__ import annotations
 
 import collections
+import itertools
 import json
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -62,6 +64,7 @@ class Model(_core.Model):
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
     _kept_weights = ""
     _shown = False                      # parameters() was called: somebody may write there
+    _OF_SESSIONS = frozenset({"_kept", "_kept_weights", "_lock", "_shown"})
 
     def run(
         self,
@@ -114,6 +117,23 @@ class Model(_core.Model):
         self._shown = True
         return super().parameters()
 
+    def __repr__(self) -> str:
+        spec = self.spec
+        parts = [f"{spec['input']} {'tokens' if spec['tokens'] else 'inputs'}"]
+        if spec["embed"]:
+            parts.append(f"embedding {spec['embed']}")
+        for name, alike in itertools.groupby(_layer_name(layer) for layer in self.layers):
+            count = len(list(alike))
+            parts.append(f"{count} x {name}" if count > 1 else name)
+        numbers = sum(math.prod(array.shape) for array in super().parameters().values())
+        return f"<{type(self).__name__} {' -> '.join(parts)}, loss {spec['loss']}, {numbers} parameters>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The bytes of the file that `save` writes, which say their version, and what a user has put into the object.
+        So copies and pickles have the weights that are in `parameters()`, bit for bit, and no sessions."""
+        own = {name: value for name, value in self.__dict__.items() if name not in Model._OF_SESSIONS}
+        return _from_bytes, (type(self), _to_bytes(self)), own or None
+
     def close(self) -> None:
         """Frees the sessions that `run` keeps."""
         with self.__dict__.setdefault("_lock", threading.RLock()):
@@ -135,6 +155,25 @@ class Model(_core.Model):
     def export(self, path: _Path, format: str, **config: Any) -> str:
         """Writes a file for another tool (`formats()`); gives what there is to know about it."""
         return _core.export_model(self, path, format=format, **config)
+
+
+def _layer_name(layer: dict[str, Any]) -> str:
+    projected = f" to {layer['projection']}" if layer["projection"] else ""
+    return f"{layer['kind']} {layer['width']}{projected}{' both ways' if layer['bidirectional'] else ''}"
+
+
+def _to_bytes(model: _core.Model) -> bytes:
+    with os.fdopen(os.memfd_create("model"), "rb") as file:
+        model.save(f"/proc/self/fd/{file.fileno()}")
+        file.seek(0)
+        return file.read()
+
+
+def _from_bytes(kind: type[Model], data: bytes) -> Model:
+    with os.fdopen(os.memfd_create("model"), "wb") as file:
+        file.write(data)
+        file.flush()
+        return kind.load(f"/proc/self/fd/{file.fileno()}")
 
 
 def _state_names(layers: int) -> list[str]:
