@@ -55,7 +55,7 @@ class In(unittest.TestCase):
         self.refused(TypeError, "numbers of float32 are wanted, not d", array.array("d", [0.0] * T))
         self.refused(TypeError, "not i", integers(T, B, below=3))
         self.refused(TypeError, "not 'list'", [[1.0]])
-        self.refused(TypeError, "not 'NoneType'", None)
+        self.refused(TypeError, "the model reads inputs", None)
         self.refused(TypeError, "lengths", self.x, lengths=array.array("f", [1.0] * B))
 
     def test_wrong_shapes(self):

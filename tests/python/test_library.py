@@ -216,6 +216,24 @@ class Models(unittest.TestCase):
                 self.assertEqual(s.read(name).shape, parameter.shape, name)
                 self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
 
+    def test_inputs_have_one_name(self):
+        """What a model reads is inputs= or tokens=, or has no name where it is the only array."""
+        vectors = unroll.Model(input=INPUT, hidden=HIDDEN)
+        symbols = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN)
+        for m, name, x in (vectors, "inputs", floats(T, B, INPUT)), (symbols, "tokens", integers(T, B, below=5)):
+            other = "tokens" if name == "inputs" else "inputs"
+            expected = flat(m.run(x).outputs)
+            self.assertEqual(flat(m.run(**{name: x}).outputs), expected)
+            self.assertEqual(flat(m.stream(rows=B).run(**{name: x})), expected)
+            step = x[:1].cast("B").cast(x.format, x.shape[1:])
+            out = floats(B, HIDDEN)
+            m.stream(rows=B).step(**{name: step, "out": out})
+            self.assertEqual(flat(out), expected[:B * HIDDEN])
+            for call in (m.run, m.stream(rows=B).step, m.stream(rows=B).run):
+                for args, more in ((), {}), ((), {other: x}), ((x,), {other: x}), ((x,), {name: x}):
+                    with self.assertRaisesRegex(TypeError, f"the model reads {name}: one array"):
+                        call(*args, **more)
+
     def test_lengths(self):
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
         x = floats(T, B, INPUT)

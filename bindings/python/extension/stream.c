@@ -100,6 +100,8 @@ static unroll_status advance(stream_object *s, int steps, const void *inputs, fl
 
 static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many)
 {
+    if (!given)
+        return NULL;
     struct wanted in = { .name = s->tokens ? "tokens" : "inputs",
                          .number = s->tokens ? NUMBER_I32 : NUMBER_F32 };
     struct wanted to = { .name = "out", .number = NUMBER_F32 };
@@ -130,20 +132,34 @@ static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many
     return raise_status(status);
 }
 
-static PyObject *stream_step(PyObject *self, PyObject *args)
+/* What the model reads, by position or by its name; borrowed, NULL with an exception. */
+static PyObject *take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject **out)
 {
-    PyObject *inputs, *out = NULL;
-    if (!PyArg_ParseTuple(args, "O|O:step", &inputs, &out))
+    static char *names[] = { "", "out", "inputs", "tokens", NULL };
+    PyObject *x = Py_None, *inputs = Py_None, *tokens = Py_None;
+    *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO$OO", names, &x, out, &inputs, &tokens))
         return NULL;
-    return run((stream_object *)self, inputs, out, false);
+    const char *name = s->tokens ? "tokens" : "inputs";
+    PyObject *named = s->tokens ? tokens : inputs, *other = s->tokens ? inputs : tokens;
+    if (other != Py_None || (x == Py_None) == (named == Py_None))
+        return PyErr_Format(PyExc_TypeError, "the model reads %s: one array of them is wanted, by position or as %s=",
+                            name, name);
+    return x == Py_None ? named : x;
 }
 
-static PyObject *stream_run(PyObject *self, PyObject *args)
+static PyObject *stream_step(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    PyObject *inputs, *out = NULL;
-    if (!PyArg_ParseTuple(args, "O|O:run", &inputs, &out))
-        return NULL;
-    return run((stream_object *)self, inputs, out, true);
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, false);
+}
+
+static PyObject *stream_run(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, true);
 }
 
 /* ---- states --------------------------------------------------------------------------------- */
@@ -202,9 +218,11 @@ static PyObject *stream_repr(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    { "step", stream_step, METH_VARARGS,
-      "step(inputs, out=None): [rows, input] of float32, or [rows] tokens of int32; gives [rows, output]." },
-    { "run", stream_run, METH_VARARGS, "run(inputs, out=None): many steps, with an axis of time in front." },
+    { "step", (PyCFunction)(void (*)(void))stream_step, METH_VARARGS | METH_KEYWORDS,
+      "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=; gives "
+      "[rows, output]." },
+    { "run", (PyCFunction)(void (*)(void))stream_run, METH_VARARGS | METH_KEYWORDS,
+      "run(x, out=None): many steps, with an axis of time in front." },
     { "reset", stream_reset, METH_VARARGS, "reset(row=-1): the states of a row, or of all, become zero." },
     { "save", stream_save, METH_NOARGS, "The states as bytes." },
     { "load", stream_load, METH_VARARGS, "load(state): states that save gave, of a stream alike." },
