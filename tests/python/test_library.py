@@ -2,6 +2,7 @@
 
 import array
 import copy
+import mmap
 import os
 import pickle
 import subprocess
@@ -89,21 +90,53 @@ class Package(unittest.TestCase):
         for keywords, kind, words in (
             ({"hiden": 3}, TypeError, "a model has no 'hiden'; it has cell, layers, hidden"),
             ({"hidden": "3"}, TypeError, "hidden: a whole number is wanted, not str"),
-            ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 does not fit 32 bits"),
-            ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 does not fit 32 bits"),
+            ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 is outside -2147483648..2147483647"),
+            ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 is outside -2147483648..2147483647"),
             ({"hidden": 2.5}, TypeError, "whole number"),
+            ({"clip": 1e300}, OverflowError, "clip = 1e+300 is outside -3.4e38..3.4e38"),
             ({"dropout": "x"}, TypeError, "a number"),
             ({"cell": 3}, TypeError, "a str is wanted"),
             ({"cell": "ls\0tm"}, ValueError, "null"),
             ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
             ({"loss": "l1"}, ValueError, "loss = 'l1': choose one of none, xent, mse"),
-            ({"seed": -1}, OverflowError, "seed = -1 does not fit 0..2^64 - 1"),
+            ({"seed": -1}, OverflowError, "seed = -1 is outside 0..2^64 - 1"),
         ):
             with self.assertRaises(kind) as caught:
                 unroll.Model(**({"input": 2} | keywords))
             self.assertIn(words, str(caught.exception))
         with self.assertRaises(TypeError):
             unroll.Model(3)
+
+    def test_numbers_that_are_no_int(self):
+        """Each whole number that becomes an int of C's: none wraps, all say what they may be."""
+        m = unroll.Model(input=INPUT, hidden=HIDDEN)
+        layers = [{"kind": "gru", "name": "a", "width": 4}, {"kind": "dense", "name": "b", "width": 1, "sources": [1 << 32]}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "text")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("abc" * 9)
+            text = unroll.Text(path)
+            read = unroll.Model(tokens=1, input=3, output=3, hidden=4, loss="xent")
+            read.set_symbols(text)
+            big = 1 << 32
+            for name, call in (
+                ("steps", lambda: m.session(steps=big)), ("rows", lambda: m.stream(rows=big)),
+                ("threads", lambda: m.run(floats(T, B, INPUT), threads=big)), ("row", lambda: m.stream().reset(big)),
+                ("sources", lambda: unroll.Model.network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
+                ("vocabulary", lambda: unroll.Text(path, words=True, vocabulary=big)),
+                ("threads", lambda: unroll.evaluate(read, text, threads=big)), ("length", lambda: unroll.sample(read, length=big)),
+                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("parts", lambda: unroll.divide(rows=1, count=2, parts=big)),
+                ("max_version", lambda: m.parameters()["rnn.bias_ih_l0"].__dlpack__(max_version=(big, 0))),
+            ):
+                with self.assertRaisesRegex(OverflowError, rf"{name} = 4294967296 is outside -2147483648..2147483647"):
+                    call()
+            with open(path, "r+b") as file:             # more steps than an int counts, of a file that is nearly all hole
+                file.truncate(4 << 31)
+                tokens = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("i", (1 << 31, 1))
+                with self.assertRaisesRegex(OverflowError, "tokens: 2147483648 steps at once are outside 1..2147483647"):
+                    read.stream().run(tokens)
+                with self.assertRaisesRegex(OverflowError, "steps = 2147483648 is outside"):
+                    read.run(tokens)
 
     def test_lists(self):
         self.assertIn("lstm", unroll.cells())

@@ -99,6 +99,9 @@ struct field {
 
 #define FIELD(type, member, kind)   { #member, kind, offsetof(type, member), NULL }
 
+/* A whole number that is an int; false with an exception that names it and the range. */
+bool int_take(const char *name, PyObject *value, int *to);
+
 /* Keywords into a struct; texts stay the keywords'. `what` is for the sentence: "a session". */
 bool fields_take(const char *what, const struct field *fields, PyObject *keywords, void *config);
 PyObject *fields_give(const struct field *fields, const void *config);      /* a dict */

@@ -1,5 +1,6 @@
 /* Stream: a model step by step, in memory of its own. A step takes no other lock than the stream's. */
 #include "core.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,11 @@ static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many
         in.shape[in.rank++] = unroll_stream_inputs(s->stream);
     if (!view_take(given, &in, &from))
         return NULL;
+    if (many && from.shape[0] > INT_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%s: %zd steps at once are outside 1..%d", in.name, from.shape[0], INT_MAX);
+        view_release(&from);
+        return NULL;
+    }
     if (many)
         to.shape[to.rank++] = from.shape[0];
     to.shape[to.rank++] = s->rows;
@@ -168,8 +174,9 @@ static PyObject *stream_reset(PyObject *self, PyObject *args)
 {
     stream_object *s = (stream_object *)self;
     unroll_status status;
+    PyObject *given = NULL;
     int row = -1;
-    if (!PyArg_ParseTuple(args, "|i:reset", &row))
+    if (!PyArg_ParseTuple(args, "|O:reset", &given) || (given && !int_take("row", given, &row)))
         return NULL;
     UNLOCKED(&s->lock, status = unroll_stream_reset(s->stream, row));
     return status == UNROLL_OK ? none() : raise_status(status);

@@ -144,9 +144,9 @@ static PyObject *ask_for_capsule(PyObject *from)
 
 bool pair_take(PyObject *pair, const char *name, int *first, int *second)
 {
-    if (!PyTuple_Check(pair))
+    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2)
         return PyErr_Format(PyExc_TypeError, "%s: a pair of whole numbers is wanted", name), false;
-    return PyArg_ParseTuple(pair, "ii", first, second) != 0;
+    return int_take(name, PyTuple_GetItem(pair, 0), first) && int_take(name, PyTuple_GetItem(pair, 1), second);
 }
 
 static bool on_cpu(PyObject *from, const struct wanted *w)
