@@ -629,13 +629,11 @@ typedef struct unroll_progress {
     int64_t symbols;                /* characters or words trained on so far */
     int64_t steps_per_epoch;
     double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
-    int64_t best_step;              /* updates done then, when the weights were worth keeping; 0: not known */
-    int64_t since_best;             /* validations since then: whoever has patience for so many stops */
+    int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
-/* Where it stands, also after a validation or the loading of a checkpoint, which keeps all of it but the loss and the
- * norm: they are those of the last look since, 0 before it. */
+/* Where it stands, also after a validation or the loading of a checkpoint, which knows no loss and no norm: 0. */
 UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
@@ -646,9 +644,8 @@ UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        double *nats);
 
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
- * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried states), written
+ * so that a kill at any moment leaves the old or the new. Loading makes the next step the same, bit for bit. */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
