@@ -605,6 +605,7 @@ typedef struct unroll_train_config {
     const char *sum;                /* as of a session */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
+    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -641,9 +642,14 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
  * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+ * Loading makes the next step the same, bit for bit, as if there had been no stop: network, text, batch, bptt, optimizer,
+ * rates, schedule and seed must be those of the saved training, and damaged files are refused (UNROLL_DATA). Weights or
+ * states that are not finite are not saved (UNROLL_DIVERGED): what was there stays. */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+/* Is it whole, its two files of one moment and undamaged? Without a trainer: UNROLL_DATA says what is wrong. *step:
+ * updates done. */
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */
