@@ -45,18 +45,18 @@ static unroll_status open_text(const char *path, const struct strings *symbols, 
 static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "path", "words", "vocabulary", "symbols", "model", NULL };
-    PyObject *path, *given = NULL, *model = Py_None;
+    PyObject *path, *size = NULL, *given = NULL, *model = Py_None;
     int words = 0, vocabulary = 10000;
     struct strings symbols;
     unroll_text *text = NULL;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$piOO:Text", names, PyUnicode_FSConverter, &path,
-                                     &words, &vocabulary, &given, &model))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$pOOO:Text", names, PyUnicode_FSConverter, &path,
+                                     &words, &size, &given, &model))
         return NULL;
     bool known = model == Py_None || PyObject_TypeCheck(model, model_type);
     if (!known)
         PyErr_SetString(PyExc_TypeError, "model: a Model is wanted, that the text is to be read for");
-    if (!known || !strings_take(given, &symbols)) {
+    if (!known || (size && !int_take("vocabulary", size, &vocabulary)) || !strings_take(given, &symbols)) {
         Py_DECREF(path);
         return NULL;
     }
@@ -179,6 +179,7 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     }
     self->trainer = trainer;
     self->model = (model_object *)Py_NewRef(model);
+    self->model->sessions++;
     self->text = Py_NewRef(text);
     self->validation = Py_XNewRef(validation);
     return (PyObject *)self;
@@ -219,8 +220,10 @@ static void trainer_dealloc(PyObject *self)
 {
     trainer_object *t = (trainer_object *)self;
     PyObject_GC_UnTrack(self);
-    if (t->trainer)
+    if (t->trainer) {
         UNLOCKED(&t->model->lock, unroll_trainer_free(t->trainer));
+        t->model->sessions--;
+    }
     Py_XDECREF((PyObject *)t->model);
     Py_XDECREF(t->text);
     Py_XDECREF(t->validation);
@@ -322,13 +325,14 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "model", "text", "threads", "weights", "device", NULL };
     unroll_session_config machine = unroll_session_default();
-    PyObject *model, *text;
+    PyObject *model, *text, *threads = NULL;
     int64_t foretold = 0;
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model,
-                                     text_type, &text, &machine.threads, &machine.weights, &machine.device))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$Ozz:evaluate", names, model_type, &model,
+                                     text_type, &text, &threads, &machine.weights, &machine.device) ||
+        (threads && !int_take("threads", threads, &machine.threads)))
         return NULL;
     model_object *m = (model_object *)model;
     UNLOCKED(&m->lock,
