@@ -643,14 +643,11 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
  * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop: network, text, batch, bptt, optimizer,
- * rates, schedule and seed must be those of the saved training, and damaged files are refused (UNROLL_DATA). Weights or
- * states that are not finite are not saved (UNROLL_DIVERGED): what was there stays. */
+ * Loading makes the next step the same, bit for bit, as if there had been no stop: network, text and settings must be
+ * those that were saved. Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
-/* Is it whole, its two files of one moment and undamaged? Without a trainer: UNROLL_DATA says what is wrong. *step:
- * updates done. */
-UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

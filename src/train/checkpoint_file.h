@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
 #include "file/safetensors.h"
-#include "unroll.h"
 
 /* Metadata. Format 2 is format 1 with a checksum, the rates and a hash of the weights, which must be there. */
 #define CHECKPOINT_FORMAT_KEY  "format"
