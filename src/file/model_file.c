@@ -256,8 +256,10 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
         TRY(json_field_string(json, where, "functions", &l->functions));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
-    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++)
-        l->source[i] = (int)json_integer_value(json_array_get(sources, (size_t)i));
+    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++) {
+        TRY(json_item_integer(sources, where, "sources", (size_t)i, -1, MODEL_LAYERS_MAX, &integer));
+        l->source[i] = (int)integer;
+    }
 #define GET_LAYER_INTEGER(name)                                                             \
     TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
     l->name = (int)integer;

@@ -73,18 +73,17 @@ static unroll_status parse_dtype(const json_t *entry, const char *where, enum dt
 
 static unroll_status parse_shape(const json_t *entry, const char *where, struct tensor_view *tensor)
 {
-    json_t *shape, *extent;
-    size_t i;
+    json_t *shape;
+    int64_t extent;
 
     TRY(json_field_array(entry, where, "shape", &shape));
     if (json_array_size(shape) > TENSOR_LARGEST_RANK)
         return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d", where, json_array_size(shape),
                     TENSOR_LARGEST_RANK);
     tensor->rank = (int)json_array_size(shape);
-    json_array_foreach(shape, i, extent) {
-        if (!json_is_integer(extent) || json_integer_value(extent) < 0)
-            return fail(UNROLL_DATA, "%s: shape[%zu] is not an integer >= 0", where, i);
-        tensor->shape[i] = (uint64_t)json_integer_value(extent);
+    for (size_t i = 0; i < (size_t)tensor->rank; i++) {
+        TRY(json_item_integer(shape, where, "shape", i, 0, INT64_MAX, &extent));
+        tensor->shape[i] = (uint64_t)extent;
     }
     return UNROLL_OK;
 }
@@ -93,18 +92,15 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
                                    struct tensor_view *tensor)
 {
     json_t *offsets;
-    uint64_t end_points[2], expected;
+    uint64_t expected;
+    int64_t end_points[2];
 
     TRY(json_field_array(entry, where, "data_offsets", &offsets));
     if (json_array_size(offsets) != 2)
         return fail(UNROLL_DATA, "%s: data_offsets must be [begin, end]", where);
-    for (size_t i = 0; i < 2; i++) {
-        json_t *offset = json_array_get(offsets, i);
-        if (!json_is_integer(offset) || json_integer_value(offset) < 0)
-            return fail(UNROLL_DATA, "%s: data_offsets[%zu] is not an integer >= 0", where, i);
-        end_points[i] = (uint64_t)json_integer_value(offset);
-    }
-    uint64_t begin = end_points[0], end = end_points[1];
+    for (size_t i = 0; i < 2; i++)
+        TRY(json_item_integer(offsets, where, "data_offsets", i, 0, INT64_MAX, &end_points[i]));
+    uint64_t begin = (uint64_t)end_points[0], end = (uint64_t)end_points[1];
     if (begin > end || end > source->bytes)
         return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64
                     " bytes of data", where, begin, end, source->bytes);

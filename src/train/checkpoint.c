@@ -1,7 +1,7 @@
 /* Checkpoints of a trainer: what must be the same when training goes on (the identity), what has changed
  * since it began (the state), and the numbers that the session holds (optimizer and carried states).
  * The weights are a model file like any other. A file is checked completely before anything changes. */
-#include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/point.h"
 #include "comm/comm.h"
 #include "file/safetensors.h"
@@ -165,28 +166,23 @@ static unroll_status read_integer(const struct safetensors *file, const char *pa
 {
     const int64_t most = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
-    char *end;
 
-    errno = 0;
-    long long number = text ? strtoll(text, &end, 10) : -1;
-    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0 || number > most)
+    if (text == NULL || number_whole_integer(text, 0, most, value) != NUMBER_OK)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
-    *value = number;
     return UNROLL_OK;
 }
 
+/* The best loss of none is infinite. */
 static unroll_status read_real(const struct safetensors *file, const char *path, const char *key,
                                double *value)
 {
     const char *text = safetensors_metadata(file, key);
-    char *end;
-    double number = text ? strtod(text, &end) : NAN;
 
-    if (text == NULL || end == text || *end != '\0' || isnan(number))
+    *value = INFINITY;
+    if (text == NULL || (strcmp(text, "inf") && number_whole_real(text, -DBL_MAX, DBL_MAX, value) != NUMBER_OK))
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a number was expected, not '%.40s'", path, key,
                     text ? text : "");
-    *value = number;
     return UNROLL_OK;
 }
 
