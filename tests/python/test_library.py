@@ -176,10 +176,13 @@ class Models(unittest.TestCase):
                 memoryview(other.parameters()[next(iter(weights))]).cast("B").cast("f")[0] = 9      # its own weights
                 self.assertEqual(flat(m.run(x).outputs), expected)
         data = pickle.dumps(network)
-        old = data.replace(b'"format_version":"1"', b'"format_version":"0"')
-        self.assertNotEqual(old, data)
-        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 1"):
-            pickle.loads(old)
+        other = data.replace(b'"format_version":"2"', b'"format_version":"0"')
+        self.assertNotEqual(other, data)
+        with self.assertRaisesRegex(unroll.DataError, "is damaged"):
+            pickle.loads(other)
+        other = other.replace(b'"unroll_checksum"', b'"another_program"')
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 2"):
+            pickle.loads(other)
 
     def test_looks(self):
         m = unroll.Model(tokens=1, input=5, embed=3, hidden=6, projection=2, layers=2, bidirectional=1, output=5, loss="xent")

@@ -138,7 +138,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT),
+    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
