@@ -9,11 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Version 1 has no checksum, and may describe a stack in another way (model_file_1.c). */
+static const char format_version[] = "2", version_1[] = "1";
+
 /* The fields of a network that a file holds, once for writing and reading. */
 #define NETWORK_INTEGERS(FIELD) FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied)
 
 static const char *const loss_names[] = { "none", "xent", "mse" };
 enum { LOSSES = sizeof loss_names / sizeof *loss_names };
+
+/* Which number of a parameter is NaN or infinite; as many as it has: none. */
+static size_t first_not_finite(const struct unroll_model *m, int i)
+{
+    unroll_parameter q;
+    size_t k = 0;
+    unroll_model_parameter((struct unroll_model *)m, i, &q);
+    while (k < m->parameter[i].count && q.data[k] - q.data[k] == 0)
+        k++;
+    return k;
+}
 
 /* ---- writing --------------------------------------------------------------------------- */
 
@@ -171,7 +185,7 @@ static unroll_status describe(const struct unroll_model *m, struct description *
 {
     TRY(describe_network(m, &d->network));
     describe_as(d, "format", "unroll");
-    describe_as(d, "format_version", "2");
+    describe_as(d, "format_version", format_version);
     describe_as(d, "network", d->network);
     if (m->symbol) {
         TRY(to_text(symbols_to_json(m), &d->symbols));
@@ -182,10 +196,23 @@ static unroll_status describe(const struct unroll_model *m, struct description *
     return UNROLL_OK;
 }
 
+/* What could not be loaded is not written. */
+static unroll_status check_weights(const struct unroll_model *m, const char *path)
+{
+    for (int i = 0; i < m->parameters; i++) {
+        size_t k = first_not_finite(m, i);
+        if (k < m->parameter[i].count)
+            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k,
+                        m->parameter[i].name);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_model_save(const unroll_model *model, const char *path)
 {
     struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
     struct description d = { .count = 0 };
+    TRY(check_weights(m, path));
     unroll_status status = describe(m, &d);
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
@@ -226,8 +253,10 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
         TRY(json_field_string(json, where, "functions", &l->functions));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
-    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++)
-        l->source[i] = (int)json_integer_value(json_array_get(sources, (size_t)i));
+    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++) {
+        TRY(json_item_integer(sources, where, "sources", (size_t)i, -1, MODEL_LAYERS_MAX, &integer));
+        l->source[i] = (int)integer;
+    }
 #define GET_LAYER_INTEGER(name)                                                             \
     TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
     l->name = (int)integer;
@@ -273,17 +302,27 @@ static unroll_status new_from_json(json_t *json, const char *path, struct unroll
     return unroll_network_new(&n, 0, m);
 }
 
-static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
+static unroll_status check_version(const struct safetensors *file, const char *path)
 {
     const char *format = safetensors_metadata(file, "format"), *version = safetensors_metadata(file, "format_version");
+    const bool described = safetensors_metadata(file, "network") || safetensors_metadata(file, "spec");
+    if (!format || strcmp(format, "unroll") || !version || !described)
+        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it describes no network in its "
+                    "metadata", path);
+    if (!strcmp(version, version_1))
+        return UNROLL_OK;
+    if (strcmp(version, format_version))
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions %s and %s", path, version,
+                    version_1, format_version);
+    return safetensors_must_have_checksum(file, path);
+}
+
+static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
+{
     const char *text = safetensors_metadata(file, "network");
-    json_t *json;
-    if (!format || strcmp(format, "unroll") || !version || (!text && !safetensors_metadata(file, "spec")))
-        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it describes no network in "
-                    "its metadata", path);
-    if (strcmp(version, "1") && strcmp(version, "2"))
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions 1 and 2", path, version);
     unroll_status status;
+    json_t *json;
+    TRY(check_version(file, path));
     if (text) {
         TRY(parse_json(text, strlen(text), path, &json));
         status = new_from_json(json, path, m);
@@ -344,9 +383,9 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
         return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path,
                     q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
-    for (size_t k = 0; k < m->parameter[i].count; k++)
-        if (!(q.data[k] - q.data[k] == 0))
-            return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
+    size_t k = first_not_finite(m, i);
+    if (k < m->parameter[i].count)
+        return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
     return UNROLL_OK;
 }
 
