@@ -141,8 +141,8 @@ UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char
 /* spec->cell belongs to the model. */
 UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
-/* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
- * long as no session of the model exists. */
+/* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
+ * that are made when there is none, others by unroll_session_push. */
 typedef struct unroll_parameter {
     const char *name;               /* "rnn.weight_ih_l0" */
     int         rank;               /* 1 or 2 */
@@ -406,12 +406,13 @@ UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name,
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
 enum { UNROLL_AXES = 4 };
-/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
- * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
+ * lstm's "s0" and "sn"; gradients have the parameter's shape, behind the batch's shards where there are several. */
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
-/* Weights live on the device while sessions exist: brings them back into the model's own memory. */
+/* Weights live on the device while sessions exist: brings them back into the model's own memory. So does the end of a
+ * session after sessions changed them, but of one of several ranks. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);

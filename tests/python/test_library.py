@@ -159,6 +159,30 @@ class Models(unittest.TestCase):
         for name in whole.states:
             self.assertEqual(flat(second.states[name]), flat(whole.states[name]))
 
+    def test_states_have_one_shape(self):
+        """[rows, width], of every cell, out of runs and sessions and into them."""
+        for cell, kinds in (("lstm", "hs"), ("gru", "h"), ("rnn", "h")):
+            m = unroll.Model(cell=cell, input=INPUT, hidden=HIDDEN, bidirectional=1)
+            x = floats(T, B, INPUT)
+            states = m.run(x).states
+            s = m.session("module", steps=T, rows=B)
+            self.assertEqual(sorted(states), sorted(f"{k}.l0{way}" for k in kinds for way in ("", ".reverse")))
+            for name, state in states.items():
+                self.assertEqual(state.shape, (B, HIDDEN), name)
+                for which in ("0", "n"):
+                    self.assertEqual(s.read(name[0] + which + name[1:]).shape, (B, HIDDEN))
+                    self.assertEqual(s.read(f"d.{name[0]}{which}{name[1:]}").shape, (B, HIDDEN))
+                for wrong in ((1, B, HIDDEN), (B * HIDDEN,), (HIDDEN, B)):
+                    with self.assertRaisesRegex(ValueError, rf"{name[0]}0{name[1:]}: the shape \[{B}, {HIDDEN}\] is wanted"):
+                        m.run(x, states={name: floats(*wrong)})
+                    with self.assertRaisesRegex(ValueError, "is wanted"):
+                        s.write(name[0] + "0" + name[1:], floats(*wrong))
+            s.forward(inputs=x)
+            s.backward()
+            for name, parameter in m.parameters().items():
+                self.assertEqual(s.read(name).shape, parameter.shape, name)
+                self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
+
     def test_lengths(self):
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
         x = floats(T, B, INPUT)
@@ -176,10 +200,36 @@ class Models(unittest.TestCase):
         self.assertEqual(len(m._kept), m.SESSIONS)
         bf16 = flat(m.run(floats(T, B, INPUT), weights="bf16").outputs)
         self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
-        old = flat(m.run(floats(T, B, INPUT)).outputs)
+
+    def test_weights_that_are_written(self):
+        """They hold from the next run on; sessions and trainers of the user's have theirs."""
+        x = floats(T, B, INPUT)
+
+        def expected(bias):
+            fresh = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+            memoryview(fresh.parameters()["rnn.bias_ih_l0"])[0] = bias
+            return flat(fresh.run(x).outputs)
+
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+        m.run(x)
+        bias = memoryview(m.parameters()["rnn.bias_ih_l0"])
+        for value in (2.0, 3.0):
+            bias[0] = value
+            self.assertEqual(flat(m.run(x).outputs), expected(value))
+        bias[0] = 4.0
         m.close()
-        memoryview(m.parameters()["rnn.bias_ih_l0"])[0] = 2.0
-        self.assertNotEqual(flat(m.run(floats(T, B, INPUT)).outputs), old)
+        self.assertEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), expected(4.0))
+        s = m.session("train", steps=T, rows=B, optimizer="sgd")
+        self.assertEqual(m.sessions, 2)
+        s.step("sgd", inputs=x, values=floats(T, B, 2, seed=9), learning_rate=0.5)
+        learned = flat(m.run(x).outputs)
+        self.assertNotEqual(learned, expected(4.0))
+        self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of what learned it
+        del s
+        self.assertEqual(m.sessions, 1)
+        self.assertNotEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), learned)
 
     def test_plan(self):
         m = unroll.Model(input=INPUT, hidden=HIDDEN, output=1, loss="mse")
@@ -249,6 +299,11 @@ class Training(unittest.TestCase):
         self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
         self.assertLess(seen["loss"], ways[0]["loss"])
         self.assertGreater(seen["norm"], 0)
+        for call in (s.step, s.update):
+            with self.assertRaisesRegex(ValueError, "there is no optimizer 'adamm'; choose one of sgd, .*adamw"):
+                call("adamm")
+            with self.assertRaisesRegex(ValueError, "made to train with 'adam', not 'sgd'"):
+                call("sgd")
         with self.assertRaisesRegex(TypeError, "learning_rat"):
             s.step("adam", inputs=x, values=y, learning_rat=1)
         with self.assertRaisesRegex(unroll.UsageError, "values"):
@@ -281,7 +336,7 @@ class Training(unittest.TestCase):
         m.forward(inputs=x)
         z, target = flat(m.read("z")), flat(y)
         dz = array.array("f", [2 * (a - b) / 2 for a, b in zip(z, target)])     # mean over 2 outputs, rows summed
-        m.write("d.z", dz)
+        m.write("d.z", memoryview(dz).cast("B").cast("f", (T, B, 2)))
         m.backward()
         outs = [floats(*p.shape) for p in module.parameters().values()]
         m.gradients(outs)

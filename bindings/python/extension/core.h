@@ -99,6 +99,10 @@ struct field {
 bool fields_take(const char *what, const struct field *fields, PyObject *keywords, void *config);
 PyObject *fields_give(const struct field *fields, const void *config);      /* a dict */
 
+/* The library's own text of this name, NULL: there is no such optimizer, which a false with an exception says. */
+const char *optimizer_name(const char *name);
+bool refuse_optimizer(const char *name);
+
 /* Takes a keyword out of the keywords: a new reference, NULL if it is not there. */
 PyObject *keyword_take(PyObject *keywords, const char *name);
 
@@ -108,6 +112,7 @@ typedef struct model_object {
     PyObject_HEAD
     unroll_model   *model;
     pthread_mutex_t lock;                   /* of the model and all its sessions */
+    int             sessions;               /* and trainers, that Python has of it */
 } model_object;
 
 typedef struct text_object {

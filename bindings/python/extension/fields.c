@@ -187,6 +187,25 @@ PyObject *fields_give(const struct field *fields, const void *config)
     return dict;
 }
 
+const char *optimizer_name(const char *name)
+{
+    for (int i = 0; name && unroll_optimizer_name(i); i++)
+        if (!strcmp(name, unroll_optimizer_name(i)))
+            return unroll_optimizer_name(i);
+    return NULL;
+}
+
+bool refuse_optimizer(const char *name)
+{
+    PyObject *known = NULL;
+    for (int i = 0; unroll_optimizer_name(i) && (known || !i); i++)
+        known = listed(known, unroll_optimizer_name(i));
+    if (known)
+        PyErr_Format(PyExc_ValueError, "there is no optimizer '%s'; choose one of %U", name, known);
+    Py_XDECREF(known);
+    return false;
+}
+
 PyObject *keyword_take(PyObject *keywords, const char *name)
 {
     PyObject *value = keywords ? PyDict_GetItemString(keywords, name) : NULL;

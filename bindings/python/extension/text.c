@@ -179,6 +179,7 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     }
     self->trainer = trainer;
     self->model = (model_object *)Py_NewRef(model);
+    self->model->sessions++;
     self->text = Py_NewRef(text);
     self->validation = Py_XNewRef(validation);
     return (PyObject *)self;
@@ -219,8 +220,10 @@ static void trainer_dealloc(PyObject *self)
 {
     trainer_object *t = (trainer_object *)self;
     PyObject_GC_UnTrack(self);
-    if (t->trainer)
+    if (t->trainer) {
         UNLOCKED(&t->model->lock, unroll_trainer_free(t->trainer));
+        t->model->sessions--;
+    }
     Py_XDECREF((PyObject *)t->model);
     Py_XDECREF(t->text);
     Py_XDECREF(t->validation);

@@ -42,8 +42,8 @@ _Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class Result(NamedTuple):
-    """What a run gives: outputs [steps, rows, width], and the final states by name: "h.l0", of LSTMs also "s.l0",
-    of the backward direction "h.l0.reverse". They may be the next run's initial states."""
+    """What a run gives: outputs [steps, rows, width], and the final states [rows, width] by name: "h.l0", of LSTMs also
+    "s.l0", of the backward direction "h.l0.reverse". They may be the next run's initial states."""
 
     outputs: Array
     states: dict[str, Array]
@@ -61,6 +61,7 @@ class Model(_core.Model):
 
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
     _kept_weights = ""
+    _shown = False                      # parameters() was called: somebody may write there
 
     def run(
         self,
@@ -74,7 +75,7 @@ class Model(_core.Model):
         """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32.
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
-        states: initial ones, as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
+        states: initial ones [rows, width], as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
         "int8" in products. threads: 0, as many as are faster, or a number."""
         tokens = bool(self.spec["tokens"])
         name = "tokens" if tokens else "inputs"
@@ -84,6 +85,8 @@ class Model(_core.Model):
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
         with self.__dict__.setdefault("_lock", threading.RLock()):      # states, forward and results are one
             session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+            if self._shown and self.sessions == len(self._kept or ()):
+                session.set_weights(list(super().parameters().values()))        # looks whether they are the same
             names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
             _give_states(session, names, states or {})
             session.forward(**{name: inputs, "lengths": lengths})
@@ -104,9 +107,15 @@ class Model(_core.Model):
             self._kept.popitem(last=False)
         return self._kept[key]
 
+    def parameters(self) -> dict[str, Array]:
+        """The weights by name: Arrays in the model's own memory. What is written there holds from the next `run`,
+        `stream` or `save` on; while there are sessions or a trainer of yours the weights are theirs: `Session.push`
+        takes these there, `Session.pull` brings them here, and so does the end of one that changed them."""
+        self._shown = True
+        return super().parameters()
+
     def close(self) -> None:
-        """Frees the sessions that `run` keeps. Write into `parameters()` afterwards: while there are sessions, the
-        weights are theirs."""
+        """Frees the sessions that `run` keeps."""
         with self.__dict__.setdefault("_lock", threading.RLock()):
             self._kept = None
 
