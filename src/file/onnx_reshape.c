@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "file/file_table.h"
+
 struct matching {
     const struct axis *axis;            /* of the flow */
     int            axes;
@@ -22,9 +24,8 @@ struct matching {
 static bool fits(const struct matching *m, int64_t target, const struct axis *a)
 {
     int64_t size = onnx_axis_size(a);
-    bool has_time = a->id == m->time || (a->second && a->second == m->time);
     if (target == -1 || (target == SYMBOL_UNKNOWN && (m->open == 1 || a->second)) ||
-        (m->baked && has_time && is_symbol(size) && target > 1))
+        (m->baked && a->id == m->time && !a->second && is_symbol(size) && target > 1))
         return true;
     return target == size && size != SYMBOL_UNKNOWN;
 }
@@ -155,6 +156,9 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
     }
     if (!find_match(im, &f, filled, targets, kept, &m))
         return refuse_node(im, "its shape mixes time, batch and features in a way that no layer has");
+    if (m.baked)
+        report_import(im->config, "node '%s': its shape holds the steps of an example; it is read as all steps",
+                      im->node->name);
     memcpy(f.axis, m.made, sizeof f.axis);
     f.rank = targets;
     TRY(count_pieces(im, &f, &m));

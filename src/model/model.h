@@ -132,7 +132,7 @@ unroll_status check_activation(const struct activation *, const char *layer);
  * and no two alike. */
 void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
 
-/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time, batch]". */
+/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
 unroll_status signature_add(struct unroll_model *, const unroll_signature *);
 void signature_line(const unroll_signature *, char *line, size_t size);
 void signature_free(struct unroll_model *);

@@ -56,11 +56,5 @@ int unroll_model_signature(const unroll_model *m, int index, unroll_signature *e
 
 void signature_line(const unroll_signature *e, char *line, size_t size)
 {
-    size_t used = (size_t)snprintf(line, size, "%s '%s': %s as [", e->output ? "output" : "input", e->name, e->array);
-    for (const char *at = e->axes; *at && used + 3 < size; at++) {
-        line[used++] = *at == ' ' ? ',' : *at;
-        if (*at == ' ')
-            line[used++] = ' ';
-    }
-    snprintf(line + (used < size ? used : size - 1), size - (used < size ? used : size - 1), "]");
+    snprintf(line, size, "%s '%s': %s as [%s]", e->output ? "output" : "input", e->name, e->array, e->axes);
 }

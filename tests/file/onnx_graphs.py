@@ -197,19 +197,19 @@ case("two layers, summed", "adds what two layers give")(lambda g: (lambda x: g.a
 
 # ---- axes of outputs, and several of them ---------------------------------------------------
 
-case("features before time", says="y as [batch, features, time]")(lambda g: g.transpose(g.fc(g.sequence(), 5), 1, 2, 0))
-case("batch first", says="y as [batch, time, features]")(lambda g: g.transpose(g.fc(g.sequence(), 5), 1, 0, 2))
-case("rows and steps merged", says="y as [time*batch, features]")(
+case("features before time", says="y as [batch features time]")(lambda g: g.transpose(g.fc(g.sequence(), 5), 1, 2, 0))
+case("batch first", says="y as [batch time features]")(lambda g: g.transpose(g.fc(g.sequence(), 5), 1, 0, 2))
+case("rows and steps merged", says="y as [time*batch features]")(
     lambda g: g.add("Reshape", g.fc(g.sequence(), 5), g.ints(-1, 5)))
 case("rows and steps merged by Flatten")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=2))
 case("a step in one row", "in a way that no layer has")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=1))
-case("scores of all steps", says="y as [batch, time]")(lambda g: g.transpose(g.squeeze(g.fc(g.sequence(), 1), -1), 1, 0))
+case("scores of all steps", says="y as [batch time]")(lambda g: g.transpose(g.squeeze(g.fc(g.sequence(), 1), -1), 1, 0))
 case("scores as one row", says="y as [time*batch]")(lambda g: g.add("Reshape", g.fc(g.sequence(), 1), g.ints(-1)))
 case("an axis more")(lambda g: g.add("Unsqueeze", g.transpose(g.fc(g.sequence(), 5), 1, 0, 2), g.ints(1)))
-case("the last step", says="y[-1] as [batch, features]")(
+case("the last step", says="y[-1] as [batch features]")(
     lambda g: g.fc(g.add("Gather", g.sequence(), g.constant(-1, np.int64), axis=0), 5))
 case("the last step of fixed ones", time=T)(lambda g: g.fc(g.squeeze(g.slice(g.sequence(), T - 1, T, 0), 0), 5))
-case("the last step as a list", says="y[-1] as [1, batch, features]")(
+case("the last step as a list", says="y[-1] as [1 batch features]")(
     lambda g: g.add("Gather", g.fc(g.sequence(), 5), g.ints(-1), axis=0))
 case("the last step, then the first", "another order")(lambda g: g.add("Gather", g.sequence(), g.ints(-1, 0), axis=0))
 case("the first step", "only the last one")(lambda g: g.add("Gather", g.sequence(), g.constant(0, np.int64), axis=0))
@@ -222,7 +222,7 @@ case("every second step", "every 2th entry")(lambda g: g.slice(g.sequence(), 0, 
 case("a row", "a part of the batch", batch=B)(lambda g: g.slice(g.sequence(), 0, 1, 1))
 
 
-@case("two heads", says="y.dense1 as [batch, time, features]")
+@case("two heads", says="y.dense1 as [batch time features]")
 def _(g):
     y = g.sequence()
     return g.transpose(g.fc(y, 5), 1, 0, 2), g.squeeze(g.fc(y, 1), 2)
@@ -260,11 +260,11 @@ def _(g):
 
 
 case("the last states")(lambda g: g.recurrent(g.x(), both=True))
-case("the last state alone", says="hn[0] as [batch, features]")(lambda g: g.squeeze(g.recurrent(g.x())[1], 0))
-case("the last states of both directions side by side", says="hn[0,1] as [batch, features]")(
+case("the last state alone", says="hn[0] as [batch features]")(lambda g: g.squeeze(g.recurrent(g.x())[1], 0))
+case("the last states of both directions side by side", says="hn[0,1] as [batch features]")(
     lambda g: (lambda h: g.add("Concat", *[g.add("Gather", h, g.constant(k, np.int64), axis=0) for k in (0, 1)], axis=1))(
         g.recurrent(g.x(), both=True)[1]))
-case("the last states of both directions, exchanged", says="hn[1,0] as [batch, features]")(
+case("the last states of both directions, exchanged", says="hn[1,0] as [batch features]")(
     lambda g: (lambda h: g.add("Concat", *[g.add("Gather", h, g.constant(k, np.int64), axis=0) for k in (-1, -2)], axis=1))(
         g.recurrent(g.x(), both=True)[1]))
 case("the backward state in a head", "the backward direction")(
@@ -319,7 +319,7 @@ def lengths(g):
 
 
 case("lengths, all steps")(lambda g: g.sequence(g.x(), lengths=lengths(g), both=True))
-case("lengths, the last states in a head", says="y[lengths-1] as [batch, features]")(
+case("lengths, the last states in a head", says="y[lengths-1] as [batch features]")(
     lambda g: g.fc(g.squeeze(g.recurrent(g.x(), lengths=lengths(g))[1], 0), 5))
 case("lengths, the last step in a head", "padded")(
     lambda g: g.fc(g.squeeze(g.slice(g.sequence(g.x(), lengths=lengths(g)), -1, LAST, 0), 0), 5))
@@ -342,7 +342,7 @@ def _(g):
     return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(0))[0])
 
 
-@case("a transposed first state", says="h0[0] as [batch, 1, features]")
+@case("a transposed first state", says="h0[0] as [batch 1 features]")
 def _(g):
     x, h = g.x(), g.input("h0", "B", 1, H)
     return g.sequence(x, op="GRU", state=g.transpose(h, 1, 0, 2))
@@ -350,7 +350,7 @@ def _(g):
 
 case("x batch first", says="batch-first")(
     lambda g: g.sequence(g.transpose(g.input("x", "B", "T", I), 1, 0, 2)))
-case("x with features before time", says="x as [batch, features, time]")(
+case("x with features before time", says="x as [batch features time]")(
     lambda g: g.sequence(g.transpose(g.input("x", "B", I, "T"), 2, 0, 1)))
 case("a part of x", "a part of an input")(lambda g: g.sequence(g.slice(g.input("x", "T", "B", 8), 0, I, 2)))
 case("dropout in training", "training_mode")(
@@ -431,8 +431,10 @@ def to_graph(numbers, axes):
 def from_graph(array, axes, order):
     """The inverse for inputs, which have no merged axes; of states the number is that of layers and directions."""
     words = ["layers" if w.isdigit() and "layers" in order else w for w in axes.split(" ")]
-    return array.transpose([words.index(w) for w in order if w in words]).reshape(
-        [array.shape[words.index(w)] if w in words else 1 for w in order])
+    array = array.squeeze(tuple(k for k, w in enumerate(words) if w not in order))
+    words = [w for w in words if w in order]
+    array = array.transpose(sorted(range(len(words)), key=lambda k: order.index(words[k])))
+    return np.ascontiguousarray(np.expand_dims(array, tuple(k for k, w in enumerate(order) if w not in words)))
 
 
 def output_of(entry, results, lengths):
