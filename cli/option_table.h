@@ -159,8 +159,8 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
        .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
-OPTION(PROGRAM, "program", TEXT, .argument = "T,B", .fallback = "64,1", .group = "Format", .scope = CALL,
-       .commands = IN(EXPORT), .doc = "stablehlo: steps and rows of the program")
+OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format", .scope = CALL,
+       .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
 
 /* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
@@ -270,8 +270,9 @@ OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1)
        .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")
 
 /* ---- measuring ---- */
-OPTION(SHAPE, "shape", TEXT, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", .group = "Measuring",
-       .scope = CALL, .commands = IN(BENCH), .doc = "layers, steps, rows, inputs and hidden units")
+OPTION(SHAPE, "shape", INTEGERS, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", RANGE(1, 1048576),
+       .group = "Measuring", .unit = "layers, steps, rows, inputs, hidden units", .scope = CALL, .commands = IN(BENCH),
+       .doc = "the network and its batch")
 OPTION(RAGGED, "ragged", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "rows of random lengths from 1 to T; only their steps count as work")
 OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",

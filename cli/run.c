@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "output.h"
 
@@ -41,7 +42,7 @@ static int64_t step_of(const char *name)
     char canonical[64];
     int64_t step;
 
-    if (sscanf(name, "step-%" SCNd64, &step) != 1 || step < 0)
+    if (strncmp(name, "step-", 5) != 0 || number_whole_integer(name + 5, 0, INT64_MAX, &step) != NUMBER_OK)
         return -1;
     snprintf(canonical, sizeof canonical, "step-%" PRId64, step);
     return strcmp(canonical, name) == 0 ? step : -1;

@@ -621,6 +621,7 @@ typedef struct unroll_train_config {
     const char *sum;                /* as of a session */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
+    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -657,9 +658,11 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
  * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+ * Loading makes the next step the same, bit for bit, as if there had been no stop: network, text and settings must be
+ * those that were saved. Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

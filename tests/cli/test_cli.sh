@@ -225,7 +225,7 @@ refuses "text is too short for the batch" 3 train text.txt --batch 60000
 refuses "text is too short for batch and bptt" 3 train foreign.txt --val 0
 refuses "text is too short for bptt" 3 train foreign.txt --val 0 --batch 2
 refuses "standard input is empty" 3 train -
-refuses "validation text is missing" 3 train text.txt --val nothing.txt
+refuses "validation text is missing" 2 train text.txt --val nothing.txt
 refuses "validation text is empty" 3 train text.txt --val empty.txt
 refuses "validation text has another character" 3 train text.txt --val foreign.txt
 refuses "validation text is one character" 3 train text.txt --val letter.txt

@@ -1,5 +1,5 @@
 /* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
- * go on on others to the weights of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
+ * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
 #include "check.h"
 #include "comm/engine.h"
 #include "unroll.h"
@@ -190,16 +190,25 @@ static void check_unlike(void)
                   "the checkpoint is not the same");
 }
 
+/* Nothing in a checkpoint tells when, where or by how many ranks it was made. */
+static void check_same_files(const char *left, const char *right, const unroll_mesh *mesh)
+{
+    char command[160];
+    snprintf(command, sizeof command, "diff -r %s %s", left, right);
+    CHECK(system(command) == 0, "a checkpoint of %dx%dx%d ranks has other bytes", mesh->batch, mesh->layer, mesh->hidden);
+}
+
 static void check_network(bool bidirectional)
 {
     static const unroll_mesh others[] = {
         { 1, 1, 1 }, { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 1, 3, 1 }, { 2, 2, 1 }, { 2, 2, 2 },
     };
     static struct rank whole;
-    char half[64], end[64];
+    char half[64], end[64], straight[64];
     snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);
     snprintf(end, sizeof end, "%s/end%d", folder, bidirectional);
-    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = end }))
+    snprintf(straight, sizeof straight, "%s/straight%d", folder, bidirectional);
+    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = straight }))
         return;
     whole = rank[0];
     if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 4, 1, 1 }, .until = HALF, .to = half }))
@@ -214,6 +223,7 @@ static void check_network(bool bidirectional)
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
                   "%d directions, 4 ranks and then %dx%dx%d: other bits than without a stop", 1 + bidirectional,
                   m->batch, m->layer, m->hidden);
+        check_same_files(straight, end, m);
     }
 }
 

@@ -490,7 +490,16 @@ static void test_mismatches_are_refused(const unroll_text *text)
     OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
     OTHER(config.validation = 0.2, text, "symbols to train on, this training has ");
+    OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");
+    OTHER(config.rates.clip = 2, text, "made with clip_norm = 1, this training has 2");
+    OTHER(config.schedule = "constant", text, "made with schedule = cosine, this training has constant");
     OTHER((void)0, other, "made with another text");
+    config = small_config();
+    config.rates.learning_rate = 2e-2;
+    config.new_rates = 1;
+    training = start(text, &config);
+    MUST(unroll_trainer_load(training.trainer, saved));
+    end(&training);
     unroll_text_free(other);
 }
 
@@ -526,15 +535,23 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     size_t count = unroll_count(training.trainer->session, name);
-    char saved[256];
+    char saved[256], sound[256];
+    unroll_parameter p;
+    float *states = allocate_zeroed(count, sizeof *states);
 
     name_path(saved, "not_finite");
-    float *states = allocate_zeroed(count, sizeof *states);
+    name_path(sound, "finite");
+    MUST(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, sound));
     states[5] = NAN;
     MUST(unroll_write(training.trainer->session, name, states, count));
-    MUST(unroll_trainer_save(training.trainer, saved));
-    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA,
-                  "'rnn.weight_ih_l0.opt1' holds NaN at number 5");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "'rnn.weight_ih_l0.opt1' holds NaN");
+    MUST(unroll_trainer_load(training.trainer, saved));
+    MUST(unroll_model_parameter(training.model, 1, &p));
+    p.data[3] = INFINITY;
+    MUST(unroll_session_push(training.trainer->session));
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "NaN or infinite");
+    check_same_checkpoints(sound, saved, "a refused save leaves what was there");
     release(states);
     end(&training);
 }

@@ -78,9 +78,10 @@ static bool take_sources(PyObject *dict, unroll_layer *layer)
 {
     PyObject *sources = keyword_take(dict, "sources");
     Py_ssize_t n = sources ? PySequence_Size(sources) : 0;
-    for (Py_ssize_t i = 0; i < n && n <= UNROLL_SOURCES_MAX; i++) {
+    for (Py_ssize_t i = 0; i < n && n <= UNROLL_SOURCES_MAX && !PyErr_Occurred(); i++) {
         PyObject *item = PySequence_GetItem(sources, i);
-        layer->source[i] = item ? (int)PyLong_AsLong(item) : 0;
+        if (item)
+            int_take("sources", item, &layer->source[i]);
         Py_XDECREF(item);
     }
     Py_XDECREF(sources);

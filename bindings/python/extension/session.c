@@ -448,6 +448,11 @@ static PyObject *session_info(PyObject *self, void *unused)
                          (unsigned long long)unroll_session_forecast(s->session));
 }
 
+static PyObject *session_repr(PyObject *self)
+{
+    return described("Session", session_info(self, NULL));
+}
+
 static PyObject *session_model(PyObject *self, void *unused)
 {
     (void)unused;
@@ -496,6 +501,7 @@ static PyType_Slot slots[] = {
       "here. Calls of sessions of one model wait for each other; the GIL is released meanwhile." },
     { Py_tp_new, session_new },
     { Py_tp_dealloc, session_dealloc },
+    { Py_tp_repr, session_repr },
     { Py_tp_traverse, session_traverse },
     { Py_tp_methods, methods },
     { Py_tp_getset, members },

@@ -45,18 +45,18 @@ static unroll_status open_text(const char *path, const struct strings *symbols, 
 static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "path", "words", "vocabulary", "symbols", "model", NULL };
-    PyObject *path, *given = NULL, *model = Py_None;
+    PyObject *path, *size = NULL, *given = NULL, *model = Py_None;
     int words = 0, vocabulary = 10000;
     struct strings symbols;
     unroll_text *text = NULL;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$piOO:Text", names, PyUnicode_FSConverter, &path,
-                                     &words, &vocabulary, &given, &model))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$pOOO:Text", names, PyUnicode_FSConverter, &path,
+                                     &words, &size, &given, &model))
         return NULL;
     bool known = model == Py_None || PyObject_TypeCheck(model, model_type);
     if (!known)
         PyErr_SetString(PyExc_TypeError, "model: a Model is wanted, that the text is to be read for");
-    if (!known || !strings_take(given, &symbols)) {
+    if (!known || (size && !int_take("vocabulary", size, &vocabulary)) || !strings_take(given, &symbols)) {
         Py_DECREF(path);
         return NULL;
     }
@@ -138,7 +138,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT),
+    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -325,13 +325,14 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "model", "text", "threads", "weights", "device", NULL };
     unroll_session_config machine = unroll_session_default();
-    PyObject *model, *text;
+    PyObject *model, *text, *threads = NULL;
     int64_t foretold = 0;
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model,
-                                     text_type, &text, &machine.threads, &machine.weights, &machine.device))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$Ozz:evaluate", names, model_type, &model,
+                                     text_type, &text, &threads, &machine.weights, &machine.device) ||
+        (threads && !int_take("threads", threads, &machine.threads)))
         return NULL;
     model_object *m = (model_object *)model;
     UNLOCKED(&m->lock,
