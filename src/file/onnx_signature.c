@@ -54,13 +54,22 @@ static unroll_status put_together(struct onnx_import *im, struct flow *f, const 
     return UNROLL_OK;
 }
 
-/* Beyond a row's length a dense layer gives what it makes of zeros, where ours gives zeros. */
+/* Beyond a row's length our numbers are zero. Those of the graph are not behind a bias or a function, and x is what it
+ * is there. */
+static bool fills_padding(const struct onnx_import *im, int layer)
+{
+    const struct imported_layer *l = layer < 0 ? NULL : &im->layer[layer];
+    bool fills = !l || (!onnx_is_recurrent(l) && (l->bias || *l->activation));
+    for (int k = 0; l && !onnx_is_recurrent(l) && k < l->layer.sources; k++)
+        fills = fills || fills_padding(im, l->layer.source[k]);
+    return fills;
+}
+
 static unroll_status check_padding(struct onnx_import *im, const struct flow *f, const char *name)
 {
-    for (int p = 0; p < f->stacks * f->pieces && im->lengths >= 0 && f->reading == LAST_STEP; p++)
-        if (f->piece[p].kind == PIECE_Y && !onnx_is_recurrent(&im->layer[f->piece[p].index]))
-            return refuse_node(im, "the output '%.80s' is the last step of padded rows behind a dense layer, which is "
-                                   "zero here, and not in the graph. fix: take the last state of each row", name);
+    if (im->lengths >= 0 && f->reading == LAST_STEP && fills_padding(im, f->piece[0].index))
+        return refuse_node(im, "the output '%.80s' is the last step of padded rows behind a dense layer, which is "
+                               "zero here, and not in the graph. fix: take the last state of each row", name);
     return UNROLL_OK;
 }
 
@@ -75,9 +84,9 @@ static unroll_status settle_output(struct onnx_import *im, const char *name, str
                     im->file->input[f->piece[0].index].name);
     if (count_kind(f, PIECE_H) + count_kind(f, PIECE_C) == parts)
         return UNROLL_OK;
-    TRY(check_padding(im, f, name));
     if (!is_one_layer(im, f))
         TRY(put_together(im, f, name));
+    TRY(check_padding(im, f, name));
     im->layer[f->piece[0].index].layer.output = 1;
     return UNROLL_OK;
 }
@@ -275,31 +284,32 @@ static void report_layer(const struct onnx_import *im, int index)
                   onnx_is_recurrent(l) ? l->B ? "" : ", no bias" : !l->weight || l->bias ? "" : ", no bias");
 }
 
-/* Does an output hold steps behind a dense layer, of rows that may be shorter? */
-static bool has_padding(const struct onnx_import *im)
+static void report_signature(const struct onnx_import *im, bool output)
 {
-    for (int i = 0; i < im->layers && im->lengths >= 0; i++)
-        if (im->layer[i].layer.output && !onnx_is_recurrent(&im->layer[i]))
-            return true;
-    return false;
+    const int first = AXIS_OF_INPUT + im->sequence * ONNX_RANK;
+    char line[2 * ENTRY];
+    for (int i = 0; i < im->model->signatures; i++) {
+        const unroll_signature *e = &im->model->signature[i];
+        bool turned = (*e->array == 'x' || *e->array == 't') && im->batch >= first && im->batch < im->time;
+        signature_line(e, line, sizeof line);
+        if (!e->output == !output)
+            report_import(im->config, "%s%s", line, turned ? ": batch-first" : "");
+    }
 }
 
 void onnx_report(const struct onnx_import *im)
 {
     const struct onnx_file *o = im->file;
-    const int first = AXIS_OF_INPUT + im->sequence * ONNX_RANK;
-    char line[2 * ENTRY];
+    bool padding = false;
     report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer,
                   o->producer_version);
-    for (int i = 0; i < im->layers; i++)
+    report_signature(im, false);
+    for (int i = 0; i < im->layers; i++) {
         report_layer(im, i);
-    for (int i = 0; i < im->model->signatures; i++) {
-        const unroll_signature *e = &im->model->signature[i];
-        bool turned = (*e->array == 'x' || *e->array == 't') && im->batch >= first && im->batch < im->time;
-        signature_line(e, line, sizeof line);
-        report_import(im->config, "%s%s", line, turned ? ": batch-first" : "");
+        padding = padding || (im->lengths >= 0 && im->layer[i].layer.output && fills_padding(im, i));
     }
-    if (has_padding(im))
-        report_import(im->config, "steps after a row's length are zero; in the graph they are what dense layers make of "
-                      "zeros");
+    report_signature(im, true);
+    if (padding)
+        report_import(im->config, "steps after a row's length are zero; in the graph they hold biases and what "
+                      "functions make of zeros");
 }

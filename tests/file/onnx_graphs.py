@@ -6,6 +6,7 @@ import json
 import os
 import re
 import struct
+import warnings
 
 import numpy as np
 import onnx
@@ -392,6 +393,7 @@ def torch_modules():
 def export_torch(module):
     import torch
     file, x = io.BytesIO(), torch.rand(B, T, I)
+    warnings.simplefilter("ignore")
     torch.onnx.export(module, (x,), file, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "batch", 1: "time"}},
                       training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
     return onnx.load_from_string(file.getvalue()), {"x": x.numpy()}
@@ -489,6 +491,7 @@ def compare(unroll, command, check, folder, name, model, feeds, refused, says):
     check(says is None or says in text, f"{name}: the report does not say '{says}': {text}")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1
     expected = onnxruntime.InferenceSession(model.SerializeToString(), options,
                                             providers=["CPUExecutionProvider"]).run(None, feeds)
     given, text = run_import(unroll, command, folder, feeds)
