@@ -108,6 +108,9 @@ struct saved_state {
     FIELD("forwards", forwards) FIELD("updates", updates)
 #define STATE_REALS(FIELD) \
     FIELD("best_loss", trainer.plateau.best) FIELD("plateau_factor", trainer.plateau.factor)
+/* Checkpoints that are older lack them. */
+#define NEWER_STATE_INTEGERS(FIELD) FIELD("best_step", trainer.best_step) FIELD("since_best", trainer.since_best)
+#define NEWER_STATE_REALS(FIELD)    FIELD("learning_rate", trainer.learning_rate)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
 static void describe_state(const struct saved_state *state, struct fields *fields)
@@ -116,6 +119,8 @@ static void describe_state(const struct saved_state *state, struct fields *field
 #define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
     STATE_INTEGERS(ADD_INTEGER)
     STATE_REALS(ADD_REAL)
+    NEWER_STATE_INTEGERS(ADD_INTEGER)
+    NEWER_STATE_REALS(ADD_REAL)
     if (state->scale > 0) {
         add_field(fields, scale_key, "%.17g", state->scale);
         add_field(fields, scale_updates_key, "%" PRId64, state->scale_updates);
@@ -204,6 +209,10 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
 #define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
     STATE_INTEGERS(READ_INTEGER)
     STATE_REALS(READ_REAL)
+    if (safetensors_metadata(file, "best_step")) {
+        NEWER_STATE_INTEGERS(READ_INTEGER)
+        NEWER_STATE_REALS(READ_REAL)
+    }
     TRY(read_scale(file, path, state));
     if (state->trainer.cursor.window >= trainer->batcher.windows)
         return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
@@ -530,7 +539,9 @@ static unroll_status read_files(const unroll_trainer *trainer, const char *direc
 /* Of all that was read: ranks on machines of their own may have found older files. */
 static uint64_t hash_loaded(const struct loaded *loaded)
 {
-    const int64_t steps[] = {loaded->state.trainer.step, loaded->state.forwards, loaded->state.updates};
+    const struct trainer_state *trainer = &loaded->state.trainer;
+    const int64_t steps[] = {trainer->step, loaded->state.forwards, loaded->state.updates, trainer->best_step,
+                             trainer->since_best};
     uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, steps, sizeof steps), hash_weights(loaded->model));
 
     return hash_words(hash, loaded->kept.numbers, loaded->kept.total);

@@ -29,6 +29,7 @@ struct rank {
     unroll_comm *comm;
     unroll_status status;
     char error[512];
+    unroll_progress progress;           /* after a validation */
     size_t count;
     float weights[MOST_WEIGHTS];
 };
@@ -89,17 +90,20 @@ static unroll_status train(unroll_model *m, struct rank *r)
 {
     unroll_train_config config = config_of(r);
     unroll_trainer *t;
-    unroll_progress progress = { 0 };
+    double nats;
     unroll_status status = unroll_trainer_new(m, text, &config, &t);
     if (status != UNROLL_OK)
         return status;
     const char *from = is_last(r) && r->leg->last_from ? r->leg->last_from : r->leg->from;
     if (from)
         status = unroll_trainer_load(t, from);
-    while (status == UNROLL_OK && progress.step < r->leg->until)
-        status = unroll_trainer_step(t, &progress);
+    while (status == UNROLL_OK && r->progress.step < r->leg->until)
+        status = unroll_trainer_step(t, &r->progress);
+    if (status == UNROLL_OK)
+        status = unroll_trainer_validate(t, &nats);
     if (status == UNROLL_OK)
         status = save(m, t, r);
+    unroll_trainer_progress(t, &r->progress);
     unroll_trainer_free(t);
     return status;
 }
@@ -164,8 +168,14 @@ static bool run_leg(const struct leg *leg)
 {
     int ranks = run_ranks(leg);
     bool fine = ranks > 0;
-    for (int i = 0; i < ranks; i++)
+    for (int i = 0; i < ranks; i++) {
+        const unroll_progress *p = &rank[i].progress, *first = &rank[0].progress;
         fine &= CHECK(rank[i].status == UNROLL_OK, "rank %d of %d: %s", i, ranks, rank[i].error);
+        CHECK(p->best_step > 0 && p->best_step == first->best_step && p->since_best == first->since_best &&
+                  p->best_validation == first->best_validation,
+              "rank %d of %d knows another best: %.17g at %d, not %.17g at %d", i, ranks, p->best_validation,
+              (int)p->best_step, first->best_validation, (int)first->best_step);
+    }
     return fine;
 }
 

@@ -337,6 +337,40 @@ static void check_same_checkpoints(const char *left, const char *right, const ch
     CHECK(same_files(left, right, "optim.safetensors"), "%s: what goes with the weights differs", what);
 }
 
+/* Without updates a validation gives the same each time, which is no better; a smaller one is. */
+static void test_the_best_is_known(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    unroll_progress progress, loaded;
+    double first, second;
+    char path[256];
+
+    struct training training = start(text, &config);
+    unroll_trainer_progress(training.trainer, &progress);
+    CHECK(isinf(progress.best_validation) && progress.best_step == 0 && progress.since_best == 0, "before the first");
+    steps(&training, 3);
+    MUST(unroll_trainer_validate(training.trainer, &first));
+    steps(&training, 60);
+    MUST(unroll_trainer_validate(training.trainer, &second));
+    for (int i = 0; i < 3; i++)
+        MUST(unroll_trainer_validate(training.trainer, &first));
+    progress = steps(&training, 2);
+    CHECK(progress.best_validation == second && progress.best_step == 63 && progress.since_best == 3,
+          "best %g at %d, %d since", progress.best_validation, (int)progress.best_step, (int)progress.since_best);
+    name_path(path, "best");
+    MUST(unroll_trainer_save(training.trainer, path));
+    end(&training);
+    training = start(text, &config);
+    MUST(unroll_trainer_load(training.trainer, path));
+    unroll_trainer_progress(training.trainer, &loaded);
+    CHECK(loaded.step == 65 && loaded.epoch == progress.epoch && loaded.symbols == progress.symbols &&
+              loaded.best_validation == second && loaded.best_step == 63 && loaded.since_best == 3 &&
+              loaded.learning_rate == progress.learning_rate,
+          "loaded: step %d, best %g at %d, %d since, rate %g", (int)loaded.step, loaded.best_validation,
+          (int)loaded.best_step, (int)loaded.since_best, loaded.learning_rate);
+    end(&training);
+}
+
 /* Six steps, against three, a save, a load into a new trainer of another model, and three more. */
 static void check_resume(const unroll_text *text, const char *optimizer, const char *schedule, int first)
 {
@@ -668,6 +702,7 @@ int main(int count, char **words)
     test_no_allocation(text);
     test_epochs_begin_with_zero_states();
     test_validations_steer_the_plateau(text);
+    test_the_best_is_known(text);
     test_divergence_is_reported(text);
     test_strings_are_not_kept(text);
     test_refused_configurations(text);
