@@ -278,7 +278,7 @@ static PyObject *model_signature(PyObject *self, void *unused)
     unroll_signature e;
     (void)unused;
     for (int i = 0; list && unroll_model_signature(((model_object *)self)->model, i, &e); i++) {
-        PyObject *entry = Py_BuildValue("{sssOssss}", "name", e.name, "output", e.output ? Py_True : Py_False, "array",
+        PyObject *entry = Py_BuildValue("{s:s,s:N,s:s,s:s}", "name", e.name, "output", PyBool_FromLong(e.output), "array",
                                         e.array, "axes", e.axes);
         if (!entry || PyList_Append(list, entry))
             Py_CLEAR(list);
