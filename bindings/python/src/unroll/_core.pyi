@@ -222,6 +222,7 @@ class Trainer:
         device: Optional[str] = None,
         precision: Optional[str] = None,
         loss_every: int = 0,
+        new_rates: int = 0,
         learning_rate: float = ...,
         momentum: float = ...,
         beta1: float = ...,
