@@ -80,6 +80,8 @@ struct unroll_model {
     size_t      count;
     char      **symbol;                 /* [input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
+    unroll_signature *signature;        /* [signatures] of the graph it was imported from; the texts are the model's */
+    int         signatures;
     struct shared_weights *shared;      /* of the sessions of this model (session.h), while there are some */
 };
 
@@ -130,6 +132,11 @@ unroll_status check_activation(const struct activation *, const char *layer);
 
 /* A stack as the network that it stands for, in the caller's array. */
 unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
+
+/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
+unroll_status signature_add(struct unroll_model *, const unroll_signature *);
+void signature_line(const unroll_signature *, char *line, size_t size);
+void signature_free(struct unroll_model *);
 
 /* A stack of cells that need not be in the table (tests), whatever spec->cell says; NULL: of that. */
 unroll_status network_build(const unroll_network *, const struct cell_declaration *cell, uint64_t seed,
