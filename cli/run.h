@@ -48,7 +48,9 @@ unroll_status run_report(struct run *run, const struct report *report);
  * newest nor the best. */
 unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, int64_t keep);
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
-/* "unroll train --resume DIR" */
+/* "resume: unroll train --resume DIR" */
+enum { RESUME_LONGEST = PATH_MAX + 64 };
+void run_resume(const struct run *run, char line[RESUME_LONGEST]);
 void run_say_resume(const struct run *run);
 
 /* The model file of a run (its newest weights) or of a checkpoint; other paths stay as they are. */
