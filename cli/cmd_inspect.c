@@ -1,8 +1,10 @@
 /* unroll inspect: what a model file holds: its specification, symbols and tensors. */
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
@@ -16,9 +18,11 @@ static const char *const loss_names[] = {
 static json_t *short_real(float value)
 {
     char text[NUMBER_TEXT];
+    double rounded = value;
 
     snprintf(text, sizeof text, "%.7g", (double)value);
-    return json_real(strtod(text, NULL));
+    number_whole_real(text, -DBL_MAX, DBL_MAX, &rounded);
+    return json_real(rounded);
 }
 
 static json_t *specification(const unroll_spec *spec)
@@ -54,6 +58,25 @@ static json_t *symbols(const unroll_model *model, int count)
     for (int i = 0; symbol && i < count; i++)
         json_array_append_new(list, json_string(symbol[i]));
     return list;
+}
+
+static json_t *signature(const unroll_model *model)
+{
+    json_t *list = json_array();
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        json_array_append_new(list, json_pack("{ss ss ss}", e.output ? "output" : "input", e.name, "array", e.array,
+                                              "axes", e.axes));
+    return list;
+}
+
+static void print_signature(const unroll_model *model)
+{
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        printf("%-15s'%s': %s as [%s]\n", e.output ? "output" : "input", e.name, e.array, e.axes);
 }
 
 /* key value, a line each, from the same object that --json prints. */
@@ -134,16 +157,17 @@ unroll_status cmd_inspect(struct settings *settings)
         return status;
     unroll_model_spec(model, &spec);
     if (is_on(settings, OPTION_JSON)) {
-        status = print_json(json_pack("{so ss so so sI}", "specification", specification(&spec), "symbol_kind",
+        status = print_json(json_pack("{so ss so so so sI}", "specification", specification(&spec), "symbol_kind",
                                       symbols_name(unroll_model_symbol_kind(model)), "symbols",
-                                      symbols(model, spec.input), "tensors", tensors(model), "parameters",
-                                      (json_int_t)network_parameters(model)));
+                                      symbols(model, spec.input), "signature", signature(model), "tensors",
+                                      tensors(model), "parameters", (json_int_t)network_parameters(model)));
     } else {
         print_specification(&spec);
         if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
             print_words(model, spec.input);
         else
             print_symbols(model, spec.input);
+        print_signature(model);
         print_tensors(model);
     }
     unroll_model_free(model);

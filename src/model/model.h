@@ -81,11 +81,14 @@ struct unroll_model {
     size_t      count;
     char      **symbol;                 /* [spec.input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
+    unroll_signature *signature;        /* [signatures] of the graph it was imported from; the texts are the model's */
+    int         signatures;
     void       *store;                  /* the weights on a device while sessions exist, else NULL */
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
     enum dtype  store_weights;          /* and its packed copies, if they are narrower */
     uint64_t    changes;                /* how often the weights of the store changed */
+    uint64_t    pulled;                 /* the change that `values` has: no session changed its weights since */
     int         sessions;
     bool        training;               /* one of them trains */
 };
@@ -128,6 +131,11 @@ unroll_status check_activation(const struct activation *, const char *layer);
 /* Other names for the parameters of a stack than "embedding", "rnn" and "head"; NULL: as it was. To 63 bytes each,
  * and no two alike. */
 void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
+
+/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
+unroll_status signature_add(struct unroll_model *, const unroll_signature *);
+void signature_line(const unroll_signature *, char *line, size_t size);
+void signature_free(struct unroll_model *);
 
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

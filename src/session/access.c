@@ -26,12 +26,25 @@ size_t unroll_count(const unroll_session *s, const char *name)
     return b ? b->bytes / dtype_size(b->dtype) : 0;
 }
 
+/* What belongs to a parameter has its shape, which is PyTorch's; shards, and states beside h, have an axis where there
+ * are several. */
 int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXES])
 {
     const struct buffer *b = find(s, name);
-    for (int i = 0; b && i < b->rank; i++)
-        shape[i] = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
-    return b ? b->rank : 0;
+    const bool is_weight = b && b->parameter >= 0;
+    unroll_parameter p = { .rank = 0 };
+    int rank = 0;
+    for (int i = 0; b && i < b->rank; i++) {
+        int size = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
+        bool is_number = b->axis[i] == AX_S || b->axis[i] == AX_G;
+        if (is_weight ? b->axis[i] == AX_S && size > 1 : !is_number || size > 1)
+            shape[rank++] = size;
+    }
+    if (is_weight && unroll_model_parameter(s->model, b->parameter, &p) != UNROLL_OK)
+        return 0;
+    for (int i = 0; i < p.rank; i++)
+        shape[rank++] = p.shape[i];
+    return rank;
 }
 
 /* All of it, or the first steps of an array over time. */
@@ -137,18 +150,22 @@ static unroll_status compare(unroll_session *s, const struct buffer *b, const fl
 
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
-    const struct unroll_model *m = s->model;
-    bool changed = false;
+    struct unroll_model *m = s->model;
+    bool changed = false, own = true;                   /* the model's own memory, which then is as new */
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         bool equal = true;
+        own &= weights[i] == m->values + m->parameter[i].first;
         if (weights[i])
             TRY(compare(s, b, weights[i], m->parameter[i].count, &equal));
         if (!equal)
             TRY(put(s, b, weights[i], m->parameter[i].count));
         changed |= !equal;
     }
-    return changed ? session_pack(s) : UNROLL_OK;
+    TRY(changed ? session_pack(s) : UNROLL_OK);
+    if (own)
+        m->pulled = m->changes;
+    return UNROLL_OK;
 }
 
 unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
@@ -185,15 +202,17 @@ static unroll_status pull_shares(unroll_session *s)
 
 unroll_status unroll_session_pull(unroll_session *s)
 {
-    if (is_one_of_many(s))
-        return pull_shares(s);
-    return weights_pull(s->device, s->instance, s->plan, s->model->values);
+    TRY(is_one_of_many(s) ? pull_shares(s) : weights_pull(s->device, s->instance, s->plan, s->model->values));
+    s->model->pulled = s->model->changes;
+    return UNROLL_OK;
 }
 
 unroll_status unroll_session_push(unroll_session *s)
 {
     TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
-    return session_pack(s);
+    TRY(session_pack(s));
+    s->model->pulled = s->model->changes;
+    return UNROLL_OK;
 }
 
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)

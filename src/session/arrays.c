@@ -439,6 +439,34 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
+/* What became of the outputs of the graph that a model was imported from. */
+static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
+{
+    char line[1024];
+
+    for (int i = 0; i < m->signatures && config->report; i++)
+        if (m->signature[i].output) {
+            signature_line(&m->signature[i], line, sizeof line);
+            config->report(config->arg, line);
+        }
+}
+
+/* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
+static unroll_status check_single(const unroll_model *m, const char *path)
+{
+    char other[80] = "";
+
+    for (int i = 0; i + 1 < m->layers; i++)
+        if (m->layer[i].is_output)
+            snprintf(other, sizeof other, "y.%s", m->layer[i].name);
+    for (int i = 0; i < m->signatures; i++)
+        if (m->signature[i].output && m->signature[i].array[0] != 'y')
+            snprintf(other, sizeof other, "%.79s", m->signature[i].array);
+    return !*other ? UNROLL_OK
+                   : fail(UNROLL_USAGE, "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
+                          "which holds all arrays", path, other);
+}
+
 unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                          const unroll_arrays_config *config)
 {
@@ -447,12 +475,16 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
     size_t length = strlen(outputs);
     bool archive = length >= 4 && !strcmp(outputs + length - 4, ".npz");
 
+    if (!archive)
+        TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
     unroll_status status = arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
         status = archive ? npz_write(outputs, r.view, r.count) : npy_write(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
+        if (status == UNROLL_OK)
+            report_signature(model, config);
         results_free(&r);
     }
     arrays_close(&a);
