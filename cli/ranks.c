@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "console.h"
+#include "unroll_advanced.h"
 
 /* ---- the cut ---- */
 
