@@ -260,7 +260,7 @@ static void roff_surroundings(void)
          ".TP\n.B best.json\nstep and val_loss of the best checkpoint\n"
          ".TP\n.B model.safetensors\nat the end of the run: the best weights, or the last where nothing was validated\n"
          ".SH SIGNALS\n"
-         "SIGINT, SIGTERM and SIGHUP save a checkpoint and end with 75; a second SIGINT ends at once.\n"
+         "SIGINT, SIGTERM, SIGHUP and SIGUSR2 save a checkpoint and end with 75; a second SIGINT ends at once.\n"
          "SIGUSR1 saves and goes on.\n"
          ".SH ENVIRONMENT\n"
          ".TP\n.B UNROLL_NAME\na setting\n.TP\n.B NO_COLOR\nno colour\n"

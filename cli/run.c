@@ -430,11 +430,19 @@ unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_pr
     return status;
 }
 
-void run_say_resume(const struct run *run)
+void run_resume(const struct run *run, char line[RESUME_LONGEST])
 {
     char word[PATH_MAX];
 
-    say_always("resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
+    snprintf(line, RESUME_LONGEST, "resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
+}
+
+void run_say_resume(const struct run *run)
+{
+    char line[RESUME_LONGEST];
+
+    run_resume(run, line);
+    say_always("%s", line);
 }
 
 /* ---- going on ---- */

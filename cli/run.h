@@ -61,7 +61,9 @@ unroll_status run_mark_best(struct run *run, const unroll_progress *progress);
 /* Writes model.safetensors: the weights of the best checkpoint, or the model's own if none is marked. */
 unroll_status run_save_model(const struct run *run, const unroll_model *model);
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
-/* "unroll train --resume DIR" */
+/* "resume: unroll train --resume DIR" */
+enum { RESUME_LONGEST = PATH_MAX + 64 };
+void run_resume(const struct run *run, char line[RESUME_LONGEST]);
 void run_say_resume(const struct run *run);
 
 /* The model file of a run (its best weights, or the newest where nothing was validated: which is said) or of a

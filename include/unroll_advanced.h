@@ -64,6 +64,8 @@ UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int
 UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
 /* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
 UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
+/* After a wait that failed: the first rank that still answers, which may report for all; before, -1. */
+UNROLL_API int unroll_comm_first(const unroll_comm *comm);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
