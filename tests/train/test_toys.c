@@ -13,6 +13,7 @@
 #include "file/model_file.h"
 #include "model/layer_kind.h"
 #include "plan/lower.h"
+#include "unroll_train.h"
 
 /* ---- a residual layer: y = W x + b + x ---- */
 
