@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
 {
