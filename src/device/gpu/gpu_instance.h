@@ -50,7 +50,7 @@ struct gpu_instance {
     bool      captures;                 /* what is launched now goes into a graph */
     struct gpu_profile *profile;       /* of each operation; NULL: not asked for */
     bool      waiting;                  /* something was launched that nobody waited for */
-    char      isa[32];
+    char      isa[40];
 };
 
 void gpu_lay_out(const struct gpu_driver *, const struct plan *, struct gpu_layout *);
