@@ -180,6 +180,7 @@ lines:
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll'
 	@echo '200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a'
+	@echo 'long 200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a docs/microcontrollers.md'
 memory-lines:
 	@$(call LINES,$(QUICK_MEMORY))
 	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))
