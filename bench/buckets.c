@@ -57,7 +57,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: buckets DEVICE CELL L,T,B,I,H\n");
         return 2;
     }
-    spec.cell = argv[2], spec.input = inputs, spec.output = 2, spec.loss = UNROLL_LOSS_MSE;
+    spec.cell = argv[2], spec.input = inputs, spec.output = 2, spec.loss = "mse";
     config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.lengths = 1;
     config.device = argv[1], config.optimizer = "adam";
     check(unroll_model_new(&spec, 1, &model));

@@ -10,10 +10,6 @@
 #include "options.h"
 #include "output.h"
 
-static const char *const loss_names[] = {
-    [UNROLL_LOSS_NONE] = "none", [UNROLL_LOSS_XENT] = "cross-entropy", [UNROLL_LOSS_MSE] = "squared error",
-};
-
 /* As people would write it: 0.2 and not 0.200000003. */
 static json_t *short_real(float value)
 {
@@ -33,7 +29,7 @@ static json_t *stack(const unroll_spec *spec)
                      "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias,
                      "dropout", short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input,
                      "embed", spec->embed, "tied", spec->tied, "output", spec->output,
-                     "loss", loss_names[spec->loss]);
+                     "loss", loss_about(spec->loss));
 }
 
 /* Its layers as "gru a, 8 units". */
@@ -48,7 +44,7 @@ static json_t *specification(const unroll_model *model)
     unroll_model_network(model, &network);
     json_t *json = json_pack("{sb si si sb si ss}", "tokens", network.tokens, "input", network.input, "embed",
                              network.embed, "tied", network.tied, "output", unroll_model_outputs(model), "loss",
-                             loss_names[network.loss]);
+                             loss_about(network.loss));
     for (int i = 0; i < network.layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
         char key[32];
         snprintf(key, sizeof key, "layer %d", i);

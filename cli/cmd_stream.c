@@ -77,7 +77,7 @@ static unroll_status answer_token(struct streamer *s, int32_t token)
 
     if (status != UNROLL_OK)
         return complain_library(status);
-    if (s->network.loss == UNROLL_LOSS_XENT)
+    if (loss_gives_logits(s->network.loss))
         softmax(s->outputs, s->width);
     return UNROLL_OK;
 }
@@ -97,7 +97,7 @@ static unroll_status answer_frame(struct streamer *s)
     unroll_status status = stepper_step(&s->stepper, s->frame, s->outputs);
     if (status != UNROLL_OK)
         return complain_library(status);
-    if (s->network.loss == UNROLL_LOSS_XENT)
+    if (loss_gives_logits(s->network.loss))
         softmax(s->outputs, s->width);
     return write_outputs(s);
 }

@@ -2,6 +2,7 @@
 #include "network.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "console.h"
 #include "output.h"
@@ -23,8 +24,32 @@ unroll_spec network_spec(const struct settings *s, int symbols)
     spec.embed = (int)integer_of(s, OPTION_EMBED);
     spec.tied = is_on(s, OPTION_TIED);
     spec.output = symbols;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     return spec;
+}
+
+static const char *find_loss(const char *loss, int *of_classes)
+{
+    const char *name, *about = "none";
+
+    *of_classes = 0;
+    for (int i = 0; (name = unroll_loss_name(i, NULL, NULL)) != NULL; i++)
+        if (loss && !strcmp(name, loss))
+            unroll_loss_name(i, &about, of_classes);
+    return about;
+}
+
+const char *loss_about(const char *loss)
+{
+    int of_classes;
+    return find_loss(loss, &of_classes);
+}
+
+bool loss_gives_logits(const char *loss)
+{
+    int of_classes;
+    find_loss(loss, &of_classes);
+    return of_classes;
 }
 
 int64_t network_parameters(unroll_model *model)

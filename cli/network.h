@@ -9,6 +9,11 @@
 /* The language model that the options describe, for so many symbols. */
 unroll_spec network_spec(const struct settings *settings, int symbols);
 
+/* What a loss is called in full; "none". */
+const char *loss_about(const char *loss);
+/* Do results become probabilities of classes by a softmax? */
+bool loss_gives_logits(const char *loss);
+
 /* How many numbers the parameters have in all. */
 int64_t network_parameters(unroll_model *model);
 

@@ -64,7 +64,7 @@ int main(int count, char *words[])
     spec.hidden = 24;
     spec.tokens = 1;
     spec.input = spec.output = SYMBOLS;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     unroll_model *model;
     check(unroll_model_new(&spec, 1, &model));
 

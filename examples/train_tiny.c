@@ -47,7 +47,7 @@ int main(int count, char *words[])
     spec.hidden = 24;
     spec.input = 1;
     spec.output = 1;
-    spec.loss = UNROLL_LOSS_MSE;
+    spec.loss = "mse";
     unroll_model *model;
     check(unroll_model_new(&spec, 1, &model));
 

@@ -60,12 +60,6 @@ UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
 
 /* ---- models ---------------------------------------------------------------------------- */
 
-typedef enum unroll_loss {
-    UNROLL_LOSS_NONE,
-    UNROLL_LOSS_XENT,               /* softmax cross-entropy; targets are class numbers, -1 is not counted */
-    UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
-} unroll_loss;
-
 /* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
@@ -83,12 +77,17 @@ typedef struct unroll_spec {
     int         embed;              /* with tokens: width of the embedding; 0: one-hot */
     int         tied;               /* the head uses the embedding's weights */
     int         output;             /* width of the linear head; 0: none, the outputs are the last layer's */
-    unroll_loss loss;
+    const char *loss;               /* a name of unroll_loss_name; NULL or "none": none */
 } unroll_spec;
 
 /* The cells and the optimizers by name, in order; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
+
+/* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers, the
+ * mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error. What is not
+ * NULL is set: a few words, and whether targets are classes. NULL ends. */
+UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
@@ -124,7 +123,7 @@ typedef struct unroll_network {
     int         tokens, input, embed;           /* as in unroll_spec */
     int         tied;               /* the last layer, dense and linear, multiplies by the embedding's weights */
     const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
-    unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
+    const char *loss;               /* of the last layer, which must be dense; xent wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
     int         layers;
 } unroll_network;

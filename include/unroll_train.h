@@ -9,7 +9,7 @@
  *     if (unroll_text_open("book.txt", NULL, 0, &text) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
  *     unroll_text_symbols(text, &spec.input);                  // an input and an output for each character
- *     spec.tokens = 1, spec.output = spec.input, spec.loss = UNROLL_LOSS_XENT;
+ *     spec.tokens = 1, spec.output = spec.input, spec.loss = "xent";
  *     if (unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_trainer_new(model, text, &config, &trainer) == UNROLL_OK)
  *         while (progress.step < 1000 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
  *             printf("%.3f nats\n", progress.loss);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "file/safetensors.h"
+#include "losses/loss.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,6 @@ static const char format_version[] = "2", version_1[] = "1";
 
 /* The fields of a network that a file holds, once for writing and reading. */
 #define NETWORK_INTEGERS(FIELD) FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied)
-
-static const char *const loss_names[] = { "none", "xent", "mse" };
-enum { LOSSES = sizeof loss_names / sizeof *loss_names };
 
 /* Which number of a parameter is NaN or infinite; as many as it has: none. */
 static size_t first_not_finite(const struct unroll_model *m, int i)
@@ -77,7 +75,7 @@ static json_t *network_to_json(const struct unroll_model *m)
 {
     json_t *json = json_object();
     bool good = json && !json_object_set_new(json, "embedding", json_string(m->embedding)) &&
-                !json_object_set_new(json, "loss", json_string(loss_names[m->loss])) &&
+                !json_object_set_new(json, "loss", json_string(loss_name(m->loss))) &&
                 !json_object_set_new(json, "layers", layers_to_json(m));
 #define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
     NETWORK_INTEGERS(SET_INTEGER)
@@ -243,18 +241,6 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-unroll_status loss_from_json(json_t *json, const char *where, unroll_loss *loss)
-{
-    const char *name;
-    TRY(json_field_string(json, where, "loss", &name));
-    for (int i = 0; i < LOSSES; i++)
-        if (!strcmp(name, loss_names[i])) {
-            *loss = (unroll_loss)i;
-            return UNROLL_OK;
-        }
-    return fail(UNROLL_DATA, "%s: there is no loss '%s'", where, name);
-}
-
 static unroll_status layer_from_json(json_t *json, const char *where, unroll_layer *l)
 {
 #define KNOWN(name) #name,
@@ -312,7 +298,7 @@ static unroll_status new_from_json(json_t *json, const char *path, struct unroll
     int64_t integer;
     TRY(json_fields_known(json, path, known));
     TRY(json_field_string(json, path, "embedding", &n.embedding));
-    TRY(loss_from_json(json, path, &n.loss));
+    TRY(json_field_string(json, path, "loss", &n.loss));
     TRY(json_field_array(json, path, "layers", &layers));
 #define GET_INTEGER(name)                                                                   \
     TRY(json_field_integer(json, path, #name, 0, INT32_MAX, &integer));                     \

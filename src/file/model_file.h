@@ -12,7 +12,6 @@ unroll_status describe_network(const struct unroll_model *, char **text);
 struct network_difference { char field[96], was[64], is[64]; };
 bool networks_differ(const char *was, const char *is, struct network_difference *);
 
-unroll_status loss_from_json(json_t *, const char *where, unroll_loss *);
 /* Their strings belong to the JSON. */
 unroll_status layers_from_json(json_t *, const char *path, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
 

@@ -23,7 +23,7 @@ static unroll_status read_spec(json_t *json, const char *path, unroll_spec *s)
     *s = unroll_spec_default();
     TRY(json_fields_known(json, path, known));
     TRY(json_field_string(json, path, "cell", &s->cell));
-    TRY(loss_from_json(json, path, &s->loss));
+    TRY(json_field_string(json, path, "loss", &s->loss));
 #define GET_INTEGER(name)                                                                   \
     TRY(json_field_integer(json, path, #name, 0, INT32_MAX, &integer));                     \
     s->name = (int)integer;

@@ -117,7 +117,7 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
         return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted,
                     MODEL_LAYERS_MAX);
     if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
-        network.loss = UNROLL_LOSS_XENT;
+        network.loss = "xent";
     network.tied = tied;
     return unroll_network_new(&network, 0, model);
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include <stdio.h>
 #include <string.h>
@@ -116,8 +117,6 @@ static unroll_status check_network(const unroll_network *n)
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
                     sizeof ((struct layer *)0)->name - 1);
-    if (n->loss < UNROLL_LOSS_NONE || n->loss > UNROLL_LOSS_MSE)
-        return fail(UNROLL_USAGE, "loss = %d is none of the losses", (int)n->loss);
     return UNROLL_OK;
 }
 
@@ -136,12 +135,16 @@ static unroll_status check_tied(const unroll_network *n, const struct layer *las
 
 static unroll_status check_last(const unroll_network *n, const struct layer *last)
 {
+    const struct loss *loss;
+    int index;
+    TRY(loss_find(n->loss, &index));
+    loss = loss_at(index);
     if (last->dropout > 0)
         return fail(UNROLL_USAGE, "the last layer gives the results: it can't have a dropout");
-    if (n->loss != UNROLL_LOSS_NONE && last->kind->keeps_results)
+    if (loss && last->kind->keeps_results)
         return fail(UNROLL_USAGE, "a loss needs a dense layer as the last");
-    if (n->loss == UNROLL_LOSS_XENT && last->activation.kind != ACTIVATION_LINEAR)
-        return fail(UNROLL_USAGE, "cross-entropy has a softmax of its own: the last layer must be linear");
+    if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
+        return fail(UNROLL_USAGE, "%s has a softmax of its own: the last layer must be linear", loss->about);
     return n->tied ? check_tied(n, last) : UNROLL_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
  * Files of models are in file/model_file.c. */
+#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -134,14 +135,15 @@ static unroll_status make_model(const unroll_network *n, struct layer *layer, ui
     m->input = n->input;
     m->embed = n->embed;
     m->tied = n->tied != 0;
-    m->loss = n->loss;
     m->layer = layer;
     m->layers = n->layers;
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (m->parameter)
         add_parameters(m);
-    unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
+    unroll_status status = loss_find(n->loss, &m->loss);
+    if (status == UNROLL_OK)
+        status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
     if (status != UNROLL_OK) {
         unroll_model_free(m);
         return status;
@@ -195,7 +197,7 @@ void unroll_model_network(const unroll_model *m, unroll_network *network)
     network->embed = m->embed;
     network->tied = m->tied;
     network->embedding = m->embedding;
-    network->loss = m->loss;
+    network->loss = loss_name(m->loss);
     network->layers = m->layers;
 }
 

@@ -71,7 +71,7 @@ struct unroll_model {
     int         input, embed;           /* how many symbols, or the vectors' width; width of the embedding, 0: none */
     char        embedding[64];          /* "embedding": of its parameter */
     bool        tied;                   /* the last layer, dense, multiplies by the embedding */
-    unroll_loss loss;                   /* of the last layer */
+    int         loss;                   /* of the last layer: index in the loss table, or LOSS_NONE */
     struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
     int         layers;
     struct parameter *parameter;

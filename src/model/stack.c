@@ -2,6 +2,7 @@
  * the other and back. What a network is, layers.c checks. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include <string.h>
 
@@ -22,7 +23,9 @@ static unroll_status check_spec(const unroll_spec *s)
     TRY(check_range("output", s->output, 0, MOST * 8));
     if (!(s->dropout >= 0 && s->dropout < 1))
         return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1", (double)s->dropout);
-    if (s->loss != UNROLL_LOSS_NONE && !s->output)
+    int loss;
+    TRY(loss_find(s->loss, &loss));
+    if (loss != LOSS_NONE && !s->output)
         return fail(UNROLL_USAGE, "a loss needs a head (output > 0)");
     return UNROLL_OK;
 }
@@ -125,7 +128,7 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
         .bidirectional = first->directions == 2, .projection = (int)first->projection,
         .peephole = first->cell->vectors > 0, .clip = first->options.clip, .bias = first->bias,
         .dropout = first->dropout, .tokens = m->tokens, .input = m->input, .embed = m->embed, .tied = m->tied,
-        .output = headed ? (int)m->layer[levels].outputs : 0, .loss = m->loss,
+        .output = headed ? (int)m->layer[levels].outputs : 0, .loss = loss_name(m->loss),
     };
     return 1;
 }

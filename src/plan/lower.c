@@ -1,6 +1,7 @@
 /* The first pass: a model becomes the forward list, on whole tensors, as if one machine with one
  * memory and one thread would run it. No cut, no chunk, no backward, no address. */
 #include "plan/lower.h"
+#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include <stdio.h>
 #include <string.h>
@@ -279,19 +280,19 @@ static unroll_status lower_layer(struct plan *p, int layer, int *given)
 static unroll_status lower_loss(struct plan *p, int z)
 {
     const struct plan_config *c = &p->config;
-    const unroll_loss loss = p->model->loss;
+    const struct loss *loss = loss_at(p->model->loss);
     if (c->mode == MODE_INFER || c->mode == MODE_MODULE)
         return UNROLL_OK;
-    if (loss == UNROLL_LOSS_NONE)
+    if (!loss)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
                     "evaluated; give it an output width and a loss");
-    int target = loss == UNROLL_LOSS_XENT
+    int target = loss->of_classes
         ? plan_add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
         : plan_add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)unroll_model_outputs(p->model)));
     if (target < 0)
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_LOSS, PART_FORWARD, p->model->layers);
-    op.choice = (int)loss;
+    op.choice = p->model->loss;
     op.view[LOSS_Z] = view_of(p, z, UPDATE);
     op.view[LOSS_TARGET] = view_of(p, target, READ);
     op.view[LOSS_LENGTHS] = lower_named(p, "lengths");

@@ -262,7 +262,7 @@ struct op {
     int          sweep;         /* how often the order of chunks has turned before: a bidirectional layer turns it */
     int          depth;         /* 0 embedding, 1..L layers, the head the last: what a layer cut divides */
     int          direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
-    int          choice;        /* loss: enum unroll_loss; update: index in the optimizer table; all_reduce: 1: the
+    int          choice;        /* loss: index in the loss table; update: index in the optimizer table; all_reduce: 1: the
                                    first axis is shards, summed in their tree; all_gather: the axis of
                                    which each rank has its share; rnn_back: 1: gathers, to sum in order */
     int          shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */

@@ -1,6 +1,7 @@
 /* A batch comes into a session: checked before anything changes, then this rank's rows in the device's buffers. */
 #include "base/finite.h"
 #include "base/status.h"
+#include "losses/loss.h"
 #include "session/session.h"
 #include "session/weights.h"
 #include <math.h>
@@ -28,11 +29,12 @@ static unroll_status want(const void *array, bool wanted, const char *name)
 static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b)
 {
     const struct unroll_model *m = s->model;
+    const struct loss *loss = loss_at(m->loss);
     bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
     TRY(want(b->tokens, m->tokens, "tokens"));
     TRY(want(b->inputs, !m->tokens, "inputs"));
-    TRY(want(b->classes, has_loss && m->loss == UNROLL_LOSS_XENT, "classes"));
-    TRY(want(b->values, has_loss && m->loss == UNROLL_LOSS_MSE, "values"));
+    TRY(want(b->classes, has_loss && loss && loss->of_classes, "classes"));
+    TRY(want(b->values, has_loss && loss && !loss->of_classes, "values"));
     TRY(want(b->lengths, s->config.lengths, "lengths"));
     return want(b->reset, s->config.resets, "reset");
 }

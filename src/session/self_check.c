@@ -36,7 +36,7 @@ static unroll_spec small_spec(const char *cell)
     spec.input = spec.output = SYMBOLS;
     spec.embed = 19;
     spec.dropout = 0.2f;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     return spec;
 }
 

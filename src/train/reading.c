@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "losses/loss.h"
 #include "model/model.h"
 #include "unroll_train.h"
 
@@ -35,10 +36,11 @@ static unroll_status check_same_symbols(const unroll_model *model, const unroll_
 
 unroll_status check_model_reads_text(const unroll_model *model, const unroll_text *text)
 {
+    const struct loss *loss = loss_at(model->loss);
     int count;
 
     unroll_text_symbols(text, &count);
-    if (!model->tokens || model->loss != UNROLL_LOSS_XENT || unroll_model_outputs(model) != model->input)
+    if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict symbols; fix: tokens = 1, output = input, "
                     "loss = cross-entropy");
     if (model->input != count)

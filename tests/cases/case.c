@@ -59,7 +59,7 @@ static void set_word(struct test_case *c, const char *line, char *word)
     else if (!strcmp(word, "dropout"))
         c->spec.dropout = (float)atof(value);
     else if (!strcmp(word, "loss"))
-        c->spec.loss = !strcmp(value, "xent") ? UNROLL_LOSS_XENT : UNROLL_LOSS_MSE;
+        c->spec.loss = !strcmp(value, "xent") ? "xent" : "mse";
     else if (!strcmp(word, "tokens"))
         c->spec.tokens = 1, c->spec.input = c->spec.output = atoi(value);
     else
@@ -74,7 +74,7 @@ static void read_case(const char *line, struct test_case *c)
     snprintf(words, sizeof words, "%s", line);
     c->spec = unroll_spec_default();
     c->spec.layers = 1, c->spec.hidden = 5, c->spec.input = 4, c->spec.output = 3;
-    c->spec.loss = UNROLL_LOSS_MSE;
+    c->spec.loss = "mse";
     c->session = unroll_session_default();
     c->session.steps = 6, c->session.rows = 3;
     c->session.seed = 7;
@@ -135,7 +135,7 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
         b->tokens = random_integers(seed, steps, 0, s->input - 1);
     else
         b->inputs = random_floats(seed, steps * (size_t)s->input);
-    if (s->loss == UNROLL_LOSS_XENT)
+    if (s->loss && !strcmp(s->loss, "xent"))
         b->classes = random_integers(seed + 1, steps, -1, s->output - 1);
     else
         b->values = random_floats(seed + 1, steps * (size_t)s->output);

@@ -33,7 +33,7 @@ static bool train(const char *cell, const char *device, const char *precision, d
     unroll_session *session = NULL;
     uint32_t state = 7;
     spec.cell = cell, spec.layers = 1, spec.hidden = 24;
-    spec.tokens = 1, spec.input = spec.output = SYMBOLS, spec.loss = UNROLL_LOSS_XENT;
+    spec.tokens = 1, spec.input = spec.output = SYMBOLS, spec.loss = "xent";
     config.mode = UNROLL_TRAIN, config.steps = T, config.rows = B, config.carry = 1;
     config.device = device, config.precision = precision;
     rates.learning_rate = 0.005, rates.clip = 1;

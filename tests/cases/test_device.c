@@ -273,7 +273,7 @@ static void check_refusal(const char *device, unroll_mesh mesh, int rows, const 
     unroll_spec spec = unroll_spec_default();
     unroll_model *model;
     unroll_session *session = NULL;
-    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.device = device, config.mesh = mesh;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
@@ -356,7 +356,7 @@ static void check_refused_row(const char *device, char *row)
     unroll_session *session = NULL;
     if (!CHECK(column(column(row + 1, what, sizeof what), said, sizeof said), "the row '%s' has two columns", row))
         return;
-    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
     config.steps = 3, config.rows = 5, config.device = device;
     config.weights = !strncmp(what, "weights=", 8) ? what + 8 : NULL;
     config.isa = strcmp(what, "isa") ? NULL : "avx2";

@@ -55,7 +55,7 @@ int main(void)
     spec.bidirectional = 0;
     spec.tokens = 1;
     spec.input = spec.output = 5;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     save(spec, "text", 1);
     fwrite("RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\2\0@\37\0\0\0}\0\0\4\0\20\0data", 1, 40, wav);
     put(wav, 2 * 2 * 50, 4);

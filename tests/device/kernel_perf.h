@@ -3,6 +3,7 @@
 #ifndef KERNEL_PERF_H
 #define KERNEL_PERF_H
 #include "kernel_fixture.h"
+#include "losses/loss.h"
 #include <stdio.h>
 #include <time.h>
 #if defined(__x86_64__)
@@ -134,7 +135,7 @@ static inline struct fixture *perf_gemm_dw(uint32_t T, uint32_t B, uint32_t G, u
 static inline struct fixture *perf_loss(uint32_t T, uint32_t B, uint32_t N)
 {
     struct fixture *f = fixture_new(OP_LOSS, 1, DTYPE_F32);
-    f->op.choice = UNROLL_LOSS_XENT;
+    loss_find("xent", &f->op.choice);
     make(f, LOSS_Z, DTYPE_F32, UPDATE, 3, SIZES(T, B, N));
     make_integers(f, LOSS_TARGET, 2, SIZES(T, B), N, false);
     make(f, LOSS_SUM, DTYPE_F64, ADD, 1, SIZES(1));

@@ -57,7 +57,7 @@ static unroll_status estimate(const char *topology, const char *precision, char 
     unroll_plan_config config = unroll_plan_default();
     unroll_model *model;
     FILE *file = tmpfile();
-    spec.hidden = 100, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 100, spec.input = 3, spec.output = 4, spec.loss = "mse";
     config.steps = 6, config.rows = 8, config.device = device_name, config.topology = topology;
     config.precision = precision;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK || !file)

@@ -25,7 +25,7 @@ static struct unroll_model *new_model(void)
     spec.input = SYMBOLS;
     spec.embed = 6;
     spec.output = SYMBOLS;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     spec.dropout = 0.25f;
     CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;

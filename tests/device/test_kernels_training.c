@@ -1,6 +1,7 @@
 /* Losses, the update and elementwise kernels of the CPU: overlays against the reference, the reference
  * against plain formulas, optimizers against PyTorch's numbers. */
 #include "kernel_check.h"
+#include "losses/loss.h"
 #include "optim/optim.h"
 
 /* ---- dropout, copy, fill, tree, norm, pack --------------------------------------------- */
@@ -168,16 +169,16 @@ static void plain_pack(struct fixture *f)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-static struct fixture *build_loss(uint64_t seed, enum dtype real, int loss)
+static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *loss)
 {
     struct fixture *f = fixture_new(OP_LOSS, seed, real);
     uint32_t T = random_size(f, 1, 6), B = random_size(f, 1, 7), N = random_size(f, 1, 70);
-    f->op.choice = loss;
+    CHECK(loss_find(loss, &f->op.choice) == UNROLL_OK, "%s", unroll_last_error());
     make(f, LOSS_Z, real, UPDATE, 3, SIZES(T, B, N));
     double scale = pow(10, random_size(f, 0, 2)) / 2;
     EACH(f, LOSS_Z)
         set(f, LOSS_Z, at4(f, LOSS_Z, i, j, k, l), (double)(float)(scale * value(f, LOSS_Z, i, j, k, l)));
-    if (loss == UNROLL_LOSS_XENT)
+    if (!strcmp(loss, "xent"))
         make_integers(f, LOSS_TARGET, 2, SIZES(T, B), N, true);
     else
         make(f, LOSS_TARGET, real, READ, 3, SIZES(T, B, N));
@@ -191,12 +192,12 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, int loss)
 
 static struct fixture *build_xent(uint64_t seed, enum dtype real)
 {
-    return build_loss(seed, real, UNROLL_LOSS_XENT);
+    return build_loss(seed, real, "xent");
 }
 
 static struct fixture *build_mse(uint64_t seed, enum dtype real)
 {
-    return build_loss(seed, real, UNROLL_LOSS_MSE);
+    return build_loss(seed, real, "mse");
 }
 
 static bool counts(const struct fixture *f, size_t t, size_t b)
@@ -217,7 +218,7 @@ static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t
     const struct tensor *z = &f->call.view[LOSS_Z];
     for (size_t t = 0; t < z->count[0]; t++)
         for (size_t b = 0; b < z->count[1]; b++) {
-            bool has_class = f->op.choice != UNROLL_LOSS_XENT || value(f, LOSS_TARGET, t, b, 0, 0) >= 0;
+            bool has_class = !loss_at(f->op.choice)->of_classes || value(f, LOSS_TARGET, t, b, 0, 0) >= 0;
             bool counted = has_class && counts(f, t, b);
             if (counted) {
                 add_to(f, LOSS_SUM, row(f, t, b, z->count[2]));
@@ -255,14 +256,14 @@ static void plain_xent(struct fixture *f) { plain_loss(f, plain_xent_row); }
 static void plain_mse(struct fixture *f)  { plain_loss(f, plain_mse_row); }
 
 /* A NaN or an infinity among the numbers must reach the sum, whatever its column. */
-static void check_loss_keeps_nan(int loss, const struct cpu_isa *isa)
+static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
 {
     for (uint32_t column = 0; column < 20; column++) {
         struct fixture *f = build_loss(100 + column, isa->real, loss);
         f->call.view[LOSS_LENGTHS].at = NULL;
         uint32_t n = f->call.view[LOSS_Z].count[2];
         set(f, LOSS_Z, at4(f, LOSS_Z, 0, 0, column % n, 0), column % 2 ? NAN : INFINITY);
-        if (loss == UNROLL_LOSS_XENT)
+        if (!strcmp(loss, "xent"))
             set(f, LOSS_TARGET, at4(f, LOSS_TARGET, 0, 0, 0, 0), 0);
         run_on(f, isa, 2);
         CHECK(!isfinite(value(f, LOSS_SUM, 0, 0, 0, 0)), "%s: column %u", isa->name, column);
@@ -451,8 +452,8 @@ int main(void)
         const struct cpu_isa *isa = cpu_isa_find((enum isa)i, DTYPE_F32);
         if (!isa)
             continue;
-        check_loss_keeps_nan(UNROLL_LOSS_XENT, isa);
-        check_loss_keeps_nan(UNROLL_LOSS_MSE, isa);
+        check_loss_keeps_nan("xent", isa);
+        check_loss_keeps_nan("mse", isa);
     }
     check_optimizers();
     return check_finish("test_kernels_training");

@@ -19,7 +19,7 @@ static unroll_model *model_new(void)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
-    spec.hidden = 5, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 5, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;
 }
@@ -89,7 +89,7 @@ static void test_own_numbers(void)
     struct plan_config config = plan_config_default();
     struct plan *plan[2];
     struct translation t;
-    spec.hidden = 6, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 6, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     config.T = 6, config.B = 2, config.packed = false, config.optimizer_states = 2, config.optimizer = 3;
     config.mesh[M_HIDDEN] = 2;
@@ -255,7 +255,7 @@ static void test_devices(void)
     unroll_model *model = NULL;
     unroll_session *session;
     unroll_spec spec = unroll_spec_default();
-    spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = UNROLL_LOSS_MSE;
+    spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device_name;
     config.mesh = (unroll_mesh){ .batch = 2, .hidden = 3 };

@@ -192,7 +192,7 @@ static void check_options(void)
     spec.tokens = 1;
     spec.input = spec.output = 11;
     spec.hidden = 12;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     check_stack(&spec, "one_hot", 0.05);
     spec.embed = 12;
     check_stack(&spec, "embedded", 0.05);

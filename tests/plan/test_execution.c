@@ -32,7 +32,7 @@ static unroll_spec spec_of(int layers, int hidden, int bidirectional, int tied)
     s.input = s.output = 11;
     s.embed = tied ? hidden * (1 + bidirectional) : 6;
     s.tied = tied;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     s.dropout = 0.25f;
     return s;
 }

@@ -19,7 +19,7 @@ static unroll_model *new_model_of(const char *cell, int bidirectional, int tied,
     s.input = s.output = 11;
     s.embed = bidirectional ? 2 * hidden : hidden;
     s.tied = tied;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     s.dropout = dropout;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     return m;
@@ -299,7 +299,7 @@ static void check_sent(const char *cell, int bidirectional, int projection)
     s.bidirectional = bidirectional;
     s.tokens = 1;
     s.input = s.output = 11;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     for (int mesh = 0; mesh < 12; mesh++) {
         struct plan_config c = rows_config(1 + mesh % 3, 1 + mesh / 3 % 2, 1 + mesh / 6, mesh % 4 + 1, DTYPE_F32);

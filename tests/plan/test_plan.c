@@ -17,7 +17,7 @@ static unroll_model *new_model(const char *cell, int layers, int bidirectional, 
     s.input = s.output = 11;
     s.embed = tied ? (bidirectional ? 16 : 8) : 6;
     s.tied = tied;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     s.dropout = 0.25f;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     return m;
@@ -296,7 +296,7 @@ static void check_readers_of_inputs(void)
     layer[0].name = "inner", layer[0].kind = "gru", layer[0].width = 6;
     layer[1].name = "outer", layer[1].width = 3, layer[1].sources = 2, layer[1].source[0] = 0, layer[1].source[1] = -1;
     network.input = 5;
-    network.loss = UNROLL_LOSS_MSE;
+    network.loss = "mse";
     network.layer = layer;
     network.layers = 2;
     if (!CHECK(unroll_network_new(&network, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))

@@ -81,7 +81,7 @@ static unroll_status open_run(const char *cell, int bidirectional, struct plan_c
     s.tokens = 1;
     s.input = s.output = untimed ? 60 : 300;
     s.embed = s.hidden;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     s.dropout = 0.2f;
     c.B = untimed ? 24 : 96;
     c.bucket = untimed ? 1 << 14 : 1 << 20;

@@ -19,7 +19,7 @@ static unroll_spec spec_of(float dropout)
     s.hidden = s.embed = 6;
     s.tokens = s.tied = 1;
     s.input = s.output = 7;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     s.dropout = dropout;
     s.clip = 0.5f;
     return s;

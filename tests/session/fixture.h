@@ -17,7 +17,7 @@ static inline unroll_spec vectors_spec(void)
     s.hidden = 5;
     s.input = INPUT;
     s.output = 1;
-    s.loss = UNROLL_LOSS_MSE;
+    s.loss = "mse";
     return s;
 }
 
@@ -28,7 +28,7 @@ static inline unroll_spec tokens_spec(void)
     s.tokens = 1;
     s.embed = 4;
     s.input = s.output = SYMBOLS;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     return s;
 }
 

@@ -22,7 +22,7 @@ static unroll_model *branched(void)
     layer[3].name = "result", layer[3].width = 1, layer[3].activation = "sigmoid";
     unroll_network network = unroll_network_default();
     network.input = INPUT;
-    network.loss = UNROLL_LOSS_MSE;
+    network.loss = "mse";
     network.layer = layer;
     network.layers = 4;
     unroll_model *m = NULL;
@@ -40,7 +40,7 @@ static unroll_model *activated(const char *activation, const char *before)
     layer[1].alpha = 0.4f, layer[1].beta = 0.6f;
     unroll_network network = unroll_network_default();
     network.input = INPUT;
-    network.loss = UNROLL_LOSS_MSE;
+    network.loss = "mse";
     network.layer = layer;
     network.layers = 2;
     unroll_model *m = NULL;
@@ -251,7 +251,7 @@ static void test_refusals(void)
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
     layer[1].kind = "gru", layer[1].activation = "relu";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "for dense layers");
-    layer[1].activation = NULL, network.loss = UNROLL_LOSS_MSE;
+    layer[1].activation = NULL, network.loss = "mse";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "needs a dense layer as the last");
     layer[1].kind = "dense", layer[1].dropout = 0.5f;
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "the last layer");
@@ -308,12 +308,12 @@ static unroll_model *layered(unroll_spec *spec, void (*change)(unroll_network *,
     unroll_model *m = NULL;
     *spec = unroll_spec_default();
     spec->cell = "gru", spec->layers = 2, spec->hidden = 4, spec->dropout = 0.25f, spec->tokens = 1;
-    spec->input = spec->output = 5, spec->embed = 4, spec->tied = 1, spec->loss = UNROLL_LOSS_XENT, spec->clip = 2;
+    spec->input = spec->output = 5, spec->embed = 4, spec->tied = 1, spec->loss = "xent", spec->clip = 2;
     for (int i = 0; i < 2; i++)
         layer[i].kind = "gru", layer[i].name = "mine", layer[i].level = i, layer[i].width = 4, layer[i].clip = 2;
     layer[0].dropout = 0.25f;
     layer[2].name = "words", layer[2].width = 5;
-    network.tokens = network.tied = 1, network.input = 5, network.embed = 4, network.loss = UNROLL_LOSS_XENT;
+    network.tokens = network.tied = 1, network.input = 5, network.embed = 4, network.loss = "xent";
     network.layer = layer, network.layers = 3;
     if (change)
         change(&network, layer);

@@ -63,7 +63,7 @@ static unroll_spec spec_of(const struct way *w)
     s.output = s.tokens ? SYMBOLS : WIDTH;
     s.tied = s.tokens && has(w, TIED);
     s.embed = s.tied ? (s.projection ? PROJECTION : UNITS) * (s.bidirectional + 1) : 0;
-    s.loss = s.tokens ? UNROLL_LOSS_XENT : UNROLL_LOSS_MSE;
+    s.loss = s.tokens ? "xent" : "mse";
     return s;
 }
 

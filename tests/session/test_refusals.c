@@ -99,7 +99,7 @@ static void check_refused_configs(void)
     check_one_type_of_weights();
     check_wide_int8();
     unroll_spec bare = vectors_spec();
-    bare.loss = UNROLL_LOSS_NONE;
+    bare.loss = NULL;
     m = new_model(bare);
     refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_USAGE, "no loss", __LINE__);
     refuse_config(m, config_of(UNROLL_EVAL, STEPS, ROWS), UNROLL_USAGE, "no loss", __LINE__);

@@ -42,7 +42,7 @@ static void start(void)
     spec.hidden = 6;
     spec.embed = 4;
     spec.tokens = 1;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     unroll_text_symbols(text, &spec.input);
     spec.output = spec.input;
     config.batch = 2;

@@ -194,7 +194,7 @@ static void *run_rank(void *arg)
     unroll_parameter p;
     unroll_model *m;
     spec.cell = "gru", spec.hidden = 6, spec.tokens = 1, spec.input = spec.output = SYMBOLS;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     if ((r->status = unroll_model_new(&spec, 3, &m)) != UNROLL_OK)
         return NULL;
     r->status = train_one(r, m);

@@ -42,7 +42,7 @@ static unroll_status new_model(const struct leg *leg, unroll_model **m)
     s.bidirectional = leg->bidirectional;
     s.dropout = 0.2f;
     s.tokens = 1;
-    s.loss = UNROLL_LOSS_XENT;
+    s.loss = "xent";
     unroll_text_symbols(text, &s.input);
     s.output = s.input;
     return unroll_model_new(&s, 3, m);

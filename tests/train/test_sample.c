@@ -23,7 +23,7 @@ static unroll_model *make_model(bool reads)
     spec.hidden = 8;
     spec.tokens = 1;
     spec.input = spec.output = SYMBOLS;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     MUST(unroll_model_new(&spec, 1, &model));
     MUST(unroll_model_set_symbols(model, symbols, SYMBOLS));
     for (int i = 0; i < unroll_model_parameters(model) && !reads; i++) {

@@ -1,5 +1,5 @@
 /* A kind of layer that only this test knows is trained on a text, saved, resumed, evaluated and loaded as the built-in
- * ones are, on the CPU and through XLA's stand-in: nothing in between knows kinds of layers by name. A cell and a kind
+ * ones are, and a loss trained with, on the CPU and through XLA's stand-in: nothing in between knows them by name. A cell and a kind
  * of operation from outside: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
 #include <math.h>
 #include <stdio.h>
@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/philox.h"
+#include "cells/v/v_record.h"
 #include "check.h"
 #include "data/text.h"
 #include "file/model_file.h"
+#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include "plan/lower.h"
 #include "unroll_train.h"
@@ -59,6 +62,40 @@ static const struct layer_kind residual = {
     .add_parameters = residual_parameters, .lower = residual_lower,
 };
 
+/* ---- a quartic loss: (z - y)^4 ---- */
+
+static double quartic_add(double sum, const double *z, const double *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum += (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]);
+    return sum;
+}
+
+static void quartic_f32(float *z, const float *y, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        z[i] = 4 * (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]) * scale;
+}
+
+static void quartic_f64(double *z, const double *y, size_t n, double scale)
+{
+    for (size_t i = 0; i < n; i++)
+        z[i] = 4 * (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]) * scale;
+}
+
+static void quartic_record(struct record *record)
+{
+    (void)record;                                       /* the one that was begun */
+    V error = v_sub(record_input("z"), record_input("y")), square = v_mul(error, error);
+    record_result("loss", v_mul(square, square));
+    record_result("slope", v_mul(v_const(4), v_mul(error, square)));
+}
+
+static const struct loss quartic = {
+    .name = "quartic", .about = "fourth power", .add = quartic_add, .slopes_f32 = quartic_f32,
+    .slopes_f64 = quartic_f64, .record = quartic_record,
+};
+
 /* ---- networks ---- */
 
 enum { HIDDEN = 8, STEPS = 12, ROWS = 4 };
@@ -71,7 +108,7 @@ static unroll_model *language_model(const unroll_text *text)
     unroll_model *m = NULL;
 
     unroll_text_symbols(text, &network.input);
-    network.tokens = 1, network.embed = 5, network.loss = UNROLL_LOSS_XENT, network.layer = layer, network.layers = 3;
+    network.tokens = 1, network.embed = 5, network.loss = "xent", network.layer = layer, network.layers = 3;
     layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = HIDDEN, layer[0].dropout = 0.2f;
     layer[1].kind = "residual", layer[1].name = "middle", layer[1].width = HIDDEN;
     layer[2].name = "head", layer[2].width = network.input;
@@ -171,6 +208,80 @@ static void check_gradient(const unroll_text *text)
     unroll_model_free(m);
 }
 
+enum { INPUT = 3, OUTPUT = 5 };
+
+/* Ragged rows of noise; 0 beyond their lengths. */
+static void fill_regression(float *inputs, float *values)
+{
+    struct rng rng = rng_new(5, 1);
+    for (int i = 0; i < STEPS * ROWS * INPUT; i++)
+        inputs[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
+    for (int i = 0; i < STEPS * ROWS * OUTPUT; i++)
+        values[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
+}
+
+/* Losses of some steps of training, and their weights after. */
+static unroll_model *train_on(const char *loss, const char *device, int double_precision, double found[8])
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_session_config config = unroll_session_default();
+    unroll_model *m = NULL;
+    unroll_session *s = NULL;
+    static float inputs[STEPS * ROWS * INPUT], values[STEPS * ROWS * OUTPUT];
+    static const int32_t lengths[ROWS] = { STEPS, 3, 0, 7 };
+    unroll_batch batch = { .inputs = inputs, .values = values, .lengths = lengths };
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+
+    fill_regression(inputs, values);
+    spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
+    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1, config.device = device;
+    config.double_precision = double_precision;
+    rates.learning_rate = 1e-2;
+    MUST(unroll_model_new(&spec, 2, &m));
+    MUST(unroll_session_new(m, &config, &s));
+    for (int i = 0; i < 8; i++) {
+        MUST(unroll_step(s, &batch, &rates, &result));
+        found[i] = result.loss;
+    }
+    unroll_session_free(s);
+    return m;
+}
+
+/* It falls, alike in float, in double and through XLA; the model's file names it. */
+static void check_loss(const char *loss, const char *plugin, const char *folder)
+{
+    double here[8], exact[8], there[8];
+    char path[300];
+    unroll_model *m = train_on(loss, NULL, 0, here), *loaded = NULL;
+    unroll_model_free(train_on(loss, NULL, 1, exact));
+    unroll_model_free(train_on(loss, plugin, 0, there));
+    for (int i = 0; i < 8; i++)
+        CHECK(fabs(here[i] - exact[i]) < 1e-5 * exact[i] && fabs(there[i] - exact[i]) < 1e-5 * exact[i],
+              "%s, step %d: %.9g, in double %.9g, XLA %.9g", loss, i, here[i], exact[i], there[i]);
+    CHECK(here[7] < here[0] && here[0] > 0, "%s: from %g to %g", loss, here[0], here[7]);
+    snprintf(path, sizeof path, "%s/loss.safetensors", folder);
+    if (MUST(unroll_model_save(m, path)) && MUST(unroll_model_load(path, &loaded))) {
+        unroll_network network;
+        unroll_model_network(loaded, &network);
+        CHECK(!strcmp(network.loss, loss), "%s is loaded as %s", loss, network.loss);
+    }
+    unroll_model_free(loaded);
+    unroll_model_free(m);
+}
+
+/* The mean of a row's losses, then of the rows that count, by plain formulas. */
+static void check_values(void)
+{
+    static const struct { const char *name; double (*of)(double); } losses[] = { { "mae", fabs } };
+    double z[] = { 1, -2, 0.5 }, y[] = { 0.25, 1, 0.5 };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        int index;
+        MUST(loss_find(losses[i].name, &index));
+        CHECK(loss_at(index)->add(1, z, y, 3) == 1 + losses[i].of(0.75) + losses[i].of(-3), "%s", losses[i].name);
+    }
+}
+
 /* Formats and streams know cells and dense layers, and say so. */
 static void check_refusals(const unroll_text *text)
 {
@@ -197,10 +308,15 @@ int main(int count, char *words[])
         return 2;
     }
     MUST(layer_kind_add(&residual));
+    MUST(loss_add(&quartic));
     check_gradient(text);
     check_training(text, "cpu", folder);
     snprintf(device, sizeof device, "xla:%s", words[1]);
     check_training(text, device, folder);
+    check_values();
+    for (int i = 0; loss_at(i); i++)
+        if (!loss_at(i)->of_classes)
+            check_loss(loss_at(i)->name, device, folder);
     check_refusals(text);
     unroll_text_free(text);
     snprintf(command, sizeof command, "rm -rf %s", folder);

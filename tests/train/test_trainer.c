@@ -55,7 +55,7 @@ static unroll_spec small_spec(const unroll_text *text)
     spec.dropout = 0.3f;
     spec.tokens = 1;
     spec.embed = 8;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     unroll_text_symbols(text, &spec.input);
     spec.output = spec.input;
     return spec;
@@ -434,7 +434,7 @@ static struct training start_network(const unroll_text *text, int width)
     unroll_text_symbols(text, &network.input);
     layer[2].width = network.input;
     network.tokens = 1;
-    network.loss = UNROLL_LOSS_XENT;
+    network.loss = "xent";
     network.layer = layer;
     network.layers = 3;
     CHECK(strlen(name) == 63, "%zu bytes", strlen(name));

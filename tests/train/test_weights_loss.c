@@ -21,7 +21,7 @@ static unroll_model *make_model(const char *cell, const unroll_text *text)
     spec.hidden = 64;
     spec.tokens = 1;
     spec.input = spec.output = symbols;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     if (!MUST(unroll_model_new(&spec, 1, &model)))
         exit(check_finish("weights_loss"));
     MUST(unroll_model_set_symbols_of(model, text));

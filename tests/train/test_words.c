@@ -180,7 +180,7 @@ static unroll_model *new_model(const unroll_text *text)
     spec.hidden = 8;
     spec.tokens = 1;
     spec.embed = 8;
-    spec.loss = UNROLL_LOSS_XENT;
+    spec.loss = "xent";
     unroll_text_symbols(text, &spec.input);
     spec.output = spec.input;
     MUST(unroll_model_new(&spec, 3, &model));

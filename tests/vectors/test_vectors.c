@@ -59,8 +59,8 @@ static void read_spec(struct vector *v)
     v->spec.embed = vocab ? (int)number(v, "embed") : 0;
     v->spec.tied = json_is_true(json_object_get(v->about, "tied"));
     v->spec.output = (int)number(v, "outputs");
-    v->spec.loss = !loss ? UNROLL_LOSS_NONE : !strcmp(loss, "xent") ? UNROLL_LOSS_XENT : UNROLL_LOSS_MSE;
-    v->unit = v->spec.loss == UNROLL_LOSS_MSE ? (float)v->spec.output : 1;
+    v->spec.loss = !loss ? NULL : !strcmp(loss, "xent") ? "xent" : "mse";
+    v->unit = loss && !strcmp(loss, "mse") ? (float)v->spec.output : 1;
     v->prefix = v->spec.output ? "rnn." : "";
 }
 
@@ -235,9 +235,9 @@ static void test_file(const char *path, const char *isa)
         unroll_batch batch = { .lengths = data_of(&v, "lengths") };
         batch.tokens = v.spec.tokens ? data_of(&v, "tokens") : NULL;
         batch.inputs = v.spec.tokens ? NULL : data_of(&v, "x");
-        if (v.spec.loss == UNROLL_LOSS_XENT)
+        if (v.spec.loss && !strcmp(v.spec.loss, "xent"))
             batch.classes = data_of(&v, "targets");
-        else if (v.spec.loss == UNROLL_LOSS_MSE)
+        else if (v.spec.loss)
             batch.values = data_of(&v, "targets");
         each_state(&v, "h0", "h0", true, 0);
         each_state(&v, "s0", "c0", true, 0);

@@ -4,14 +4,12 @@
 
 PyTypeObject *model_type;
 
-static const char *const losses[] = { "none", "xent", "mse", NULL };
-
 static const struct field spec_fields[] = {
 #define S(member, kind) FIELD(unroll_spec, member, kind)
     S(cell, FIELD_TEXT), S(layers, FIELD_INT), S(hidden, FIELD_INT), S(bidirectional, FIELD_INT),
     S(projection, FIELD_INT), S(peephole, FIELD_INT), S(clip, FIELD_FLOAT), S(bias, FIELD_INT),
     S(dropout, FIELD_FLOAT), S(tokens, FIELD_INT), S(input, FIELD_INT), S(embed, FIELD_INT),
-    S(tied, FIELD_INT), S(output, FIELD_INT), { "loss", FIELD_CHOICE, offsetof(unroll_spec, loss), losses },
+    S(tied, FIELD_INT), S(output, FIELD_INT), S(loss, FIELD_TEXT),
     { NULL, 0, 0, NULL },
 #undef S
 };
@@ -19,7 +17,7 @@ static const struct field spec_fields[] = {
 static const struct field network_fields[] = {
 #define N(member, kind) FIELD(unroll_network, member, kind)
     N(tokens, FIELD_INT), N(input, FIELD_INT), N(embed, FIELD_INT), N(tied, FIELD_INT),
-    N(embedding, FIELD_TEXT), { "loss", FIELD_CHOICE, offsetof(unroll_network, loss), losses }, { NULL, 0, 0, NULL },
+    N(embedding, FIELD_TEXT), N(loss, FIELD_TEXT), { NULL, 0, 0, NULL },
 #undef N
 };
 

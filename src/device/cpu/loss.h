@@ -131,60 +131,80 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
     }
 }
 
-/* ---- mean of squared errors ------------------------------------------------------------ */
+/* ---- losses of single numbers ---------------------------------------------------------- */
 
-static void mse_sum(const struct call *call, const struct steps *z, const struct steps *y, size_t n)
+#define LOSS_USER "device/cpu/loss_rows.h"
+#include "losses/loss_table.h"
+
+typedef void loss_slopes(real *z, const real *y, size_t n, real scale);
+
+static loss_slopes *slopes_of(int index)
+{
+    static loss_slopes *const compiled[] = {
+#define LOSS_SLOPES(name) name##_slopes,
+        ALL_LOSSES(LOSS_SLOPES)
+#undef LOSS_SLOPES
+    };
+    const struct loss *loss = loss_at(index);
+    return loss_is_compiled(index) ? compiled[index]
+                                   : _Generic((real)0, float: loss->slopes_f32, double: loss->slopes_f64);
+}
+
+/* In double, one number after the other. */
+static double losses_of_row(const struct loss *loss, const real *z, const real *y, size_t n)
+{
+    enum { BLOCK = 64 };
+    double a[BLOCK], b[BLOCK], sum = 0;
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+        for (size_t i = 0; i < count; i++) {
+            a[i] = (double)z[first + i];
+            b[i] = (double)y[first + i];
+        }
+        sum = loss->add(sum, a, b, count);
+    }
+    return sum;
+}
+
+static void points_sum(const struct call *call, const struct loss *loss, const struct steps *z, const struct steps *y,
+                       size_t n)
 {
     double sum = 0, weight = 0;
     if (!wants_sum(call))
         return;
     for (size_t r = 0, rows = (size_t)call->view[LOSS_Z].count[0] * z->batch; r < rows; r++) {
-        const real *zr = steps_at(z, r), *yr = steps_at(y, r);
-        double squares = 0;
         if (!row_lasts(call, r / z->batch, r % z->batch))
             continue;
-        for (size_t i = 0; i < n; i++)
-            squares += ((double)zr[i] - (double)yr[i]) * ((double)zr[i] - (double)yr[i]);
-        sum += squares / (double)n;
+        sum += losses_of_row(loss, steps_at(z, r), steps_at(y, r), n) / (double)n;
         weight++;
     }
     add_loss(call, sum, weight);
 }
 
-static void loss_mse(const struct call *call, struct range row, int me, int team)
+static void loss_points(const struct call *call, struct range row, int me, int team)
 {
     const struct steps z = steps_of(&call->view[LOSS_Z]), y = steps_of(&call->view[LOSS_TARGET]);
     const size_t n = tensor_width(&call->view[LOSS_Z]);
-    const V slope = v_const((real)(2.0 / (double)n));
+    loss_slopes *slopes = slopes_of(call->op->choice);
     if (me == 0)
-        mse_sum(call, &z, &y, n);
+        points_sum(call, loss_at(call->op->choice), &z, &y, n);
     meet(call, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
-        real *zr = steps_at(&z, r);
-        const real *yr = steps_at(&y, r);
-        if (!row_lasts(call, r / z.batch, r % z.batch)) {
-            memset(zr, 0, n * sizeof *zr);
-            continue;
-        }
-        for (size_t i = 0; i < n; i += V_WIDTH) {
-            V error = v_sub(load_up_to(zr + i, n - i), load_up_to(yr + i, n - i));
-            store_up_to(zr + i, v_mul(error, slope), n - i);
-        }
+        if (row_lasts(call, r / z.batch, r % z.batch))
+            slopes(steps_at(&z, r), steps_at(&y, r), n, (real)(1.0 / (double)n));
+        else
+            memset(steps_at(&z, r), 0, n * sizeof(real));
     }
 }
 
-/* ---- the table ------------------------------------------------------------------------- */
-
-static void (*const losses[])(const struct call *, struct range row, int me, int team) = {
-    [UNROLL_LOSS_XENT] = loss_xent, [UNROLL_LOSS_MSE] = loss_mse,
-};
+/* ---- both ------------------------------------------------------------------------------ */
 
 static unroll_status kernel_loss(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *z = &call->view[LOSS_Z];
     const size_t rows = (size_t)z->count[0] * z->count[1];
     const struct range row = my_share(rows, me, team, 1);
-    losses[call->op->choice](call, row, me, team);
+    (loss_at(call->op->choice)->add ? loss_points : loss_xent)(call, row, me, team);
     count_slices(work, call, LOSS_Z, row, rows);
     count_slices(work, call, LOSS_TARGET, row, rows);
     count_view(work, call, LOSS_LENGTHS, me);

@@ -1,6 +1,7 @@
 /* Losses, gradients of embeddings, norms and updates (gpu_launch.h). Norms and updates of all parameters are one launch:
  * what they go over lies in tables that are made once, with the instance. */
 #include "device/gpu/gpu_launch.h"
+#include "losses/loss.h"
 #include "optim/optim.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,9 @@ static double *value_at(const struct walker *w, const char *name)
 unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
 {
     const struct gpu_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
-    const bool xent = call->op->choice == UNROLL_LOSS_XENT;
+    const struct loss *loss = loss_at(call->op->choice);
+    const bool xent = loss->of_classes;
+    char kernel[64];
     struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
     if (is_scaled(w->plan))
@@ -34,7 +37,8 @@ unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
     } else {
         args.values = rows_of(target);
     }
-    TRY(launch_rows(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, args.z.width, ARGS(&args)));
+    snprintf(kernel, sizeof kernel, "gpu_loss_%s", loss->name);
+    TRY(launch_rows(w, kernel, rows, args.z.width, ARGS(&args)));
     if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
         return UNROLL_OK;
     return launch(w, "gpu_loss_total", 1, GPU_THREADS, ARGS(&(struct loss_total_args){

@@ -7,6 +7,9 @@
 #define OPTIMIZER_USER "device/xla/record_optimizer.h"
 #include "optim/optim_table.h"
 
+#define LOSS_USER "device/xla/record_loss.h"
+#include "losses/loss_table.h"
+
 typedef void step(struct weights *, const struct rates *);
 static step *const steps[] = {
 #define STEP_OF(name) name##_step,
@@ -34,6 +37,25 @@ void record_optimizer(int optimizer, struct record *record)
         record_result("s0", p.s0);
     if (optimizer_at(optimizer)->states > 1)
         record_result("s1", p.s1);
+}
+
+/* Of a loss of single numbers: of "z" and "y" the results "loss" and "slope". */
+void record_loss(int loss, struct record *record)
+{
+    static void (*const points[])(struct point *) = {
+#define POINT_OF(name) name##_point,
+        ALL_LOSSES(POINT_OF)
+#undef POINT_OF
+    };
+    record_begin(record, loss_name(loss));
+    if (!loss_is_compiled(loss)) {
+        loss_at(loss)->record(record);
+        return;
+    }
+    struct point p = { .z = record_input("z"), .y = record_input("y") };
+    points[loss](&p);
+    record_result("loss", p.loss);
+    record_result("slope", p.slope);
 }
 
 void rates_for_device(const double *rates, float *on_device)

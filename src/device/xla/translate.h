@@ -127,6 +127,7 @@ struct value evaluated(const struct evaluation *, const char *result);
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
 void record_optimizer(int optimizer, struct record *);          /* of w, g, s0, s1 and the rates by name */
+void record_loss(int loss, struct record *);                    /* of z and y: loss and slope */
 extern const char *const rate_names[DEVICE_RATES];              /* NULL ends */
 
 #endif

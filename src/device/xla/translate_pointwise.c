@@ -1,6 +1,7 @@
 /* Operations number by number, losses and the update: dropout, activate and its backward, loss, copy, fill,
  * tree, norm, update. Formulas of activations and optimizers come as records. */
 #include "device/xla/translate.h"
+#include "losses/loss.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,34 +235,42 @@ static void cross_entropy(struct translation *t, const struct op *op, struct val
     view_put(t, &op->view[LOSS_Z], dz);
 }
 
-static void squared_error(struct translation *t, const struct op *op, struct value z, struct value lasts)
+static struct named named(const char *name, struct value value)
+{
+    struct named n = { .value = value };
+    snprintf(n.name, sizeof n.name, "%s", name);
+    return n;
+}
+
+static unroll_status pointwise_loss(struct translation *t, const struct op *op, struct value z, struct value lasts)
 {
     struct shape rows = SHAPE(z.shape.dim[0], z.shape.dim[1]);
-    double width = (double)z.shape.dim[2];
     struct value target = view_get(t, &op->view[LOSS_TARGET]);
     struct value counts = lasts.id < 0 ? every_row(t, rows) : lasts;
-    struct value error = hlo_binary(&t->h, "subtract", z, target);
-    struct value square = hlo_binary(&t->h, "multiply", error, error);
-    struct value loss = hlo_fold(&t->h, "add", square, 2, 1);
-    struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / width);
-    struct value slope = hlo_constant(&t->h, HLO_F32, z.shape, 2 / width);
+    struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / (double)z.shape.dim[2]);
+    struct value share = hlo_constant(&t->h, HLO_F32, z.shape, 1 / (double)z.shape.dim[2]);
+    struct named input[] = { named("z", z), named("y", target) };
+    struct record record;
+    struct evaluation e;
+    record_loss(op->choice, &record);
+    TRY(evaluate_record(t, &record, input, 2, z.shape, &e));
+    struct value loss = evaluated(&e, "loss"), slope = evaluated(&e, "slope");
+    loss = hlo_fold(&t->h, "add", loss, 2, 1);
     loss = hlo_binary(&t->h, "multiply", loss, mean);
     add_loss(t, op, counts, loss);
-    error = hlo_binary(&t->h, "multiply", error, slope);
-    error = masked(t, lasts, error);
-    view_put(t, &op->view[LOSS_Z], error);
+    slope = hlo_binary(&t->h, "multiply", slope, share);
+    slope = masked(t, lasts, slope);
+    view_put(t, &op->view[LOSS_Z], slope);
+    return UNROLL_OK;
 }
 
 unroll_status translate_loss(struct translation *t, const struct op *op)
 {
     struct value z = view_get(t, &op->view[LOSS_Z]);
     struct value lasts = rows_lasting(t, &op->view[LOSS_Z], &op->view[LOSS_LENGTHS]);
-    if (op->choice == UNROLL_LOSS_XENT)
-        cross_entropy(t, op, z, lasts);
-    else if (op->choice == UNROLL_LOSS_MSE)
-        squared_error(t, op, z, lasts);
-    else
-        return fail(UNROLL_UNSUPPORTED, "XLA programs have no loss number %d", op->choice);
+    if (loss_at(op->choice)->add)
+        return pointwise_loss(t, op, z, lasts);
+    cross_entropy(t, op, z, lasts);
     return UNROLL_OK;
 }
 
@@ -399,13 +408,6 @@ static struct value gradient_scale(struct translation *t, const struct op *op, s
     struct value ratio = hlo_binary(&t->h, "divide", clip, length);
     ratio = hlo_select(&t->h, clips, ratio, one);
     return hlo_binary(&t->h, "divide", ratio, weight);
-}
-
-static struct named named(const char *name, struct value value)
-{
-    struct named n = { .value = value };
-    snprintf(n.name, sizeof n.name, "%s", name);
-    return n;
 }
 
 static void put_chosen(struct translation *t, const struct view *v, struct value counts, struct value changed)

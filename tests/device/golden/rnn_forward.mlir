@@ -44,39 +44,41 @@ module @rnn_forward attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     %v56 = "stablehlo.broadcast_in_dim"(%v5) {broadcast_dimensions = array<i64: 2>} : (tensor<4xf32>) -> tensor<5x2x4xf32>
     %v57 = "stablehlo.add"(%v55, %v56) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v58 = "stablehlo.constant"() {value = dense<1> : tensor<5x2xi1>} : () -> tensor<5x2xi1>
-    %v59 = "stablehlo.subtract"(%v57, %v8) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    %v60 = "stablehlo.multiply"(%v59, %v59) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    %v61 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v62 = "stablehlo.reduce"(%v60, %v61) ({
-      ^bb0(%v63: tensor<f32>, %v64: tensor<f32>):
-      %v65 = "stablehlo.add"(%v63, %v64) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v65) : (tensor<f32>) -> ()
+    %v59 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v60 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v61 = "stablehlo.subtract"(%v57, %v8) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v62 = "stablehlo.multiply"(%v61, %v61) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v63 = "stablehlo.constant"() {value = dense<2.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v64 = "stablehlo.multiply"(%v63, %v61) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v65 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v66 = "stablehlo.reduce"(%v62, %v65) ({
+      ^bb0(%v67: tensor<f32>, %v68: tensor<f32>):
+      %v69 = "stablehlo.add"(%v67, %v68) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v69) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 2>} : (tensor<5x2x4xf32>, tensor<f32>) -> tensor<5x2xf32>
-    %v66 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v67 = "stablehlo.constant"() {value = dense<5.000000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
-    %v68 = "stablehlo.multiply"(%v62, %v66) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v69 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v70 = "stablehlo.select"(%v58, %v68, %v69) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v71 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v72 = "stablehlo.reduce"(%v70, %v71) ({
-      ^bb0(%v73: tensor<f32>, %v74: tensor<f32>):
-      %v75 = "stablehlo.add"(%v73, %v74) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v75) : (tensor<f32>) -> ()
+    %v70 = "stablehlo.multiply"(%v66, %v59) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v71 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v72 = "stablehlo.select"(%v58, %v70, %v71) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v73 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v74 = "stablehlo.reduce"(%v72, %v73) ({
+      ^bb0(%v75: tensor<f32>, %v76: tensor<f32>):
+      %v77 = "stablehlo.add"(%v75, %v76) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v77) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v76 = "stablehlo.reshape"(%v72) : (tensor<f32>) -> tensor<1xf32>
-    %v77 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v78 = "stablehlo.add"(%v77, %v76) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v79 = "stablehlo.convert"(%v58) : (tensor<5x2xi1>) -> tensor<5x2xf32>
-    %v80 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v81 = "stablehlo.reduce"(%v79, %v80) ({
-      ^bb0(%v82: tensor<f32>, %v83: tensor<f32>):
-      %v84 = "stablehlo.add"(%v82, %v83) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v84) : (tensor<f32>) -> ()
+    %v78 = "stablehlo.reshape"(%v74) : (tensor<f32>) -> tensor<1xf32>
+    %v79 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v80 = "stablehlo.add"(%v79, %v78) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v81 = "stablehlo.convert"(%v58) : (tensor<5x2xi1>) -> tensor<5x2xf32>
+    %v82 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v83 = "stablehlo.reduce"(%v81, %v82) ({
+      ^bb0(%v84: tensor<f32>, %v85: tensor<f32>):
+      %v86 = "stablehlo.add"(%v84, %v85) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v86) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v85 = "stablehlo.reshape"(%v81) : (tensor<f32>) -> tensor<1xf32>
-    %v86 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v87 = "stablehlo.add"(%v86, %v85) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v88 = "stablehlo.multiply"(%v59, %v67) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    "func.return"(%v78, %v87, %v20#5, %v20#1, %v20#2, %v88) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x3xf32>, tensor<5x2x1x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
+    %v87 = "stablehlo.reshape"(%v83) : (tensor<f32>) -> tensor<1xf32>
+    %v88 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v89 = "stablehlo.add"(%v88, %v87) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v90 = "stablehlo.multiply"(%v64, %v60) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    "func.return"(%v80, %v89, %v20#5, %v20#1, %v20#2, %v90) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x3xf32>, tensor<5x2x1x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
   }
 }

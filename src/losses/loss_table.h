@@ -1,0 +1,11 @@
+/* The table of losses. A new one is one file, one include and one name here. Before including this file, include a V
+ * header and define LOSS_USER as the name of the file that makes something of one loss. The order is that of `choice` in
+ * plans. */
+#include "losses/loss.h"
+#include "losses/loss_step.h"
+
+#include "losses/xent.h"
+#include "losses/mse.h"
+#include "losses/mae.h"
+
+#define ALL_LOSSES(NAMED) NAMED(xent) NAMED(mse) NAMED(mae)

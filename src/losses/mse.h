@@ -1,0 +1,13 @@
+/* Squared error, (z - y)^2. */
+#define LOSS        mse
+#define LOSS_ABOUT  "squared error"
+
+LOSS_POINT(p)
+{
+    V error = v_sub(p->z, p->y);
+    p->loss = v_mul(error, error);
+    p->slope = v_mul(v_const(2), error);
+}
+
+#include LOSS_USER
+#include "losses/loss_end.h"
