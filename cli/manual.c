@@ -257,7 +257,6 @@ static void roff_surroundings(void)
          ".TP\n.B events.out.tfevents.*\nthe same for TensorBoard: loss/train, loss/validation, norm,\n"
          "learning_rate, items_per_second\n"
          ".TP\n.B ckpt/step\\-N/\nthe newest checkpoints (--keep) and the best\n"
-         ".TP\n.B best.json\nstep and val_loss of the best checkpoint\n"
          ".TP\n.B model.safetensors\nat the end of the run: the best weights, or the last where nothing was validated\n"
          ".SH SIGNALS\n"
          "SIGINT, SIGTERM, SIGHUP and SIGUSR2 save a checkpoint and end with 75; a second SIGINT ends at once.\n"

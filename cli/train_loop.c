@@ -13,6 +13,7 @@
 #include "network.h"
 #include "output.h"
 #include "train.h"
+#include "unroll_advanced.h"
 
 enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, SAMPLE_WORDS = 15, ROOM = 256 };
 
@@ -587,9 +588,8 @@ unroll_status training_run(struct training *training)
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
     leave_word(run);
-    unroll_status status = run_mark_best(run, &loop.progress);          /* of a run that goes on */
-    if (status == UNROLL_OK)
-        status = train_on(&loop);
+    run_mark_best(run, &loop.progress);                 /* of a run that goes on */
+    unroll_status status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
     if (status == UNROLL_DIVERGED)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
 {
@@ -30,7 +31,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind != LAYER_RECURRENT)
+        if (!l->cell)
             continue;
         struct stack *s = find_stack(a, l);
         s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&
@@ -442,16 +443,15 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
-/* What became of the outputs of the graph that a model was imported from. */
+/* What the inputs and outputs of the graph that a model was imported from are. */
 static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
 {
     char line[1024];
 
-    for (int i = 0; i < m->signatures && config->report; i++)
-        if (m->signature[i].output) {
-            signature_line(&m->signature[i], line, sizeof line);
-            config->report(config->arg, line);
-        }
+    for (int i = 0; i < m->signatures && config->report; i++) {
+        signature_line(&m->signature[i], line, sizeof line);
+        config->report(config->arg, line);
+    }
 }
 
 /* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
