@@ -129,7 +129,7 @@ OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group =
        .commands = IN(EXPORT), .doc = "the format to write")
 OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
-       .doc = "where the result is written; -o does too. Of run: y.npy, or a .npz of y, hn, cn")
+       .doc = "where the result is written; -o does too. Of run: y.npy, a .npz of y, hn, cn, or of one sequence y.csv")
 OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
        .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
