@@ -181,7 +181,8 @@ static unroll_status make_directory(const char *path)
         if (reason == 0 || is_directory(part))
             continue;
         errno = reason == EEXIST ? ENOTDIR : reason;            /* looking has changed it */
-        return cannot("make the directory", part);
+        return complain(UNROLL_RESOURCE, "cannot make the directory '%s': %s; fix: choose another --out", part,
+                        strerror(errno));
     }
     return UNROLL_OK;
 }
@@ -532,6 +533,9 @@ unroll_status run_weights(const char *path, char file[PATH_MAX])
 
     if (status != UNROLL_OK)
         return status;
+    if (!exists(run.directory))
+        return complain(UNROLL_DATA, "cannot open '%s': %s; fix: give a model file or the directory of a run", path,
+                        strerror(errno));
     if (!is_directory(run.directory)) {
         snprintf(file, PATH_MAX, "%s", run.directory);
         return UNROLL_OK;

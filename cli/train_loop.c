@@ -384,9 +384,11 @@ static unroll_status answer_signals(struct loop *loop)
     return loop->stops ? UNROLL_PREEMPTED : UNROLL_OK;
 }
 
+/* A run of no updates would have no loss: the first is made whatever the time is. */
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds;
+    bool is_late = loop->agreed >= loop->t->end_seconds && loop->progress.step > 0;
+    return loop->progress.step >= loop->t->end_step || is_late;
 }
 
 static unroll_status train_on(struct loop *loop)

@@ -55,7 +55,7 @@ static const struct cell_declaration *find_variant(const char *cell, bool peepho
 static unroll_status refuse_cell(const char *cell)
 {
     char known[256];
-    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "",
+    return fail(UNROLL_USAGE, "there is no cell '%s'; fix: choose one of %s", cell ? cell : "",
                 list_names(unroll_cell_name, known, sizeof known));
 }
 

@@ -39,7 +39,10 @@ static unroll_status check_sizes(const unroll_spec *s)
     TRY(check_range("input", s->input, 1, MOST * 8));
     TRY(check_range("embed", s->embed, 0, MOST));
     TRY(check_range("output", s->output, 0, MOST * 8));
-    return check_range("projection", s->projection, 0, s->hidden - 1);
+    if (s->projection < 0 || s->projection >= s->hidden)
+        return fail(UNROLL_USAGE, "projection = %d is not narrower than hidden = %d; fix: 1 to %d, or 0 for none",
+                    s->projection, s->hidden, s->hidden - 1);
+    return UNROLL_OK;
 }
 
 static unroll_status check_numbers(const unroll_spec *s)
@@ -55,11 +58,13 @@ static unroll_status check_combinations(const unroll_spec *s, const struct cell_
 {
     int width = s->projection ? s->projection : s->hidden, directions = s->bidirectional ? 2 : 1;
     if (s->projection && strncmp(cell->name, "lstm", 4))
-        return fail(UNROLL_UNSUPPORTED, "a projection is for the lstm; '%s' reads its own h unit by unit", s->cell);
+        return fail(UNROLL_UNSUPPORTED, "a projection is for the lstm; '%s' reads its own h unit by unit; fix: leave it out, "
+                    "or choose the lstm", s->cell);
     if (!s->tokens && (s->embed || s->tied))
         return fail(UNROLL_USAGE, "embed and tied are for models of tokens (tokens = 1)");
     if (s->tied && !s->embed)
-        return fail(UNROLL_USAGE, "a tied head needs an embedding (embed > 0)");
+        return fail(UNROLL_USAGE, "a tied head needs an embedding; fix: embed = %d, the width of the last layer",
+                    directions * width);
     if (s->tied && s->embed != directions * width)
         return fail(UNROLL_USAGE, "a tied head needs embed = %d, the width of the last layer, not %d",
                     directions * width, s->embed);

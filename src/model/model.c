@@ -150,8 +150,8 @@ static unroll_status allocate_weights(struct unroll_model *m)
 }
 
 /* Takes the layers over, also when it fails. */
-static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
-                                uint64_t seed, struct unroll_model **out)
+static unroll_status outline(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
+                             struct unroll_model **out)
 {
     enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
@@ -166,9 +166,22 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
     m->layers = layers;
     snprintf(m->embedding, sizeof m->embedding, "%s", embedding ? embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
-    if (m->parameter)
-        add_parameters(m);
-    unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
+    if (!m->parameter) {
+        unroll_model_free(m);
+        return fail(UNROLL_RESOURCE, "no memory for a model");
+    }
+    add_parameters(m);
+    *out = m;
+    return UNROLL_OK;
+}
+
+/* The same with its weights. */
+static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
+                                uint64_t seed, struct unroll_model **out)
+{
+    struct unroll_model *m;
+    TRY(outline(spec, layer, layers, embedding, &m));
+    unroll_status status = allocate_weights(m);
     if (status != UNROLL_OK) {
         unroll_model_free(m);
         return status;
@@ -177,6 +190,16 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
         fill_parameter(m, i, seed);
     *out = m;
     return UNROLL_OK;
+}
+
+unroll_status model_outline(const unroll_spec *spec, struct unroll_model **out)
+{
+    const struct cell_declaration *cell;
+    struct layer *layer;
+    int layers;
+    TRY(check_spec(spec, &cell));
+    TRY(layers_of_spec(spec, cell, &layer, &layers));
+    return outline(spec, layer, layers, NULL, out);
 }
 
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

@@ -130,6 +130,9 @@ unroll_status check_activation(const struct activation *, const char *layer);
  * and no two alike. */
 void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
 
+/* A model without weights (values = NULL), which is enough to plan with. */
+unroll_status model_outline(const unroll_spec *spec, struct unroll_model **model);
+
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,
                           struct unroll_model **model);
