@@ -16,8 +16,6 @@
 #include "base/number.h"
 #include "console.h"
 
-#define FILE_PREFIX "events.out.tfevents."
-
 /* ---- messages ---- */
 
 enum { MESSAGE_ROOM = 512, TAG_LONGEST = 64 };
@@ -131,9 +129,9 @@ static bool write_record(FILE *file, const struct message *m)
 /* Files of others may have times with a fraction: what is before it counts. */
 static bool time_in(const char *name, int64_t *seconds)
 {
-    const char *at = name + sizeof FILE_PREFIX - 1;
+    const char *at = name + sizeof EVENTS_PREFIX - 1;
 
-    return strncmp(name, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0 &&
+    return strncmp(name, EVENTS_PREFIX, sizeof EVENTS_PREFIX - 1) == 0 &&
            number_integer(&at, NULL, 0, INT64_MAX - 1, seconds) == NUMBER_OK;
 }
 
@@ -179,7 +177,7 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
     char host[HOST_NAME_MAX + 1] = "";
 
     gethostname(host, sizeof host - 1);
-    int length = snprintf(events->path, sizeof events->path, "%s/" FILE_PREFIX "%010" PRId64 ".%s.%d.0",
+    int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0",
                           directory, time_of_file(directory), *host ? host : "localhost", (int)getpid());
     errno = ENAMETOOLONG;
     if (length >= (int)sizeof events->path || (events->file = fopen(events->path, "wb")) == NULL)

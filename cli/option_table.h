@@ -5,7 +5,7 @@
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
        .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
-       .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
+       .doc = "model.safetensors, a checkpoint, or the directory of a run (its best weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
@@ -96,6 +96,10 @@ OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope =
 OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 0.5), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
        .doc = "what is not trained on but measured: a file, or the last part of the text; 0: nothing")
+
+OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", RANGE(0, 1000000),
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
+       .doc = "end when so many validations in a row were no better than the best; 0: never")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
@@ -231,6 +235,8 @@ OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
        .scope = CALL, .commands = IN(TRAIN), .doc = "directory of the run; it must be new or empty")
+OPTION(OVERWRITE, "overwrite", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
+       .doc = "begin anew in --out: the run that is there is removed")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .doc = "go on with a run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",

@@ -607,11 +607,11 @@ typedef struct unroll_train_config {
     const char *sum;                /* as of a session */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
+    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
-/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has
- * to know its length before there is a trainer. 0: none, and the error says why. */
+/* Updates that pass once through the training part of a text, before there is a trainer. 0: none, the error says why. */
 UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
@@ -627,11 +627,14 @@ typedef struct unroll_progress {
     double  loss;                   /* nats per symbol, mean of the steps up to the last look */
     int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
     double  norm, learning_rate;
-    int64_t symbols;                /* characters or words trained on so far */
-    int64_t steps_per_epoch;
+    int64_t symbols, steps_per_epoch;   /* characters or words trained on so far */
+    double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
+    int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
+/* Where it stands, also after a validation or the loading of a checkpoint, which knows no loss and no norm: 0. */
+UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
@@ -641,11 +644,12 @@ UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        double *nats);
 
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
- * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old or
+ * the new. Loading makes the next step the same, bit for bit: network, text and settings must be those that were saved.
+ * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

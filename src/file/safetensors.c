@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -17,8 +18,9 @@
 #endif
 
 #define METADATA_KEY "__metadata__"
+#define CHECKSUM_KEY "unroll_checksum"
 
-enum { LENGTH_BYTES = 8, HEADER_ALIGNMENT = 8 };
+enum { LENGTH_BYTES = 8, HEADER_ALIGNMENT = 8, CHECKSUM_SIZE = 17 };
 
 struct safetensors {
     void *owned;                    /* the bytes that safetensors_open read, else NULL */
@@ -26,6 +28,29 @@ struct safetensors {
     struct tensor_view *tensors;    /* [count] in the order of their bytes */
     int count;
 };
+
+/* ---- the checksum ---- */
+
+/* It is a sum of hashes, one of each tensor and of each pair of metadata: their order and layout don't matter, so
+ * that a tool may write the file anew. */
+static uint64_t hash_tensor(const struct tensor_view *tensor)
+{
+    uint64_t hash = hash_text(hash_text(HASH_BEGIN, tensor->name), dtype_name(tensor->dtype));
+
+    for (int i = 0; i < tensor->rank; i++)
+        hash = hash_number(hash, tensor->shape[i]);
+    return hash_data(hash, tensor->data, tensor->bytes);
+}
+
+static uint64_t hash_pair(const char *key, const char *value)
+{
+    return hash_text(hash_text(HASH_BEGIN, key), value);
+}
+
+static void format_checksum(uint64_t sum, char text[CHECKSUM_SIZE])
+{
+    snprintf(text, CHECKSUM_SIZE, "%016" PRIx64, sum);
+}
 
 /* ---- reading ---- */
 
@@ -167,6 +192,35 @@ static unroll_status parse_header(const struct source *source, json_t *header, s
     return check_tiling(source, file->tensors, file->count);
 }
 
+static uint64_t sum_of_file(const struct safetensors *file)
+{
+    const char *key;
+    json_t *value;
+    uint64_t sum = 0;
+
+    for (int i = 0; i < file->count; i++)
+        sum += hash_tensor(&file->tensors[i]);
+    json_object_foreach(json_object_get(file->header, METADATA_KEY), key, value)
+        if (strcmp(key, CHECKSUM_KEY) != 0)
+            sum += hash_pair(key, json_string_value(value));
+    return sum;
+}
+
+/* Files of other tools, and old ones of ours, have none. */
+static unroll_status check_checksum(const struct safetensors *file, const char *name)
+{
+    const char *stated = safetensors_metadata(file, CHECKSUM_KEY);
+    char found[CHECKSUM_SIZE];
+
+    if (stated == NULL)
+        return UNROLL_OK;
+    format_checksum(sum_of_file(file), found);
+    if (strcmp(stated, found) == 0)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%s' is damaged: its tensors or metadata are not those that were written (checksum %s, "
+                "not %.40s); fix: take another copy", name, found, stated);
+}
+
 /* Finds the header's text: *length bytes at bytes + 8. */
 static unroll_status find_header(const unsigned char *bytes, uint64_t size, const char *name, size_t *length)
 {
@@ -180,8 +234,7 @@ static unroll_status find_header(const unsigned char *bytes, uint64_t size, cons
         return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64
                     " bytes is larger than %d", name, stated, SAFETENSORS_LARGEST_HEADER);
     if (stated > size - LENGTH_BYTES)
-        return fail(UNROLL_DATA, "'%s' is cut short: the header needs %" PRIu64 " bytes, %" PRIu64 " are there",
-                    name, stated, size - LENGTH_BYTES);
+        return fail(UNROLL_DATA, "'%s' is cut short within its header; fix: take another copy", name);
     if (stated == 0 || bytes[LENGTH_BYTES] != '{')
         return fail(UNROLL_DATA, "'%s' is no safetensors file: its header does not begin with '{'", name);
     *length = (size_t)stated;
@@ -205,6 +258,8 @@ unroll_status safetensors_parse(const void *bytes, size_t size, const char *name
     }
     parsed->header = header;
     unroll_status status = parse_header(&source, header, parsed);
+    if (status == UNROLL_OK)
+        status = check_checksum(parsed, name_for_errors);
     if (status != UNROLL_OK) {
         safetensors_close(parsed);
         return status;
@@ -268,6 +323,14 @@ const char *safetensors_metadata(const struct safetensors *file, const char *key
     return json_string_value(json_object_get(json_object_get(file->header, METADATA_KEY), key));
 }
 
+unroll_status safetensors_must_have_checksum(const struct safetensors *file, const char *name_for_errors)
+{
+    if (safetensors_metadata(file, CHECKSUM_KEY) != NULL)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%s' is damaged: the '" CHECKSUM_KEY "' in its metadata is lost; fix: take another copy",
+                name_for_errors);
+}
+
 /* ---- writing ---- */
 
 /* Larger elements first, so that all are aligned; then by name, so that equal tensors give equal
@@ -329,17 +392,6 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
     return UNROLL_OK;
 }
 
-static unroll_status describe_metadata(json_t *header, const struct metadata *const *ordered, int count,
-                                       const char *path)
-{
-    json_t *object = json_object();
-
-    TRY(add_to_header(header, METADATA_KEY, object, path));
-    for (int i = 0; i < count; i++)
-        TRY(add_to_header(object, ordered[i]->key, json_string(ordered[i]->value), path));
-    return UNROLL_OK;
-}
-
 /* The tensors and the metadata to be written, in the order of the file. */
 struct contents {
     const char *path;
@@ -348,15 +400,40 @@ struct contents {
     int count, metadata_count;
 };
 
+static unroll_status describe_metadata(const struct contents *contents, json_t *header)
+{
+    json_t *object = json_object();
+
+    TRY(add_to_header(header, METADATA_KEY, object, contents->path));
+    for (int i = 0; i < contents->metadata_count; i++) {
+        const struct metadata *pair = contents->metadata[i];
+        TRY(add_to_header(object, pair->key, json_string(pair->value), contents->path));
+    }
+    return UNROLL_OK;
+}
+
+/* The bytes of the tensors fit their shapes by now. */
+static unroll_status add_checksum(const struct contents *contents, json_t *header)
+{
+    char checksum[CHECKSUM_SIZE];
+    uint64_t sum = 0;
+
+    for (int i = 0; i < contents->count; i++)
+        sum += hash_tensor(contents->tensors[i]);
+    for (int i = 0; i < contents->metadata_count; i++)
+        sum += hash_pair(contents->metadata[i]->key, contents->metadata[i]->value);
+    format_checksum(sum, checksum);
+    return add_to_header(json_object_get(header, METADATA_KEY), CHECKSUM_KEY, json_string(checksum), contents->path);
+}
+
 static unroll_status describe(const struct contents *contents, json_t *header)
 {
     uint64_t offset = 0;
 
-    if (contents->metadata_count > 0)
-        TRY(describe_metadata(header, contents->metadata, contents->metadata_count, contents->path));
+    TRY(describe_metadata(contents, header));
     for (int i = 0; i < contents->count; i++)
         TRY(describe_tensor(header, contents->tensors[i], contents->path, &offset));
-    return UNROLL_OK;
+    return add_checksum(contents, header);
 }
 
 /* The length, the header padded with spaces so that the data begin at a multiple of 8. */

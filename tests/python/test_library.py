@@ -176,10 +176,13 @@ class Models(unittest.TestCase):
                 memoryview(other.parameters()[next(iter(weights))]).cast("B").cast("f")[0] = 9      # its own weights
                 self.assertEqual(flat(m.run(x).outputs), expected)
         data = pickle.dumps(network)
-        old = data.replace(b'"format_version":"1"', b'"format_version":"0"')
-        self.assertNotEqual(old, data)
-        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 1"):
-            pickle.loads(old)
+        other = data.replace(b'"format_version":"2"', b'"format_version":"0"')
+        self.assertNotEqual(other, data)
+        with self.assertRaisesRegex(unroll.DataError, "is damaged"):
+            pickle.loads(other)
+        other = other.replace(b'"unroll_checksum"', b'"another_program"')
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 2"):
+            pickle.loads(other)
 
     def test_looks(self):
         m = unroll.Model(tokens=1, input=5, embed=3, hidden=6, projection=2, layers=2, bidirectional=1, output=5, loss="xent")
@@ -543,9 +546,18 @@ class Texts(unittest.TestCase):
         expected = [trainer.step()["loss"] for _ in range(3)]
         other = unroll.Trainer(self.model(seed=99), self.text, batch=4, bptt=8, total_steps=30)
         other.load(saved)
+        there = ("step", "epoch", "symbols", "learning_rate", "best_validation", "best_step", "since_best")
+        self.assertEqual([other.progress[k] for k in there], [rows[-1][k] for k in there])
+        self.assertEqual(other.progress["best_validation"], min(m["validation"] for m in rows if "validation" in m))
         self.assertEqual([other.step()["loss"] for _ in range(3)], expected)
         with self.assertRaises(unroll.Error):
             other.load(saved + ".absent")
+
+    def test_patience(self):
+        trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, learning_rate=0)
+        rows = list(trainer.metrics(9, validate_every=1, patience=3))
+        self.assertEqual([m["since_best"] for m in rows], [0, 1, 2, 3])
+        self.assertEqual(trainer.progress["best_step"], 1)
 
     def test_evaluate_and_sample(self):
         m = self.model()

@@ -138,7 +138,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT),
+    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -148,6 +148,7 @@ static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
     P(step, FIELD_LONG), P(epoch, FIELD_DOUBLE), P(loss, FIELD_DOUBLE), P(norm, FIELD_DOUBLE),
     P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG), P(looked, FIELD_INT),
+    P(best_validation, FIELD_DOUBLE), P(best_step, FIELD_LONG), P(since_best, FIELD_LONG),
     { NULL, 0, 0, NULL },
 #undef P
 };
@@ -240,6 +241,15 @@ static PyObject *trainer_step(PyObject *self, PyObject *unused)
     return status == UNROLL_OK ? fields_give(progress_fields, &progress) : raise_status(status);
 }
 
+static PyObject *trainer_progress(PyObject *self, void *unused)
+{
+    trainer_object *t = (trainer_object *)self;
+    unroll_progress progress;
+    (void)unused;
+    UNLOCKED(&t->model->lock, unroll_trainer_progress(t->trainer, &progress));
+    return fields_give(progress_fields, &progress);
+}
+
 static PyObject *trainer_validate(PyObject *self, PyObject *unused)
 {
     trainer_object *t = (trainer_object *)self;
@@ -292,7 +302,7 @@ static PyObject *trainer_forecast(PyObject *self, void *unused)
 
 static PyMethodDef trainer_methods[] = {
     { "step", trainer_step, METH_NOARGS,
-      "One update: a dict of step, epoch, loss, norm, learning_rate, symbols." },
+      "One update: a dict, as `progress`." },
     { "validate", trainer_validate, METH_NOARGS, "Nats per symbol of the validation part." },
     { "save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all." },
     { "load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come." },
@@ -302,6 +312,9 @@ static PyMethodDef trainer_methods[] = {
 
 static PyGetSetDef trainer_members[] = {
     { "forecast", trainer_forecast, NULL, "Bytes of its plans.", NULL },
+    { "progress", trainer_progress, NULL,
+      "Where it stands: a dict of step, epoch, loss, norm, learning_rate, symbols, steps_per_epoch, looked, "
+      "best_validation, best_step, since_best.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

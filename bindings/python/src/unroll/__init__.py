@@ -223,13 +223,17 @@ class Trainer(_core.Trainer):
     """Training on a text as `unroll train` does it. Trainer(model, text, *, batch=32, bptt=64, optimizer="adam",
     learning_rate=..., validation=0.1, seed=1, ...): the keywords are the members of unroll_train_config, with the
     rates among them. `step()` makes one update, `validate()` measures, `save(directory)` and `load(directory)` keep
-    what is needed to go on bit for bit."""
+    what is needed to go on bit for bit; `progress` is where it stands, with the best validation so far."""
 
-    def metrics(self, steps: int, validate_every: int = 0) -> Iterator[dict[str, float]]:
-        """Trains for so many updates; a dict after each: step, epoch, loss, norm, learning_rate, symbols,
-        steps_per_epoch, and after each `validate_every` of them also validation."""
+    def metrics(self, steps: int, validate_every: int = 0, patience: int = 0) -> Iterator[dict[str, float]]:
+        """Trains for so many updates; a dict after each: `progress`, and after each `validate_every` of them also
+        validation: a new best one has since_best == 0. Ends after `patience` validations that were no better than the
+        best; 0: never."""
         for count in range(1, steps + 1):
             measured: dict[str, float] = self.step()
             if validate_every and count % validate_every == 0:
-                measured["validation"] = self.validate()
+                nats = self.validate()
+                measured = self.progress | {"validation": nats}
             yield measured
+            if patience and self.progress["since_best"] >= patience:
+                return
