@@ -60,6 +60,25 @@ static json_t *symbols(const unroll_model *model, int count)
     return list;
 }
 
+static json_t *signature(const unroll_model *model)
+{
+    json_t *list = json_array();
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        json_array_append_new(list, json_pack("{ss ss ss}", e.output ? "output" : "input", e.name, "array", e.array,
+                                              "axes", e.axes));
+    return list;
+}
+
+static void print_signature(const unroll_model *model)
+{
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        printf("%-15s'%s': %s as [%s]\n", e.output ? "output" : "input", e.name, e.array, e.axes);
+}
+
 /* key value, a line each, from the same object that --json prints. */
 static void print_specification(const unroll_spec *spec)
 {
@@ -138,16 +157,17 @@ unroll_status cmd_inspect(struct settings *settings)
         return status;
     unroll_model_spec(model, &spec);
     if (is_on(settings, OPTION_JSON)) {
-        status = print_json(json_pack("{so ss so so sI}", "specification", specification(&spec), "symbol_kind",
+        status = print_json(json_pack("{so ss so so so sI}", "specification", specification(&spec), "symbol_kind",
                                       symbols_name(unroll_model_symbol_kind(model)), "symbols",
-                                      symbols(model, spec.input), "tensors", tensors(model), "parameters",
-                                      (json_int_t)network_parameters(model)));
+                                      symbols(model, spec.input), "signature", signature(model), "tensors",
+                                      tensors(model), "parameters", (json_int_t)network_parameters(model)));
     } else {
         print_specification(&spec);
         if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
             print_words(model, spec.input);
         else
             print_symbols(model, spec.input);
+        print_signature(model);
         print_tensors(model);
     }
     unroll_model_free(model);

@@ -167,6 +167,20 @@ UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
+/* An input or output of the graph that a model was imported from, as an array of unroll_run. */
+typedef struct unroll_signature {
+    const char *name;               /* in the graph */
+    int         output;             /* 0: an input */
+    const char *array;              /* "x", "tokens", "lengths", "y", "y.NAME"; "y[-1]" the last step, "y[lengths-1]" the
+                                       last of each row; "hn[0,1]" entries 0 and 1 of hn, side by side, or "h0[0]",
+                                       with " + " between several arrays */
+    const char *axes;               /* of the graph, in order: "batch time features"; "time*batch" two as one; a number: an
+                                       axis of so many entries, which the features of `array` are in turn (or planes) */
+} unroll_signature;
+
+/* Entry `index`, which belongs to the model; 0: there are no more. */
+UNROLL_API int unroll_model_signature(const unroll_model *model, int index, unroll_signature *entry);
+
 /* ---- models of other tools ------------------------------------------------------------- */
 
 /* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
@@ -455,7 +469,7 @@ UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy, of one sequence into a .csv with a line for each
  * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are outputs
- * "y.NAME". */
+ * "y.NAME", without which models that have those are refused. Reports the shapes, and the outputs of the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 

@@ -125,6 +125,21 @@ static json_t *symbols_to_json(const struct unroll_model *m)
     return json;
 }
 
+static json_t *signature_to_json(const struct unroll_model *m)
+{
+    json_t *json = json_array();
+    bool good = json != NULL;
+    for (int i = 0; good && i < m->signatures; i++) {
+        const unroll_signature *e = &m->signature[i];
+        good = !json_array_append_new(json, json_pack("{ss ss ss}", e->output ? "output" : "input", e->name, "array",
+                                                      e->array, "axes", e->axes));
+    }
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
 static unroll_status to_text(json_t *json, char **text)
 {
     if (!json)
@@ -153,7 +168,7 @@ static unroll_status write_tensors(struct unroll_model *m, const char *path, con
 }
 
 /* What a file says beside the weights; the texts are released with the model's file. */
-struct description { struct metadata metadata[7]; int count; char *spec, *layers, *names, *symbols; };
+struct description { struct metadata metadata[8]; int count; char *spec, *layers, *names, *symbols, *signature; };
 
 static void describe_as(struct description *d, const char *key, const char *value)
 {
@@ -180,6 +195,10 @@ static unroll_status describe(const struct unroll_model *m, struct description *
         if (m->symbol_kind == UNROLL_WORDS)
             describe_as(d, "symbol_kind", "words");
     }
+    if (m->signatures) {
+        TRY(to_text(signature_to_json(m), &d->signature));
+        describe_as(d, "signature", d->signature);
+    }
     return UNROLL_OK;
 }
 
@@ -203,6 +222,7 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
     unroll_status status = describe(m, &d);
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
+    release(d.signature);
     release(d.symbols);
     release(d.names);
     release(d.layers);
@@ -402,6 +422,32 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
     return status;
 }
 
+static unroll_status entry_from_json(json_t *json, const char *where, struct unroll_model *m)
+{
+    static const char *const known[] = { "input", "output", "array", "axes", NULL };
+    unroll_signature e = { .output = json_object_get(json, "output") != NULL };
+    TRY(json_fields_known(json, where, known));
+    TRY(json_field_string(json, where, e.output ? "output" : "input", &e.name));
+    TRY(json_field_string(json, where, "array", &e.array));
+    TRY(json_field_string(json, where, "axes", &e.axes));
+    return signature_add(m, &e);
+}
+
+static unroll_status read_signature(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *text = safetensors_metadata(file, "signature");
+    json_t *json;
+    if (!text)
+        return UNROLL_OK;
+    TRY(parse_json(text, strlen(text), path, &json));
+    unroll_status status = json_is_array(json) ? UNROLL_OK
+                                               : fail(UNROLL_DATA, "'%s': its signature is not an array", path);
+    for (size_t i = 0; i < json_array_size(json) && status == UNROLL_OK; i++)
+        status = entry_from_json(json_array_get(json, i), path, m);
+    json_decref(json);
+    return status;
+}
+
 static unroll_status read_parameter(const struct safetensors *file, const char *path, struct unroll_model *m, int i)
 {
     unroll_parameter q;
@@ -428,6 +474,7 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
     TRY(read_names(file, path, m));
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
+    TRY(read_signature(file, path, m));
     for (int i = 0; i < m->parameters; i++)
         TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {

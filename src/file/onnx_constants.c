@@ -282,19 +282,15 @@ unroll_status onnx_constant_of_shape(struct onnx_import *im)
 unroll_status onnx_expand(struct onnx_import *im)
 {
     struct value *from = onnx_input(im, 0), *v = onnx_output(im, 0);
-    if (from && from->kind == VALUE_CONSTANT && from->constant->f && from->constant->count > 0) {
-        const struct onnx_tensor *t = from->constant;
-        for (size_t i = 1; i < t->count; i++)
-            if (t->f[i] != t->f[0])
-                return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
-                                       "zero or inputs");
-        v->kind = VALUE_FILL;
-        v->fill = t->f[0];
-        return UNROLL_OK;
-    }
-    if (!from || from->kind != VALUE_FILL)
+    const struct onnx_tensor *t = from ? from->constant : NULL;
+    if (!from || (from->kind != VALUE_FILL && (from->kind != VALUE_CONSTANT || t->count < 1)))
         return refuse_node(im, "only constants can be expanded");
+    for (size_t i = 1; t && i < t->count; i++)
+        if (t->f ? t->f[i] != t->f[0] : t->i[i] != t->i[0] || t->i[0] == SYMBOL_UNKNOWN)
+            return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
+                                   "zero or inputs");
     v->kind = VALUE_FILL;
-    v->fill = from->fill;
+    v->fill = from->kind == VALUE_FILL ? from->fill : t->f ? t->f[0] : 0;
+    v->constant = t && t->i ? t : NULL;
     return UNROLL_OK;
 }

@@ -19,6 +19,11 @@ static inline const int *onnx_gates(const char *kind, int *count)
 bool onnx_function(const char *name, struct activation *);
 
 unroll_status onnx_build(struct onnx_import *);
+bool onnx_is_recurrent(const struct imported_layer *);
+
+/* Each output of the graph becomes whole layers or states; then, of the model that was built, the signature. */
+unroll_status onnx_settle_outputs(struct onnx_import *);
+unroll_status onnx_sign(struct onnx_import *);
 void onnx_report(const struct onnx_import *);
 unroll_status onnx_export(const unroll_model *, const char *path, const unroll_export_config *);
 

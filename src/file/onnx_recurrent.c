@@ -189,19 +189,32 @@ static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r
         im->batch = batch;
     }
     bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK &&
-                batch != AXIS_STACK;
+                batch != AXIS_STACK && time != AXIS_FEATURE && batch != AXIS_FEATURE;
     return good ? UNROLL_OK
         : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
                                           "are the same in all layers");
 }
 
-static unroll_status take_lengths(struct onnx_import *im)
+/* Constant lengths that are all steps of the input, whatever their number. */
+static bool are_all_steps(const struct value *v, int64_t steps)
+{
+    const struct onnx_tensor *t = v->constant;
+    bool all = t && t->i && steps != SYMBOL_UNKNOWN;
+    for (size_t i = 0; all && i < t->count; i++)
+        all = t->i[i] == steps;
+    return all;
+}
+
+static unroll_status take_lengths(struct onnx_import *im, const struct axis *time)
 {
     struct value *v = onnx_input(im, LENGTHS);
     im->recurrent++;
-    if (!v)
+    if (!v || (v->kind != VALUE_FLOW && are_all_steps(v, onnx_axis_size(time))))
         return UNROLL_OK;
-    if (v->kind != VALUE_FLOW || v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
+    if (v->kind != VALUE_FLOW)
+        return refuse_node(im, "its lengths are constants other than the steps of its input; lengths are given when a "
+                               "model runs. fix: make them an input of the graph");
+    if (v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
         v->flow.rank != 1)
         return refuse_node(im, "its sequence_lens are no input of the graph");
     int input = v->flow.piece[0].index;
@@ -222,6 +235,32 @@ static bool is_zero(const struct value *v)
     return v->kind == VALUE_CONSTANT && v->constant->f;
 }
 
+/* Which axis of the graph's input axis k of a flow is; -1: none. */
+static int axis_of_input(const struct flow *f, int k)
+{
+    int id = f->axis[k].id == AXIS_FEATURE ? f->piece[0].axis : f->axis[k].id;
+    return id < AXIS_OF_INPUT ? -1 : (id - AXIS_OF_INPUT) % ONNX_RANK;
+}
+
+/* Is a part of a flow an input of the graph, or a row of one, with all its `hidden` units? */
+static bool is_whole_input(const struct onnx_import *im, const struct part *q, int features, int64_t hidden)
+{
+    if (q->kind != PIECE_INPUT || q->first)
+        return false;
+    int64_t said = features < 0 ? 1 : im->file->input[q->index].dim[features].size;
+    return said < 0 || said == hidden;
+}
+
+/* All nodes read the axes of an input in one order. */
+static unroll_status check_state_axes(struct onnx_import *im, int input, int batch, int features)
+{
+    for (int i = 0; i < im->states; i++)
+        if (im->state[i].input == input && (im->state[i].batch != batch || im->state[i].features != features))
+            return refuse_node(im, "it reads the axes of the first states '%.60s' in another order than a node before it",
+                               im->file->input[input].name);
+    return UNROLL_OK;
+}
+
 /* Which entry of an input of the graph is the first state of each direction. */
 static unroll_status take_state(struct onnx_import *im, const struct recurrent *r, int k, const int layer[2])
 {
@@ -233,21 +272,25 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
                                "zero states, or from those they are given", v->name);
     const struct flow *f = &v->flow;
     int axis = r->batch_first ? 1 : 0;
-    bool opened = f->rank == 3 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
-    bool whole = f->rank == 3 && f->stacks == 1 && f->piece[0].row < 0 &&
+    bool opened = f->rank == 3 && f->pieces == 1 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
+    bool whole = f->rank == 3 && f->pieces == 1 && f->stacks == 1 && f->piece[0].row < 0 &&
                  (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions ||
                   f->axis[axis].size < 0);
     if (f->piece[0].kind != PIECE_INPUT || f->is_integer || (!opened && !whole))
         return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one",
                            v->name);
+    const int batch = axis_of_input(f, 1 - axis), features = axis_of_input(f, 2);
+    TRY(check_state_axes(im, f->piece[0].index, batch, features));
     for (int d = 0; d < r->directions; d++) {
         const struct part *q = &f->piece[opened ? d : 0];
+        if (!is_whole_input(im, q, features, r->hidden))
+            return refuse_node(im, "its first state '%.60s' is no input of the graph, nor whole entries of one", v->name);
         if (im->states == IMPORT_STATES)
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
         im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
                                                       : d,
             .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C,
-            .batch_first = r->batch_first };
+            .batch_first = r->batch_first, .batch = batch, .features = features };
     }
     return UNROLL_OK;
 }
@@ -306,6 +349,21 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
     l->layer.level = alike ? levels : 0;
 }
 
+/* Of a float beyond 80 sigmoid and tanh are what they are of 80: a larger clip, such as the 9999 of other tools, changes
+ * nothing where they are all that it bounds. That is not the function of an LSTM's output. */
+static unroll_status take_clip(struct onnx_import *im, const struct recurrent *r, int direction, float *clip)
+{
+    bool bounded = true;
+    for (int k = 0; k < r->functions && k < 2; k++)
+        bounded = bounded && (r->function[direction][k].kind == ACTIVATION_SIGMOID ||
+                              r->function[direction][k].kind == ACTIVATION_TANH);
+    *clip = onnx_float(im, "clip", 0);
+    if (*clip > 80 && bounded)
+        *clip = 0;
+    return *clip >= 0 && *clip <= 80 ? UNROLL_OK
+        : refuse_node(im, "clip = %g: only sigmoid and tanh can have one above 80", (double)*clip);
+}
+
 /* A layer of `directions` from direction `block` of the node on. */
 static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block,
                                int directions)
@@ -323,10 +381,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
         snprintf(l->kind, sizeof l->kind, "rnn-relu");
         l->functions[0] = 0;
     }
-    float clip = onnx_float(im, "clip", 0);
-    if (!(clip >= 0 && clip < 3e38f))
-        return refuse_node(im, "clip = %g", (double)clip);
-    l->layer.clip = clip;
+    TRY(take_clip(im, r, block, &l->layer.clip));
     l->layer.coupled = onnx_int(im, "input_forget", 0) != 0;
     l->layer.peephole = l->P != NULL;
     l->layer.bias = l->B != NULL;
@@ -334,7 +389,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->layer.bidirectional = directions == 2;
     l->layer.reverse = r->first_direction + block == 1 && directions == 1;
     name_layer(im, l);
-    return onnx_sources(im, x, r->inputs, &l->layer);
+    return onnx_sources(im, x, r->inputs, l);
 }
 
 /* Directions with functions of their own become two layers, each of one direction. */
@@ -363,7 +418,7 @@ unroll_status onnx_recurrent(struct onnx_import *im)
     struct flow x = v->flow;
     TRY(onnx_take_features(im, &x));
     TRY(bind_axes(im, &r, &x));
-    TRY(take_lengths(im));
+    TRY(take_lengths(im, &x.axis[r.batch_first]));
     TRY(add_layers(im, &r, &x, layer));
     TRY(take_state(im, &r, FIRST_H, layer));
     if (r.is_lstm)

@@ -255,6 +255,7 @@ void unroll_model_free(unroll_model *m)
     if (!m)
         return;
     free_symbols(m);
+    signature_free(m);
     release(m->values);
     release(m->parameter);
     release(m->layer);

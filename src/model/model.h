@@ -81,6 +81,8 @@ struct unroll_model {
     size_t      count;
     char      **symbol;                 /* [spec.input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
+    unroll_signature *signature;        /* [signatures] of the graph it was imported from; the texts are the model's */
+    int         signatures;
     void       *store;                  /* the weights on a device while sessions exist, else NULL */
     const struct device *device;        /* the device of the store */
     enum dtype  store_real;             /* what the store's numbers are */
@@ -132,6 +134,11 @@ void model_rename(struct unroll_model *, const char *embedding, const char *stac
 
 /* A model without weights (values = NULL), which is enough to plan with. */
 unroll_status model_outline(const unroll_spec *spec, struct unroll_model **model);
+
+/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
+unroll_status signature_add(struct unroll_model *, const unroll_signature *);
+void signature_line(const unroll_signature *, char *line, size_t size);
+void signature_free(struct unroll_model *);
 
 /* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

@@ -441,6 +441,34 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
+/* What became of the outputs of the graph that a model was imported from. */
+static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
+{
+    char line[1024];
+
+    for (int i = 0; i < m->signatures && config->report; i++)
+        if (m->signature[i].output) {
+            signature_line(&m->signature[i], line, sizeof line);
+            config->report(config->arg, line);
+        }
+}
+
+/* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
+static unroll_status check_single(const unroll_model *m, const char *path)
+{
+    char other[80] = "";
+
+    for (int i = 0; i + 1 < m->layers; i++)
+        if (m->layer[i].is_output)
+            snprintf(other, sizeof other, "y.%s", m->layer[i].name);
+    for (int i = 0; i < m->signatures; i++)
+        if (m->signature[i].output && m->signature[i].array[0] != 'y')
+            snprintf(other, sizeof other, "%.79s", m->signature[i].array);
+    return !*other ? UNROLL_OK
+                   : fail(UNROLL_USAGE, "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
+                          "which holds all arrays", path, other);
+}
+
 unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                          const unroll_arrays_config *config)
 {
@@ -448,6 +476,8 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
     struct results r;
     bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
 
+    if (!archive)
+        TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
     unroll_status status = lines && a.B > 1
         ? fail(UNROLL_UNSUPPORTED, "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
@@ -457,6 +487,8 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
         status = archive ? npz_write(outputs, r.view, r.count) : (lines ? csv_write : npy_write)(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
+        if (status == UNROLL_OK)
+            report_signature(model, config);
         results_free(&r);
     }
     arrays_close(&a);

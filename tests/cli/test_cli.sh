@@ -604,7 +604,7 @@ holds "whose loss is known" test "$(grep -c nan message)" -eq 0
 unroll train text.txt $small --steps 2 --out -run > output 2> message
 holds "a folder like an option" test $? -eq 0
 holds "is named as a word of a command" test "$(grep -cE '^  unroll (sample|plot|train --resume) \./-run' message)" -eq 3
-holds "which is taken" unroll sample ./-run --length 3
+holds "which is taken" test -n "$(unroll sample ./-run --length 3 2> message)"
 unroll train text.txt $small --steps 20 --val 0 --json --quiet --out blind > output
 holds "no validation" grep -q '"val_loss":null' output
 

@@ -272,6 +272,21 @@ static PyObject *model_symbols(PyObject *self, void *unused)
     return list;
 }
 
+static PyObject *model_signature(PyObject *self, void *unused)
+{
+    PyObject *list = PyList_New(0);
+    unroll_signature e;
+    (void)unused;
+    for (int i = 0; list && unroll_model_signature(((model_object *)self)->model, i, &e); i++) {
+        PyObject *entry = Py_BuildValue("{s:s,s:N,s:s,s:s}", "name", e.name, "output", PyBool_FromLong(e.output), "array",
+                                        e.array, "axes", e.axes);
+        if (!entry || PyList_Append(list, entry))
+            Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
 static PyObject *model_set_symbols(PyObject *self, PyObject *text)
 {
     model_object *m = (model_object *)self;
@@ -339,6 +354,8 @@ static PyGetSetDef members[] = {
     { "layers", model_layers, NULL, "Its layers: a list of dicts.", NULL },
     { "sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.", NULL },
     { "symbols", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL },
+    { "signature", model_signature, NULL,
+      "The inputs and outputs of the graph it was imported from: a list of dicts of name, output, array and axes.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
