@@ -54,7 +54,7 @@ typedef enum unroll_loss {
     UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
 } unroll_loss;
 
-/* What a network is. Begin with unroll_spec_default(). */
+/* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
     const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
@@ -74,14 +74,13 @@ typedef struct unroll_spec {
     unroll_loss loss;
 } unroll_spec;
 
-/* The cells and the optimizers by name, in order; NULL after the last. A cell's name is good until this
- * thread's next call. */
+/* The cells and the optimizers by name, in order; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
-/* One layer of a network that is no plain stack. Begin with unroll_layer_default(). */
+/* One layer of a network. Begin with unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
@@ -107,11 +106,11 @@ typedef struct unroll_layer {
     int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 
-/* A network of up to 64 layers, in an order in which each reads earlier ones. Its specification has the
- * cell "network", the number of layers, the input, and as hidden and output the width of the last one. */
+/* A network: up to 65 layers, in an order in which each reads earlier ones. */
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    int         tied;               /* the last layer, dense and linear, multiplies by the embedding's weights */
     const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
@@ -127,19 +126,20 @@ typedef struct unroll_model unroll_model;
  * alone. The caller frees it, after all sessions of it. */
 UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
 UNROLL_API void unroll_model_free(unroll_model *model);
-
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* The layers of any model; their strings belong to it, or are good until this thread's next call. */
-UNROLL_API int unroll_model_layers(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
-
-/* safetensors with PyTorch's names; the spec and the symbols are in its metadata. */
+/* safetensors with PyTorch's names; the network and the symbols are in its metadata. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* spec->cell belongs to the model. */
-UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
+/* What a model is; `layer` stays NULL: they are asked for one by one. Strings belong to the model, or are good until
+ * this thread's next call. Outputs: the width of what the last layer gives. */
+UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
+UNROLL_API int unroll_model_layers(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
+UNROLL_API int unroll_model_outputs(const unroll_model *model);
+/* 1: it is a stack, and *spec says which, whatever its layers are named; 0: it is none. */
+UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
 /* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
  * that are made when there is none, others by unroll_session_push. */
@@ -159,7 +159,7 @@ typedef enum unroll_symbol_kind {
     UNROLL_WORDS                    /* see unroll_text_open_words */
 } unroll_symbol_kind;
 
-/* Symbols of the tokens as UTF-8 strings, [spec.input] of them; NULL where the model has none.
+/* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
  * Set copies characters, or the symbols of a text, whatever they are; the array belongs to the model. */
 typedef struct unroll_text unroll_text;
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);

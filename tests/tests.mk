@@ -176,7 +176,8 @@ lines:
 	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
-	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
+	@echo '60 tests/docs/test_docs.sh $B/unroll'
+	@echo '200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(QUICK_MEMORY))
 	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))

@@ -80,6 +80,7 @@ struct imported_layer {
     /* dense: [N, K], or its transpose; NULL: the identity */
     const struct onnx_tensor *weight, *bias;
     bool         transposed;
+    bool         is_unnamed;
     const int   *column;                /* which of its sources' numbers, side by side, each input of the node is;
                                            NULL: all of them, in their order */
     bool         shared;                /* several read it: what one of them does can't become part of it */

@@ -27,7 +27,7 @@ unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const cha
         taken = taken || !strcmp(im->layer[i].name, name);
     for (const char *c = name; *c; c++)
         taken = taken || !(isalnum((unsigned char)*c) || strchr("._-", *c));
-    *l = (struct imported_layer){ .layer = unroll_layer_default() };
+    *l = (struct imported_layer){ .layer = unroll_layer_default(), .is_unnamed = taken };
     if (taken)
         snprintf(l->name, sizeof l->name, "%s%d", kind, im->layers);
     else

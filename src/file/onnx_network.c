@@ -1,5 +1,5 @@
-/* The layers that were found in an ONNX graph become a model: a stack where they are one, else a network,
- * with ONNX's weights in our order. What its inputs and outputs are is said in onnx_signature.c. */
+/* The layers that were found in an ONNX graph become a model, with ONNX's weights in our order. What its inputs and
+ * outputs are is said in onnx_signature.c. */
 #include "file/onnx_network.h"
 
 #include <math.h>
@@ -29,53 +29,14 @@ bool onnx_is_recurrent(const struct imported_layer *l)
     return strcmp(l->kind, "dense") != 0;
 }
 
-/* Is layer i one of a stack of the first one's kind? */
-static bool continues_stack(const struct onnx_import *im, int i)
-{
-    const struct imported_layer *l = &im->layer[i], *first = &im->layer[0];
-    const unroll_layer *a = &l->layer, *b = &first->layer;
-    return onnx_is_recurrent(l) && !strcmp(l->kind, first->kind) && a->width == b->width &&
-           a->bidirectional == b->bidirectional && !a->reverse && !a->coupled && !*l->functions &&
-           a->clip == b->clip && a->peephole == b->peephole && a->bias == b->bias && a->sources == 1 &&
-           a->source[0] == i - 1;
-}
-
-/* Layers of one cell and at most a linear head: what a specification can say. */
-static bool as_stack(const struct onnx_import *im, unroll_spec *s)
-{
-    const unroll_layer *first = &im->layer[0].layer, *last = &im->layer[im->layers - 1].layer;
-    int n = 0;
-    while (n < im->layers && continues_stack(im, n))
-        n++;
-    const struct imported_layer *head = n + 1 == im->layers ? &im->layer[n] : NULL;
-    bool headed = head && !onnx_is_recurrent(head) && !*head->activation && head->bias && head->weight &&
-                  last->sources == 1 && last->source[0] == n - 1;
-    if (!n || (n != im->layers && !headed))
-        return false;
-    for (int i = 0; i + 1 < im->layers; i++)
-        if (im->layer[i].layer.output)
-            return false;
-    *s = unroll_spec_default();
-    s->cell = im->layer[0].kind;
-    s->layers = n;
-    s->hidden = first->width;
-    s->bidirectional = first->bidirectional;
-    s->peephole = first->peephole;
-    s->clip = first->clip;
-    s->bias = first->bias;
-    s->tokens = im->tokens;
-    s->input = (int)im->input;
-    s->embed = im->embedding ? (int)im->embedding->dim[1] : 0;
-    s->output = headed ? last->width : 0;
-    return true;
-}
-
 static unroll_status make_network(struct onnx_import *im)
 {
     unroll_layer layer[IMPORT_LAYERS];
     unroll_network network = unroll_network_default();
     for (int i = 0; i < im->layers; i++) {
         struct imported_layer *l = &im->layer[i];
+        if (l->is_unnamed && !onnx_is_recurrent(l) && i + 1 == im->layers)
+            snprintf(l->name, sizeof l->name, "head");
         layer[i] = l->layer;
         layer[i].kind = l->kind;
         layer[i].name = l->name;
@@ -129,8 +90,8 @@ static void fill_recurrent(const struct onnx_import *im, int index)
 {
     const struct imported_layer *l = &im->layer[index];
     const size_t hidden = (size_t)l->layer.width, width = (size_t)l->W->dim[2], inputs = im->model->layer[index].input;
-    int gates;
-    const int *order = onnx_gates(l->kind, &gates);
+    const struct cell_declaration *cell = im->model->layer[index].cell;
+    const int *order = cell->foreign.onnx_gates, gates = cell_inputs_from(cell, FROM_X);
     for (int d = 0; d < l->directions; d++) {
         size_t block = (size_t)(l->first_block + d), rows = (size_t)gates * hidden;
         int direction = l->layer.reverse ? 1 : d;
@@ -147,8 +108,8 @@ static void fill_recurrent(const struct onnx_import *im, int index)
                         order, gates, hidden);
         }
         if (l->P)
-            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * 3 * hidden,
-                        onnx_peepholes, 3, hidden);
+            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * (size_t)cell->vectors * hidden,
+                        cell->foreign.onnx_vectors, cell->vectors, hidden);
     }
 }
 
@@ -188,13 +149,11 @@ static unroll_status fill_weights(struct onnx_import *im)
 
 unroll_status onnx_build(struct onnx_import *im)
 {
-    unroll_spec spec;
     TRY(check_graph(im));
     if (im->input < 1 || im->input > 1 << 23)
         return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or symbols", im->file->path,
                     (long long)im->input);
-    unroll_status status = as_stack(im, &spec) ? unroll_model_new(&spec, 0, &im->model) : make_network(im);
-    if (status != UNROLL_OK)
+    if (make_network(im) != UNROLL_OK)
         return fail(UNROLL_UNSUPPORTED, "'%s': %s", im->file->path, unroll_last_error());
     TRY(fill_weights(im));
     return onnx_sign(im);

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cells/activation.h"
+#include "model/model.h"
 
 enum { X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES };      /* inputs of a node, as far as it has them */
 
 struct recurrent {
-    const char *kind;
+    const struct cell_declaration *cell;
     int  gates, functions, directions, first_direction;
-    bool batch_first, is_lstm;
+    bool batch_first, has_c;
     int64_t hidden, inputs;
     const struct onnx_tensor *weight[PEEPHOLES + 1];
     struct activation function[2][3];
@@ -52,7 +52,7 @@ static unroll_status take_weights(struct onnx_import *im, struct recurrent *r)
     TRY(take_array(im, r, W, 3, r->gates * r->hidden, r->inputs));
     TRY(take_array(im, r, R, 3, r->gates * r->hidden, r->hidden));
     TRY(take_array(im, r, B, 2, 2 * r->gates * r->hidden, 0));
-    return r->is_lstm ? take_array(im, r, PEEPHOLES, 2, 3 * r->hidden, 0) : UNROLL_OK;
+    return r->has_c ? take_array(im, r, PEEPHOLES, 2, 3 * r->hidden, 0) : UNROLL_OK;
 }
 
 /* ---- attributes ------------------------------------------------------------------------ */
@@ -99,7 +99,6 @@ static bool has_default(const struct activation *f)
  * in the order of the functions. */
 static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 {
-    static const enum activation_kind own[] = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH };
     const struct onnx_attribute *names = onnx_attribute(im->node, "activations");
     const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
     const struct onnx_attribute *beta = onnx_attribute(im->node, "activation_beta");
@@ -111,7 +110,7 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
     for (int d = 0; d < r->directions; d++)
         for (int k = 0; k < r->functions; k++) {
             struct activation *f = &r->function[d][k];
-            *f = (struct activation){ .kind = r->functions == 1 ? ACTIVATION_TANH : own[k] };
+            *f = (struct activation){ .kind = r->cell->function[k] };
             if (names &&
                 (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
                 return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
@@ -132,45 +131,53 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 /* A function with its numbers, or "": they are all the cell's own. */
 static void write_functions(const struct recurrent *r, int direction, char *text, size_t size)
 {
-    static const char *const own[] = { "", "tanh", "sigmoid tanh", "sigmoid tanh tanh" };
+    bool own = true;
     text[0] = 0;
     for (int k = 0; k < r->functions; k++) {
         char word[64];
         activation_format(&r->function[direction][k], word, sizeof word);
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s", k ? " " : "", word);
+        own &= r->function[direction][k].kind == r->cell->function[k];
     }
-    if (!strcmp(text, own[r->functions]))
+    if (own)
         text[0] = 0;
 }
 
-/* PyTorch's second exporter writes 0 for layers that need 1, so its files leave this open. */
-static unroll_status choose_gru(struct onnx_import *im, struct recurrent *r)
+/* Of the cells of one operator the one with this value of the attribute that tells them apart. PyTorch's second
+ * exporter writes 0 for layers that need 1, so its files leave this open. */
+static unroll_status choose_cell(struct onnx_import *im, struct recurrent *r)
 {
-    int64_t after = onnx_int(im, "linear_before_reset", 0);
+    const struct cell_foreign *first = &r->cell->foreign;
+    int64_t value = onnx_int(im, first->onnx_attribute, 0);
     const char *chosen = im->config->gru_reset, *path = im->file->path;
     const struct onnx_node *n = im->node;
     if (chosen)
-        after = !strcmp(chosen, "after");
-    else if (!after && !strcmp(im->file->producer, "pytorch"))
+        r->cell = cell_of_module(first->name, chosen);
+    else if (!value && !strcmp(im->file->producer, "pytorch"))
         return fail(UNROLL_DATA, "GRU reset convention is doubtful in '%s'\n"
-                    "  node '%.80s': linear_before_reset=0, producer pytorch %.40s\n"
+                    "  node '%.80s': %s=0, producer pytorch %.40s\n"
                     "  that exporter is known to write 0 while the model needs 1 (onnxscript#2852)\n"
                     "  fix: unroll import %s --gru-reset after --verify ref.npz", path,
-                    *n->name || !n->outputs ? n->name : n->output[0], im->file->producer_version, path);
-    r->kind = after ? "gru" : "gru-before";
+                    *n->name || !n->outputs ? n->name : n->output[0], first->onnx_attribute, im->file->producer_version,
+                    path);
+    for (int i = 0; cell_at(i) && !chosen; i++)
+        if (cell_at(i)->foreign.name && !strcmp(cell_at(i)->foreign.name, first->name) &&
+            cell_at(i)->foreign.onnx_value == (value != 0))
+            r->cell = cell_at(i);
     return UNROLL_OK;
 }
 
 static unroll_status describe(struct onnx_import *im, struct recurrent *r)
 {
-    bool gru = !strcmp(im->node->op, "GRU");
-    r->is_lstm = !strcmp(im->node->op, "LSTM");
-    r->kind = r->is_lstm ? "lstm" : "rnn";
-    r->gates = r->is_lstm ? 4 : gru ? 3 : 1;
-    r->functions = r->is_lstm ? 3 : gru ? 2 : 1;
-    if (gru)
-        TRY(choose_gru(im, r));
+    r->cell = cell_of_module(im->node->op, NULL);
+    if (!r->cell)
+        return refuse_node(im, "no cell computes a %.40s", im->node->op);
+    if (r->cell->foreign.onnx_attribute)
+        TRY(choose_cell(im, r));
+    r->has_c = r->cell->states > 1;
+    r->gates = cell_inputs_from(r->cell, FROM_X);
+    r->functions = r->cell->functions;
     TRY(take_direction(im, r));
     TRY(take_functions(im, r));
     return take_weights(im, r);
@@ -369,7 +376,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
                                int directions)
 {
     struct imported_layer *l;
-    TRY(onnx_add_layer(im, r->kind, "", &l));
+    TRY(onnx_add_layer(im, r->cell->called, "", &l));
     l->W = r->weight[W];
     l->R = r->weight[R];
     l->B = r->weight[B];
@@ -377,10 +384,6 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->first_block = block;
     l->directions = directions;
     write_functions(r, block, l->functions, sizeof l->functions);
-    if (!strcmp(l->functions, "relu")) {
-        snprintf(l->kind, sizeof l->kind, "rnn-relu");
-        l->functions[0] = 0;
-    }
     TRY(take_clip(im, r, block, &l->layer.clip));
     l->layer.coupled = onnx_int(im, "input_forget", 0) != 0;
     l->layer.peephole = l->P != NULL;
@@ -421,9 +424,9 @@ unroll_status onnx_recurrent(struct onnx_import *im)
     TRY(take_lengths(im, &x.axis[r.batch_first]));
     TRY(add_layers(im, &r, &x, layer));
     TRY(take_state(im, &r, FIRST_H, layer));
-    if (r.is_lstm)
+    if (r.has_c)
         TRY(take_state(im, &r, FIRST_C, layer));
     TRY(give(im, &r, &x, 0, PIECE_Y, layer));
     TRY(give(im, &r, &x, 1, PIECE_H, layer));
-    return r.is_lstm ? give(im, &r, &x, 2, PIECE_C, layer) : UNROLL_OK;
+    return r.has_c ? give(im, &r, &x, 2, PIECE_C, layer) : UNROLL_OK;
 }

@@ -182,8 +182,8 @@ static unroll_status turn(const struct arrays *a, void **elements, size_t rows, 
 static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
 {
     const struct tensor_view *v;
-    bool tokens = m->spec.tokens;
-    size_t width = tokens ? 1 : (size_t)m->spec.input;
+    bool tokens = m->tokens;
+    size_t width = tokens ? 1 : (size_t)m->input;
     void *elements;
 
     TRY(find_input(a, tokens, &v));
@@ -328,12 +328,15 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
 /* What a layer gives: "y" of the last one, "y.NAME" of an inner one that is an output. */
 static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
-    char name[16];
+    char name[32];
     bool last = layer + 1 == a->model->layers;
     size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
     size_t count = rows * steps * width;
 
-    snprintf(name, sizeof name, last && a->model->spec.output ? "z" : "y.l%d", layer);
+    if (last)
+        model_results(a->model, name);
+    else
+        snprintf(name, sizeof name, "y.l%d", layer);
     void *results = allocate_zeroed(count, sizeof(float));
     float *y = results;
     unroll_status status = y ? unroll_read(session, name, y, count)

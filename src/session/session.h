@@ -4,12 +4,24 @@
 #include "device/device.h"
 #include <stdbool.h>
 
+/* The weights of a model on a device, which all of its sessions share: made by the first, freed by the last. */
+struct shared_weights {
+    const struct device *device;
+    void                *store;
+    enum dtype           real, weights;     /* what the store's numbers are; its packed copies, if they are narrower */
+    uint64_t             changes;           /* how often the weights changed */
+    uint64_t             pulled;            /* the change that the model's own memory has */
+    int                  sessions;
+    bool                 training;          /* one of them trains */
+};
+
 struct unroll_session {
     struct unroll_model  *model;
     unroll_session_config config;
     struct plan          *plan;
     const struct device  *device;
     void                 *instance;
+    struct shared_weights *shared;          /* the model's; NULL: this session has not joined */
     bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
     bool                  summing;          /* backwards ran that no update has used yet */

@@ -370,7 +370,7 @@ static double compare_models(unroll_model *a, unroll_model *b)
         snprintf(last, sizeof last, "y.l%d", model[k]->layers - 1);
         if (unroll_session_new(model[k], &config, &s) != UNROLL_OK)
             return -1;
-        bool symbols = model[k]->spec.tokens;
+        bool symbols = model[k]->tokens;
         unroll_batch batch = { .inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL };
         float h0[B * 8];
         for (int i = 0; i < B * 8; i++)

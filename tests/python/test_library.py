@@ -181,7 +181,7 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(unroll.DataError, "is damaged"):
             pickle.loads(other)
         other = other.replace(b'"unroll_checksum"', b'"another_program"')
-        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 2"):
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads versions 1 and 2"):
             pickle.loads(other)
 
     def test_looks(self):
