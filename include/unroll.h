@@ -279,6 +279,8 @@ UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int
 UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
 /* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
 UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
+/* After a wait that failed: the first rank that still answers, which may report for all; before, -1. */
+UNROLL_API int unroll_comm_first(const unroll_comm *comm);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
@@ -469,7 +471,7 @@ UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy, of one sequence into a .csv with a line for each
  * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are outputs
- * "y.NAME", without which models that have those are refused. Reports the shapes, and the outputs of the signature. */
+ * "y.NAME", without which models that have those are refused. Reports the shapes, and the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
@@ -663,7 +665,7 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
  * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
-UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress);   /* is it whole? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

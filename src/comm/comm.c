@@ -75,6 +75,7 @@ void comm_close(struct unroll_comm *comm)
 {
     if (!comm)
         return;
+    comm_ping_end(comm);
     comm_collectives_free(comm);
     comm->engine->close(comm);
 }
@@ -123,13 +124,12 @@ void comm_waited(struct unroll_comm *comm, double begin)
 
 unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
 {
+    char from[32], silence[SILENCE_SIZE];
     comm->engine->drop(comm, r);
-    if (r->from == ENGINE_SUM)
-        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for the other ranks of a sum (tag %u); fix: see "
-                    "which one stopped, or allow more time (--deadline)", comm->rank, comm->deadline, (unsigned)r->tag);
-    return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); fix: see why "
-                "rank %d stopped, or allow more time (--deadline)", comm->rank, comm->deadline, r->from,
-                (unsigned)r->tag, r->from);
+    snprintf(from, sizeof from, r->from == ENGINE_SUM ? "the other ranks of a sum" : "a message from rank %d", r->from);
+    return fail(UNROLL_COMMUNICATION, "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
+                "its machine lost, or allow more time (--deadline)", comm->rank, comm->ping.waited, from,
+                (unsigned)r->tag, comm_silence(comm, silence));
 }
 
 bool comm_patient(struct unroll_comm *comm, struct patience *p)
@@ -140,7 +140,7 @@ bool comm_patient(struct unroll_comm *comm, struct patience *p)
     double now = clock_seconds();
     if (p->looks == LOOKS_BEFORE_CLOCK + 1)
         p->begin = now;
-    if (now - p->begin > comm->deadline)
+    if (!comm_waits_on(comm, p, now))
         return false;
     comm->engine->idle(comm, p->looks);
     return true;

@@ -141,6 +141,17 @@ unroll_status onnx_constant_concat(struct onnx_import *im, int axis, struct onnx
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
+/* No size is negative; whether it is another one only the run knows. */
+static int64_t are_equal(int64_t a, int64_t b)
+{
+    int64_t known = is_symbol(a) ? b : a;
+    if (a == b && a != SYMBOL_UNKNOWN)
+        return 1;
+    if (!is_symbol(a) && !is_symbol(b))
+        return 0;
+    return !is_symbol(known) && known < 0 ? 0 : SYMBOL_UNKNOWN;
+}
+
 static int64_t compute(char op, int64_t a, int64_t b)
 {
     if (op == '*' && (a == 1 || b == 1))
@@ -150,7 +161,7 @@ static int64_t compute(char op, int64_t a, int64_t b)
     if (op == '/' && b == 1)
         return a;
     if (op == '=')
-        return a == b && a != SYMBOL_UNKNOWN;
+        return are_equal(a, b);
     if (is_symbol(a) || is_symbol(b) || (op == '/' && (b == 0 || b == -1)))
         return SYMBOL_UNKNOWN;
     uint64_t x = (uint64_t)a, y = (uint64_t)b;          /* wraps, as ONNX Runtime does */
@@ -214,7 +225,11 @@ unroll_status onnx_where(struct onnx_import *im)
     }
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, false, &m));
     for (size_t i = 0; i < m->count; i++) {
-        const struct onnx_tensor *c = v[0]->constant, *t = v[c->i[c->count == 1 ? 0 : i] ? 1 : 2]->constant;
+        const struct onnx_tensor *c = v[0]->constant;
+        int64_t condition = c->i[c->count == 1 ? 0 : i];
+        if (is_symbol(condition))
+            return refuse_node(im, "its condition depends on a size that is known only when the network runs");
+        const struct onnx_tensor *t = v[condition ? 1 : 2]->constant;
         m->i[i] = t->i[t->count == 1 ? 0 : i];
     }
     return onnx_set_constant(im, 0, m);

@@ -70,7 +70,7 @@ unroll_status onnx_cast(struct onnx_import *im)
     TRY(onnx_new_tensor(im, t->rank, t->dim, to_float, &m));
     for (size_t i = 0; i < t->count; i++)
         if (to == ONNX_BOOL)
-            m->i[i] = t->f ? t->f[i] != 0 : t->i[i] != 0;
+            m->i[i] = t->f ? t->f[i] != 0 : is_symbol(t->i[i]) ? t->i[i] : t->i[i] != 0;
         else if (to_float)
             m->f[i] = (float)t->i[i];
         else

@@ -444,16 +444,15 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
-/* What became of the outputs of the graph that a model was imported from. */
+/* What the inputs and outputs of the graph that a model was imported from are. */
 static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
 {
     char line[1024];
 
-    for (int i = 0; i < m->signatures && config->report; i++)
-        if (m->signature[i].output) {
-            signature_line(&m->signature[i], line, sizeof line);
-            config->report(config->arg, line);
-        }
+    for (int i = 0; i < m->signatures && config->report; i++) {
+        signature_line(&m->signature[i], line, sizeof line);
+        config->report(config->arg, line);
+    }
 }
 
 /* A .npy holds y alone: not for models whose outputs are in other arrays, too. */

@@ -204,6 +204,9 @@ case("rows and steps merged", says="y as [time*batch features]")(
     lambda g: g.add("Reshape", g.fc(g.sequence(), 5), g.ints(-1, 5)))
 case("rows and steps merged by Flatten")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=2))
 case("a step in one row", "in a way that no layer has")(lambda g: g.add("Flatten", g.fc(g.sequence(), 5), axis=1))
+case("a shape that depends on the number of steps", "known only when the network runs")(
+    lambda g: g.add("Reshape", g.fc(g.sequence(), 1), g.add("Concat", g.add(
+        "Where", g.add("Equal", g.shape("T"), g.ints(7)), g.ints(1), g.shape("T")), g.ints(-1), axis=0)))
 case("scores of all steps", says="y as [batch time]")(lambda g: g.transpose(g.squeeze(g.fc(g.sequence(), 1), -1), 1, 0))
 case("scores as one row", says="y as [time*batch]")(lambda g: g.add("Reshape", g.fc(g.sequence(), 1), g.ints(-1)))
 case("an axis more")(lambda g: g.add("Unsqueeze", g.transpose(g.fc(g.sequence(), 5), 1, 0, 2), g.ints(1)))
@@ -343,6 +346,14 @@ def _(g):
     return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(0))[0])
 
 
+@case("first states of which one is unused", says="h0[1] + unused + h0[0] as")
+def _(g):
+    x, h = g.x(), g.input("h0", 3, "B", H)
+    part = lambda k: g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0))
+    y = g.flat(g.recurrent(x, op="GRU", state=part(2))[0])
+    return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(0))[0])
+
+
 @case("a transposed first state", says="h0[0] as [batch 1 features]")
 def _(g):
     x, h = g.x(), g.input("h0", "B", 1, H)
@@ -439,38 +450,50 @@ def from_graph(array, axes, order):
     return np.ascontiguousarray(np.expand_dims(array, tuple(k for k, w in enumerate(order) if w not in words)))
 
 
-def output_of(entry, results, lengths):
-    planes = []
-    for term in entry["array"].split(" + "):
+def planes_of(array):
+    """(array, entry) of "h0[1] + unused + h0.rnn1[0,2]", one by one; None: unused."""
+    for term in array.split(" + "):
         name, index = re.fullmatch(r"([^\[]+)(?:\[(.*)\])?", term).groups()
-        array = results[name]
-        if name[0] == "y":
-            return to_graph(array[-1:] if index == "-1" else array if index is None else
-                            array[lengths - 1, np.arange(array.shape[1])][None], entry["axes"])
-        planes += [array[int(k)] for k in index.split(",")]
-    return to_graph(np.concatenate(planes, -1)[None], entry["axes"])
+        yield from [(name, int(k)) for k in index.split(",")] if index else [None]
+
+
+def output_of(entry, results, lengths):
+    name, index = re.fullmatch(r"([^\[]+)(?:\[(.*)\])?", entry["array"].split(" + ")[0]).groups()
+    array = results[name]
+    if name[0] != "y":
+        planes = [results[name][k] for name, k in planes_of(entry["array"])]
+        return to_graph(np.concatenate(planes, -1)[None], entry["axes"])
+    return to_graph(array[-1:] if index == "-1" else array if index is None else
+                    array[lengths - 1, np.arange(array.shape[1])][None], entry["axes"])
 
 
 INPUTS = {"x": ("time", "batch", "features"), "tokens": ("time", "batch"), "lengths": ("batch",)}
 
 
-def run_import(unroll, command, folder, feeds):
-    """The graph's outputs by what the import says of them."""
-    model, data, result = (os.path.join(folder, name) for name in ("g.safetensors", "in.npz", "out.npz"))
-    signature, arrays, states = signature_of(model), {}, {}
+def arrays_of(signature, feeds):
+    """What `unroll run` reads, of the graph's inputs."""
+    arrays, states = {}, {}
     for entry in signature:
         if "input" not in entry:
             continue
-        given = feeds[entry["input"]]
-        name, index = re.fullmatch(r"(\w+)(?:\[(.*)\])?", entry["array"]).groups()
-        if index is None:
+        given, name = feeds[entry["input"]], entry["array"]
+        if name in INPUTS:
             arrays[name] = from_graph(given, entry["axes"], INPUTS[name])
             continue
-        for plane, k in zip(from_graph(given, entry["axes"], ("layers", "batch", "features")), index.split(",")):
-            states.setdefault(name, {})[int(k)] = plane
+        for plane, place in zip(from_graph(given, entry["axes"], ("layers", "batch", "features")), planes_of(name)):
+            if place:
+                states.setdefault(place[0], {})[place[1]] = plane
     for name, planes in states.items():
         arrays[name] = np.stack([planes[k] for k in sorted(planes)])
-    np.savez(data, **{k: v.astype(np.int32) if v.dtype == np.int64 else v for k, v in arrays.items()})
+    return {k: v.astype(np.int32) if v.dtype == np.int64 else v for k, v in arrays.items()}
+
+
+def run_import(unroll, command, folder, feeds):
+    """The graph's outputs by what the import says of them."""
+    model, data, result = (os.path.join(folder, name) for name in ("g.safetensors", "in.npz", "out.npz"))
+    signature = signature_of(model)
+    arrays = arrays_of(signature, feeds)
+    np.savez(data, **arrays)
     good, text = command(unroll, "run", model, data, "-o", result, "--threads", "1")
     if not good:
         return None, text
