@@ -1,6 +1,7 @@
 /* The header of exported C: what it is and costs, sizes, the struct, the functions. */
 #include "export/c99.h"
 #include "export/estimate.h"
+#include "unroll_advanced.h"
 
 static void print_network(const struct printer *p)
 {

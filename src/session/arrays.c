@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "file/csv.h"
 #include "file/file_table.h"
+#include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
 {

@@ -11,6 +11,7 @@
 #include "file/npy.h"
 #include "file/onnx_import.h"
 #include "model/model.h"
+#include "unroll_train.h"
 
 /* What a run may leave out, to see that a comparison notices. */
 struct onnx_mutation { bool no_lengths, no_states; };
