@@ -33,7 +33,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind != LAYER_RECURRENT)
+        if (!l->cell)
             continue;
         struct stack *s = find_stack(a, l);
         s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&

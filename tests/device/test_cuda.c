@@ -3,7 +3,7 @@
 #include "check.h"
 #include "data/text.h"
 #include "device/cuda/image.h"
-#include "device/cuda/instance.h"
+#include "device/gpu/gpu_instance.h"
 #include "train/trainer.h"
 #include "unroll.h"
 #include <math.h>
@@ -156,7 +156,7 @@ static unroll_model *variant_new(bool stack, unroll_session_config *config)
 
 /* Losses of some updates, with a learning rate that changes each time. */
 static bool train_variant(bool stack, const char *device, const char *precision, int updates, double *loss,
-                          struct cuda_counts *after_first)
+                          struct gpu_counts *after_first)
 {
     static const int32_t lengths[ROWS] = { STEPS, 2, 0, 5 };
     unroll_session_config config = config_of(UNROLL_TRAIN);
@@ -176,7 +176,7 @@ static bool train_variant(bool stack, const char *device, const char *precision,
                      unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         loss[i] = result.loss;
         if (i == 0 && after_first)
-            *after_first = cuda_counts();
+            *after_first = gpu_counts();
     }
     CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session),
           "%llu bytes, %llu foretold", (unsigned long long)unroll_session_bytes(session),
@@ -190,10 +190,10 @@ static void test_graphs(void)
 {
     enum { UPDATES = 5 };
     double loss[UPDATES];
-    struct cuda_counts before = cuda_counts(), first, last;
+    struct gpu_counts before = gpu_counts(), first, last;
     if (!train_variant(false, "cuda", NULL, UPDATES, loss, &first))
         return;
-    last = cuda_counts();
+    last = gpu_counts();
     CHECK(first.graphs - before.graphs == 4, "%d graphs for four parts", (int)(first.graphs - before.graphs));
     CHECK(last.graphs == first.graphs, "%d graphs made after the first update", (int)(last.graphs - first.graphs));
     CHECK(last.graph_launches - first.graph_launches == 4 * (UPDATES - 1), "%d launches",
@@ -377,14 +377,14 @@ static void test_long(void)
 {
     enum { LONG = 65600 };
     float *x = malloc(LONG * IN * sizeof *x), *here = malloc(LONG * OUT * sizeof *x), *there = malloc(LONG * OUT * sizeof *x);
-    uint64_t plain = cuda_counts().plain_runs;
+    uint64_t plain = gpu_counts().plain_runs;
     float most = 0;
     fill(x, LONG * IN, 3);
     if (CHECK(run_long("cpu", LONG, x, here) && run_long("cuda", LONG, x, there), "%s", unroll_last_error()))
         for (int i = 0; i < LONG * OUT; i++)
             most = fmaxf(most, fabsf(here[i] - there[i]));
     CHECK(most < 1e-5f, "outputs of %d steps differ by %.1e", LONG, (double)most);
-    CHECK(cuda_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
+    CHECK(gpu_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
     free(x);
     free(here);
     free(there);
