@@ -449,9 +449,11 @@ static bool is_out_of_patience(const struct loop *loop)
     return patience > 0 && loop->progress.since_best >= patience;
 }
 
+/* A run of no updates would have no loss: the first is made whatever the time is. */
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds || is_out_of_patience(loop);
+    bool is_late = loop->agreed >= loop->t->end_seconds && loop->progress.step > 0;
+    return loop->progress.step >= loop->t->end_step || is_late || is_out_of_patience(loop);
 }
 
 static unroll_status train_on(struct loop *loop)
