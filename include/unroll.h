@@ -43,7 +43,6 @@ typedef enum unroll_status {
 
 /* What, where, why and how to mend the last call of this thread that did not return UNROLL_OK. */
 UNROLL_API const char *unroll_last_error(void);
-
 UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
 
 /* ---- models ---------------------------------------------------------------------------- */
@@ -82,7 +81,6 @@ UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128
 
 /* One layer of a network. Begin with unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
-
 typedef struct unroll_layer {
     size_t      size;               /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
@@ -167,24 +165,13 @@ UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
-/* An input or output of the graph that a model was imported from, as an array of unroll_run. */
-typedef struct unroll_signature {
-    const char *name;               /* in the graph */
-    int         output;             /* 0: an input */
-    const char *array;              /* "x", "tokens", "lengths", "y", "y.NAME"; "y[-1]" the last step, "y[lengths-1]" the
-                                       last of each row; "hn[0,1]" entries 0 and 1 of hn, side by side, or "h0[0]",
-                                       with " + " between several arrays */
-    const char *axes;               /* of the graph, in order: "batch time features"; "time*batch" two as one; a number: an
-                                       axis of so many entries, which the features of `array` are in turn (or planes) */
-} unroll_signature;
-
-/* Entry `index`, which belongs to the model; 0: there are no more. */
-UNROLL_API int unroll_model_signature(const unroll_model *model, int index, unroll_signature *entry);
+/* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order of
+ * axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
+UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
 /* ---- models of other tools ------------------------------------------------------------- */
 
-/* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
- * about it. */
+/* Formats by name, "torch" and so on; NULL ends. Sets what is not NULL: which ways it goes, a few words about it. */
 UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about);
 
 /* Begin with unroll_import_default(), which leaves all to the file. */
@@ -302,8 +289,7 @@ typedef enum unroll_mode {
 
 enum { UNROLL_AUTO = -1 };          /* the library chooses */
 
-/* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
- * bit. */
+/* Begin with unroll_session_default(). Results do not depend by a bit on threads, lanes, chunks and checkpoints. */
 typedef struct unroll_session_config {
     size_t      size;               /* sizeof(unroll_session_config) */
     unroll_mode mode;
@@ -396,13 +382,12 @@ UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rat
 UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
                                      unroll_result *result);
 
-/* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
- * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
- * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
- * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
- * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's, or that of the first steps of an array over time. Initial states that are NaN or
- * infinite are refused, as inputs are. */
+/* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in: "z" [T, B,
+ * output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0", "s0.l0", "h0.l0.reverse";
+ * final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0" (write), "d.x", "d.h0.l0" (read);
+ * gradients "d.rnn.weight_ih_l0" (of a tied embedding "d2.embedding.weight" holds the head's part until the update).
+ * Weights may be written too. count must be the buffer's, or that of the first steps of an array over time. Initial
+ * states that are NaN or infinite are refused, as inputs are. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many numbers a buffer holds; 0: there is none of that name. */
@@ -470,8 +455,7 @@ typedef struct unroll_arrays_config {
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
- * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". Models with outputs beside y are refused
- * a .npy. Reports the shapes, and the signature. */
+ * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME": models with such refuse a .npy. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
@@ -488,10 +472,9 @@ UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *referenc
 
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 
-/* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
- * and makes no allocation, lock, system call or page fault (docs/realtime.md). Its outputs have the bits of
- * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with
- * unroll_stream_default(). */
+/* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread and makes
+ * no allocation, lock, system call or page fault (docs/realtime.md). Its outputs have the bits of unroll_forward over
+ * the whole sequence, in a session with weights of the same dtype. Begin with unroll_stream_default(). */
 typedef struct unroll_stream_weights unroll_stream_weights;
 
 typedef struct unroll_stream_config {
