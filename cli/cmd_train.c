@@ -9,6 +9,7 @@
 #include "console.h"
 #include "network.h"
 #include "train.h"
+#include "unroll_advanced.h"
 
 /* ---- the request ---- */
 
@@ -389,7 +390,7 @@ static unroll_status train(struct training *t)
     if (status == UNROLL_OK && is_on(t->settings, OPTION_DRY_RUN))
         return ranks_lead(&t->ranks) ? print_settings(t->settings) : UNROLL_OK;
     if (status == UNROLL_OK)
-        status = ranks_together(&t->ranks, resumes ? run_write_settings(&t->run, t->settings)
+        status = ranks_together(&t->ranks, resumes ? run_go_on(&t->run, t->settings)
                                                    : run_create(&t->run, t->settings));
     t->is_training = status == UNROLL_OK;
     return t->is_training ? training_run(t) : status;

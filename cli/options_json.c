@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "console.h"
+#include "crc.h"
 #include "suggest.h"
 
 /* Digits of a number: enough for what people write, and 0.1 stays 0.1. */
@@ -70,12 +71,65 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
         return refuse_key(path, key);
     const char *text = text_of_json(&options[id], value, number);
     if (text == NULL)
-        return complain(UNROLL_USAGE, "%s: '%s' must be %s", path, key, wanted[options[id].kind]);
+        return complain(UNROLL_USAGE, "%s: '%s' has another kind of value; fix: give %s", path, key, wanted[options[id].kind]);
     if (!option_is_of(&options[id], settings->command))
         return UNROLL_OK;
     snprintf(where, sizeof where, "%.400s: %s", path, key);
     return settings_set(settings, id, text, source, where);
 }
+
+/* ---- the checksum of saved settings ---- */
+
+static const char checksum_key[] = "checksum";
+enum { CHECKSUM_SIZE = 9 };
+
+/* Equal objects give equal text. */
+static char *text_of_object(const json_t *object)
+{
+    return json_dumps(object, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+}
+
+/* False: no memory. */
+static bool checksum_of(const json_t *object, char checksum[CHECKSUM_SIZE])
+{
+    char *text = text_of_object(object);
+
+    if (text)
+        snprintf(checksum, CHECKSUM_SIZE, "%08" PRIx32, crc32c(text, strlen(text)));
+    free(text);
+    return text != NULL;
+}
+
+/* Takes it out of the object. Files that people write have none. */
+static unroll_status check_checksum(const char *path, json_t *object)
+{
+    json_t *stated = json_incref(json_object_get(object, checksum_key));
+    char found[CHECKSUM_SIZE];
+    unroll_status status = UNROLL_OK;
+
+    json_object_del(object, checksum_key);
+    if (stated && !checksum_of(object, found))
+        status = complain(UNROLL_RESOURCE, "no memory for the settings");
+    else if (stated && (!json_is_string(stated) || strcmp(json_string_value(stated), found) != 0))
+        status = complain(UNROLL_DATA, "%s is not as it was saved: its checksum is not %s; fix: take another copy, or "
+                          "remove \"%s\" if it was changed on purpose", path, found, checksum_key);
+    json_decref(stated);
+    return status;
+}
+
+char *settings_to_text(const struct settings *settings)
+{
+    json_t *object = settings_to_json(settings);
+    char checksum[CHECKSUM_SIZE], *text = NULL;
+
+    if (object && checksum_of(object, checksum)
+        && json_object_set_new(object, checksum_key, json_string(checksum)) == 0)
+        text = text_of_object(object);
+    json_decref(object);
+    return text;
+}
+
+/* ---- reading and writing ---- */
 
 unroll_status settings_read_json(struct settings *settings, const char *path, enum source source)
 {
@@ -93,19 +147,20 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     if (file)
         fclose(file);
     if (reason)
-        return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give a file of JSON", path, strerror(reason));
     if (object == NULL && json_error_code(&error) == json_error_numeric_overflow)
         return complain(UNROLL_USAGE, "%s: line %d, column %d: %s; fix: 'unroll %s --help' has the range of each setting",
                         path, error.line, error.column, error.text, commands[settings->command].name);
     if (object == NULL)
-        return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s", path, error.line, error.column,
-                        error.text);
+        return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s; fix: correct it there", path, error.line,
+                        error.column, error.text);
     if (!json_is_object(object))
         status = complain(UNROLL_DATA, "%s is not a JSON object; fix: write {\"hidden\": 128}", path);
     else
-        json_object_foreach(object, key, value)
-            if (status == UNROLL_OK)
-                status = read_key(settings, path, source, key, value);
+        status = check_checksum(path, object);
+    json_object_foreach(object, key, value)
+        if (status == UNROLL_OK)
+            status = read_key(settings, path, source, key, value);
     json_decref(object);
     return status;
 }

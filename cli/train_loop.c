@@ -13,6 +13,7 @@
 #include "network.h"
 #include "output.h"
 #include "train.h"
+#include "unroll_advanced.h"
 
 enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, SAMPLE_WORDS = 15, ROOM = 256 };
 
@@ -421,9 +422,11 @@ static bool is_out_of_patience(const struct loop *loop)
     return patience > 0 && loop->progress.since_best >= patience;
 }
 
+/* A run of no updates would have no loss: the first is made whatever the time is. */
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds || is_out_of_patience(loop);
+    bool is_late = loop->agreed >= loop->t->end_seconds && loop->progress.step > 0;
+    return loop->progress.step >= loop->t->end_step || is_late || is_out_of_patience(loop);
 }
 
 static unroll_status train_on(struct loop *loop)
@@ -560,9 +563,8 @@ unroll_status training_run(struct training *training)
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
     leave_word(run);
-    unroll_status status = run_mark_best(run, &loop.progress);          /* of a run that goes on */
-    if (status == UNROLL_OK)
-        status = train_on(&loop);
+    run_mark_best(run, &loop.progress);                 /* of a run that goes on */
+    unroll_status status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
     if (status == UNROLL_DIVERGED)

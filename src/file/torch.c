@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "file/file_table.h"
 #include "file/torch.h"
+#include "model/layer_kind.h"
 
 /* ---- export ---------------------------------------------------------------------------- */
 
@@ -18,7 +19,7 @@ static unroll_status check_expressible(const struct unroll_model *m)
         TRY(unroll_model_layer(m, i, &l));
         const struct cell_declaration *cell = m->layer[i].cell;
         bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
-        if (!cell || (plain && cell->foreign.in_torch))
+        if (cell ? plain && cell->foreign.in_torch : m->layer[i].kind->is_affine)
             continue;
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i, l.name,
@@ -39,7 +40,7 @@ static unroll_status find_dtype(const char *name, enum dtype *dtype)
             *dtype = types[i].dtype;
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "a state_dict is not written in '%.40s'; choose one of fp32, fp16, bf16", name);
+    return fail(UNROLL_USAGE, "a state_dict is not written in '%.40s'; fix: choose one of fp32, fp16, bf16", name);
 }
 
 /* What is written: a view of each parameter, converted where it is to be narrow. */

@@ -1,6 +1,6 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
  * Files of models are in file/model_file.c. */
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
@@ -47,15 +47,16 @@ static void name_parameter(const struct unroll_model *m, struct parameter *q)
         [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
     };
     const struct layer *l = &m->layer[q->layer];
-    if (q->role == PARAM_EMBEDDING || l->kind == LAYER_DENSE)
+    const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR;
+    if (!of_cell)
         snprintf(q->name, sizeof q->name, "%s.%s", q->role == PARAM_EMBEDDING ? m->embedding : l->name, names[q->role]);
     else
         snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, names[q->role], l->level,
                  q->direction ? "_reverse" : "");
 }
 
-static void add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,
-                          uint32_t first, uint32_t second, uint32_t third)
+void model_add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,
+                         uint32_t first, uint32_t second, uint32_t third)
 {
     struct parameter *q = &m->parameter[m->parameters];
     if (!first || (rank > 1 && !second) || (rank > 2 && !third))
@@ -69,40 +70,12 @@ static void add_parameter(struct unroll_model *m, enum parameter_role role, int 
     m->parameters++;
 }
 
-static void add_recurrent_parameters(struct unroll_model *m, int layer, int direction)
-{
-    const struct layer *l = &m->layer[layer];
-    uint32_t from_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
-    uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
-    add_parameter(m, PARAM_W_IH, layer, direction, 3, from_x, l->hidden, l->input);
-    add_parameter(m, PARAM_W_HH, layer, direction, 3, recurrent, l->hidden, l->width);
-    if (l->bias) {
-        add_parameter(m, PARAM_B_IH, layer, direction, 2, from_x, l->hidden, 0);
-        add_parameter(m, PARAM_B_HH, layer, direction, 2, recurrent, l->hidden, 0);
-    }
-    add_parameter(m, PARAM_VECTOR, layer, direction, 2, (uint32_t)l->cell->vectors, l->hidden, 0);
-    add_parameter(m, PARAM_W_HR, layer, direction, 2, l->projection, l->hidden, 0);
-}
-
-static void add_dense_parameters(struct unroll_model *m, int layer)
-{
-    const struct layer *l = &m->layer[layer];
-    if (!m->tied || layer + 1 < m->layers)
-        add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
-    if (l->bias)
-        add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
-}
-
 static void add_parameters(struct unroll_model *m)
 {
     if (m->embed)
-        add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
+        model_add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
     for (int layer = 0; layer < m->layers; layer++)
-        if (m->layer[layer].kind == LAYER_DENSE)
-            add_dense_parameters(m, layer);
-        else
-            for (int direction = m->layer[layer].first_direction; direction < layer_end(&m->layer[layer]); direction++)
-                add_recurrent_parameters(m, layer, direction);
+        m->layer[layer].kind->add_parameters(m, layer);
 }
 
 /* PyTorch's bounds for recurrent layers; a linear layer's follow from its own width; an embedding that is
@@ -149,7 +122,7 @@ static unroll_status allocate_weights(struct unroll_model *m)
 }
 
 /* Takes the layers over, also when it fails. */
-static unroll_status make_model(const unroll_network *n, struct layer *layer, uint64_t seed, struct unroll_model **out)
+static unroll_status outline_of(const unroll_network *n, struct layer *layer, struct unroll_model **out)
 {
     enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
@@ -166,25 +139,36 @@ static unroll_status make_model(const unroll_network *n, struct layer *layer, ui
     m->layers = n->layers;
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
-    if (m->parameter)
-        add_parameters(m);
-    unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
+    if (!m->parameter) {
+        unroll_model_free(m);
+        return fail(UNROLL_RESOURCE, "no memory for a model");
+    }
+    add_parameters(m);
+    *out = m;
+    return UNROLL_OK;
+}
+
+unroll_status network_outline(const unroll_network *n, const struct cell_declaration *cell, struct unroll_model **model)
+{
+    struct layer *layer;
+    TRY(layers_of_network(n, cell, &layer));
+    return outline_of(n, layer, model);
+}
+
+unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
+                            struct unroll_model **model)
+{
+    struct unroll_model *m;
+    TRY(network_outline(n, cell, &m));
+    unroll_status status = allocate_weights(m);
     if (status != UNROLL_OK) {
         unroll_model_free(m);
         return status;
     }
     for (int i = 0; i < m->parameters; i++)
         fill_parameter(m, i, seed);
-    *out = m;
+    *model = m;
     return UNROLL_OK;
-}
-
-unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
-                            struct unroll_model **model)
-{
-    struct layer *layer;
-    TRY(layers_of_network(n, cell, &layer));
-    return make_model(n, layer, seed, model);
 }
 
 unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model)
@@ -233,8 +217,8 @@ int unroll_model_outputs(const unroll_model *m)
 
 const char *model_results(const struct unroll_model *m, char name[32])
 {
-    const bool dense = m->layer[m->layers - 1].kind == LAYER_DENSE;
-    snprintf(name, 32, dense ? "z" : "y.l%d", m->layers - 1);
+    const bool kept = m->layer[m->layers - 1].kind->keeps_results;
+    snprintf(name, 32, kept ? "y.l%d" : "z", m->layers - 1);
     return name;
 }
 

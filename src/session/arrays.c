@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "file/csv.h"
+#include "file/file_table.h"
+#include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
 {
@@ -30,7 +33,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind != LAYER_RECURRENT)
+        if (!l->cell)
             continue;
         struct stack *s = find_stack(a, l);
         s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&
@@ -444,7 +447,7 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
-/* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
+/* A .npy or .csv holds y alone: not for models whose outputs are in other arrays, too. */
 static unroll_status check_single(const unroll_model *m, const char *path)
 {
     char other[80] = "";
@@ -465,15 +468,17 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
 {
     struct arrays a;
     struct results r;
-    size_t length = strlen(outputs);
-    bool archive = length >= 4 && !strcmp(outputs + length - 4, ".npz");
+    bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
 
     if (!archive)
         TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
-    unroll_status status = arrays_run(model, &a, config, &r);
+    unroll_status status = lines && a.B > 1
+        ? fail(UNROLL_UNSUPPORTED, "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
+               ".npy or a .npz", outputs, inputs, a.B)
+        : arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
-        status = archive ? npz_write(outputs, r.view, r.count) : npy_write(outputs, &r.view[0]);
+        status = archive ? npz_write(outputs, r.view, r.count) : (lines ? csv_write : npy_write)(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
         for (int i = 0; status == UNROLL_OK && config->report && i < model->signatures; i++)

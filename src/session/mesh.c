@@ -60,7 +60,7 @@ unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
     const char *name = asked ? asked : "auto";
     *sum = !strcmp(name, "native") ? COMM_NATIVE : topology_find(name);
     if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
-        return fail(UNROLL_USAGE, "sum = '%.40s': choose one of auto, ring, halving, tree, star, mesh, native", name);
+        return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, ring, halving, tree, star, mesh, native", name);
     if (exact && *sum >= 0 && *sum != COMM_TREE)
         return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
                     "--sum auto, or leave out exact", name);

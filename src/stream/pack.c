@@ -2,7 +2,7 @@
  * walk over the arrays does both: without memory it measures. */
 #include "base/status.h"
 #include "device/cpu/kernel.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include "stream/stream.h"
 #include <math.h>
 #include <string.h>
@@ -206,8 +206,10 @@ static unroll_status describe_layer(const struct packer *p, const struct layer *
         .sources = (uint32_t)l->sources,
     };
     memcpy(w->source, l->source, sizeof w->source);
-    if (l->kind == LAYER_DENSE)
+    if (l->kind->is_affine)
         return UNROLL_OK;
+    if (!l->cell)
+        return fail(UNROLL_UNSUPPORTED, "layer '%s': streams know no '%s'; fix: a session", l->name, l->kind->name);
     w->cell = cpu_isa_cell(p->isa, l->cell->name, p->dtype, false);
     w->hidden = l->hidden;
     w->gates_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
@@ -241,7 +243,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     TRY(check_model(m));
     TRY(check_config(c));
     if (!weights_parse(c->dtype, &dtype))
-        return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", c->dtype);
+        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->dtype);
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));

@@ -20,6 +20,7 @@
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_file.h"
 #include "train/trainer.h"
+#include "unroll_advanced.h"
 
 /* ---- metadata: a list of keys and values ---- */
 
@@ -183,8 +184,7 @@ static unroll_status read_scale(const struct safetensors *file, const char *path
     return read_integer(file, path, scale_updates_key, &state->scale_updates);
 }
 
-static unroll_status read_state(const unroll_trainer *trainer, const struct safetensors *file,
-                                const char *path, struct saved_state *state)
+static unroll_status read_state(const struct safetensors *file, const char *path, struct saved_state *state)
 {
 #define READ_INTEGER(key, member) TRY(read_integer(file, path, key, &state->member));
 #define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
@@ -194,11 +194,7 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
         NEWER_STATE_INTEGERS(READ_INTEGER)
         NEWER_STATE_REALS(READ_REAL)
     }
-    TRY(read_scale(file, path, state));
-    if (state->trainer.cursor.window >= trainer->batcher.windows)
-        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
-                    state->trainer.cursor.window, trainer->batcher.windows);
-    return UNROLL_OK;
+    return read_scale(file, path, state);
 }
 
 /* ---- the session's numbers ---- */
@@ -452,7 +448,10 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
     TRY(unroll_model_load(model_path, &loaded->model));
     TRY(checkpoint_check_weights(loaded->model, file, path));
     TRY(check_network(trainer, loaded->model, model_path));
-    TRY(read_state(trainer, file, path, &loaded->state));
+    TRY(read_state(file, path, &loaded->state));
+    if (loaded->state.trainer.cursor.window >= trainer->batcher.windows)
+        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
+                    loaded->state.trainer.cursor.window, trainer->batcher.windows);
     TRY(kept_new(trainer, &loaded->kept));
     return take_tensors(file, path, &loaded->kept);
 }
@@ -520,23 +519,28 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
 
 /* ---- is a checkpoint whole? ---- */
 
-static unroll_status check_files(const char *path, const struct safetensors *file, const char *model_path, int64_t *step)
+static unroll_status check_files(const char *path, const struct safetensors *file, const char *model_path,
+                                 unroll_progress *progress)
 {
+    struct saved_state state = {0};
     unroll_model *model;
-    int64_t found;
 
     for (int i = 0; i < safetensors_count(file); i++)
         TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
-    TRY(read_integer(file, path, "step", &found));
+    TRY(read_state(file, path, &state));
     TRY(unroll_model_load(model_path, &model));
     unroll_status status = checkpoint_check_weights(model, file, path);
     unroll_model_free(model);
     if (status == UNROLL_OK)
-        *step = found;
+        *progress = (unroll_progress){
+            .step = state.trainer.step, .symbols = state.trainer.symbols, .learning_rate = state.trainer.learning_rate,
+            .best_validation = state.trainer.plateau.best, .best_step = state.trainer.best_step,
+            .since_best = state.trainer.since_best,
+        };
     return status;
 }
 
-unroll_status unroll_checkpoint_check(const char *directory, int64_t *step)
+unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress)
 {
     char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
@@ -545,7 +549,9 @@ unroll_status unroll_checkpoint_check(const char *directory, int64_t *step)
     TRY(checkpoint_path(found, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(found, MODEL_FILE, model_path));
     TRY(checkpoint_file_open(path, &file));
-    unroll_status status = check_files(path, file, model_path, step);
+    locale_t before = point_begin();
+    unroll_status status = check_files(path, file, model_path, progress);
+    point_end(before);
     safetensors_close(file);
     return status;
 }

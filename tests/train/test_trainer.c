@@ -472,8 +472,11 @@ static void test_resume_of_a_network(const unroll_text *text)
     unroll_layer layer;
     MUST(unroll_model_layer(training.model, 0, &layer));
     CHECK(strcmp(layer.functions, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.functions);
-    steps(&training, 3);
+    unroll_progress kept = {0}, now = steps(&training, 3);
     MUST(unroll_trainer_save(training.trainer, stopped));
+    MUST(unroll_checkpoint_check(stopped, &kept));
+    CHECK(kept.step == 3 && kept.learning_rate == now.learning_rate, "step %d, rate %g", (int)kept.step,
+          kept.learning_rate);
     set_commas(false);
     steps(&training, 3);
     MUST(unroll_trainer_save(training.trainer, straight));
