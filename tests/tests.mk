@@ -177,6 +177,7 @@ lines:
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
+	@echo 'long 300 tests/file/test_onnx_live.sh $B/unroll $B 60'
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll'

@@ -134,8 +134,8 @@ unroll_status pass_balance(struct plan *p)
 {
     int stages = p->config.mesh[M_LAYER];
     int last = p->model->layers;
-    double cost[DEPTHS] = { 0 }, best[DEPTHS][RANKS_MAX + 1];
-    int cut[DEPTHS][RANKS_MAX + 1];
+    double cost[DEPTHS] = { 0 }, best[DEPTHS][DEPTHS];
+    int cut[DEPTHS][DEPTHS];
     if (stages > last)
         return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers of the model, the head among them; "
                     "fix: at most layer=%d", stages, last, last);
