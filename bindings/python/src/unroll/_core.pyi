@@ -62,6 +62,7 @@ class Model:
         input: int,
         tokens: int = 0,
         embed: int = 0,
+        tied: int = 0,
         loss: str = "none",
         seed: int = 1,
     ) -> Self: ...
