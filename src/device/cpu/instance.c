@@ -98,11 +98,16 @@ static unroll_status get_memory(struct instance *in, struct store *store, bool p
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
+    in->workspace = allocate_zeroed((size_t)in->threads, sizeof *in->workspace);
     in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
-    if (!in->call || !in->team || !in->work || (profile && !in->time))
+    bool good = in->call && in->team && in->work && in->workspace && (in->time || !profile);
+    const size_t workspace = workspace_bytes(in->isa->real);
+    for (int i = 0; i < in->threads && good; i++)
+        good = (in->workspace[i] = allocate(workspace)) != NULL;
+    if (!good)
         return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
     in->bytes = instance_forecast(in->plan) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
-                (uint64_t)in->threads * sizeof *in->work +
+                (uint64_t)in->threads * (sizeof *in->work + sizeof *in->workspace + workspace) +
                 (profile ? (uint64_t)in->plan->ops * sizeof *in->time : 0);
     return UNROLL_OK;
 }
@@ -294,6 +299,9 @@ void instance_free(struct instance *in)
     for (int i = 0; i < SEG_N; i++)
         if (!is_stored(i))
             release(in->base[i]);
+    for (int i = 0; i < in->threads && in->workspace; i++)
+        release(in->workspace[i]);
+    release(in->workspace);
     release(in->time);
     release(in->work);
     release(in->team);

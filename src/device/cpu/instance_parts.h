@@ -34,6 +34,7 @@ struct instance {
     int threads, teams;
     struct lane_team *team;                 /* [teams] */
     struct thread_work *work;               /* [threads] */
+    char **workspace;                       /* [threads] */
     struct op_time *time;                   /* [ops]; NULL: not taken */
     struct team *all;                       /* NULL: one thread, the caller's */
     bool chooses;                           /* between all threads and the caller's, by pace */

@@ -197,7 +197,7 @@ static void widen_panel(real *to, const char *from, size_t k)
 /* A block of a panel as floats is made once for all rows. */
 static void product_bf16(const struct product *p)
 {
-    _Alignas(64) real panel[BLOCK_K * PANEL];
+    real *panel = PRODUCT_KEEPS(struct product_kept)->panel;
     if (p->m <= NARROW_ROWS) {
         product_narrow(p, &bf16_tiles);
         return;

@@ -159,6 +159,7 @@ static void run_thread(void *instance, int me)
 {
     struct instance *in = instance;
     int number = 0;
+    workspace_of_thread = in->workspace[me];
     while (me >= in->team[number].first + in->team[number].size)
         number++;
     run_lanes(in, number, me - in->team[number].first);
@@ -169,6 +170,7 @@ static void run_alone(struct instance *in)
 {
     uint64_t mode = cpu_flush_denormals();
     int i, end;
+    workspace_of_thread = in->workspace[0];
     for (part_range(in->plan, in->part, &i, &end); i < end && !failed(in); i++) {
         if (!is_in_part(&in->plan->op[i], in->part))
             continue;
@@ -224,6 +226,7 @@ unroll_status instance_run(struct instance *in, enum part part)
 unroll_status instance_run_op(struct instance *in, int op)
 {
     uint64_t mode = cpu_flush_denormals();
+    workspace_of_thread = in->workspace[0];
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
     unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
     cpu_restore_float_mode(mode);
