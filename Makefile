@@ -1,6 +1,7 @@
-# make              build/unroll and build/libunroll.a
+# make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
 # make demo         installs what is needed, builds, trains a network on real text for a minute
-# make test         installs what the tests need, builds and runs them all
+# make check        tests what `make` built, within 90 s; installs nothing
+# make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
 # make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
 #                   (make gpu-check-tiny: a small one on the fake driver)
 # make gpu-bench    on a machine with a GPU: us beside PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
@@ -75,9 +76,12 @@ $B/%.o: %.c
 	$(CC) $(CFLAGS) $(FLAGS) $(FLAGS_$(basename $(notdir $<))) -c $< -o $@
 
 # Kernels for GPUs: an image of each *.cu file for the GPUs of GPU_CODES that it serves and, as PTX, for all that come
-# later. They are made once for all kinds of build, put into the library whole, and absent where there is no nvcc.
+# later. They take minutes to compile, so they are made where a GPU is, for packages, or with CUDA=1; once for all kinds
+# of build. Without them the library says so when a GPU is asked for.
 # GPU_OLDEST: the capability that a file needs; persistent kernels need clusters, which sm_90 brought.
-NVCC      ?= $(shell command -v nvcc 2>/dev/null)
+CUDA      ?= $(if $(wildcard /dev/nvidiactl)$(filter deb,$(MAKECMDGOALS)),1)
+NVCC      ?= $(if $(CUDA),$(or $(shell command -v nvcc 2>/dev/null),$(if $(filter command% environment%,$(origin CUDA)),\
+    $(error CUDA=1: there is no nvcc here; install the CUDA toolkit, or leave CUDA=1 out))))
 GPU_CODES ?= $(if $(NVCC),$(patsubst 90,90a,$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))))
 GPU_OLDEST = $(if $(findstring /persistent_,$1),90,80)
 gencode    = -gencode=arch=compute_$1,code=$2_$1
@@ -95,8 +99,11 @@ IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,
 $(foreach i,$(IMAGES),$(eval $i: src/device/cuda/$(basename $(notdir $i)).cu $(if $(wildcard $i.log),,without_its_log)))
 -include $(IMAGES:%=%.d)
 
-# The images as data, and of which toolkit they are.
-$B/src/device/cuda/images.S: $(IMAGES) tools/cuda_images.sh
+# The images as data, and of which toolkit they are. Their list is a file, so that a change of CUDA= is noticed.
+$B/cuda/list: always
+	@mkdir -p $(@D)
+	@echo '$(IMAGES)' | cmp -s - $@ || echo '$(IMAGES)' >$@
+$B/src/device/cuda/images.S: $(IMAGES) tools/cuda_images.sh $B/cuda/list
 	@mkdir -p $(@D)
 	tools/cuda_images.sh '$(NVCC)' $(foreach i,$(IMAGES),$i:$(call GPU_OLDEST,$i)) >$@
 $B/src/device/cuda/images.o: $B/src/device/cuda/images.S
@@ -134,6 +141,6 @@ include bench/peers.mk
 
 clean:
 	rm -rf $B
-.PHONY: without_its_log all clean debug deps demo
+.PHONY: always without_its_log all clean debug deps demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

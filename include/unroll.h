@@ -392,8 +392,8 @@ UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name,
 /* How many numbers a buffer holds; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
 enum { UNROLL_AXES = 4 };
-/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. Gradients of weights
- * have the batch's shards in front and gates apart: [1, 4, hidden, input]. */
+/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
+ * lstm's "s0" and "sn"; gradients have the parameter's shape, behind the batch's shards where there are several. */
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 

@@ -1,12 +1,14 @@
 /* The harness of the test programs: count what passed, print what failed, end with one line.
  *     CHECK(a == b, "a is %d, not %d", a, b);   ...   return check_finish("test_base");
+ * A test is one CHECK, however often it compares; programs that go over a list of cases call check_next_case() before each,
+ * and then a test is one CHECK of one case.
  * Not a runner: each program is run by itself and its exit status tells. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
 #ifdef __cplusplus
 #include <atomic>
-using std::atomic_int, std::atomic_load, std::atomic_fetch_add;
+using std::atomic_int, std::atomic_load, std::atomic_store, std::atomic_fetch_add, std::atomic_fetch_sub;
 #else
 #include <stdatomic.h>
 #endif
@@ -16,25 +18,51 @@ using std::atomic_int, std::atomic_load, std::atomic_fetch_add;
 
 static atomic_int checks_passed, checks_failed, checks_skipped;    /* members of a team check, too */
 
+/* The cases in which a CHECK held, and in which it failed: the last of each, from 1. */
+struct check_site { atomic_int held, failed; };
+static atomic_int check_cases;
+
+static inline void check_next_case(void)
+{
+    atomic_fetch_add(&check_cases, 1);
+}
+
 /* True when the condition holds; otherwise prints where, and the words given. */
-#define CHECK(condition, ...) check_that((condition), #condition, __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(condition, ...) __extension__({ static struct check_site check_site_; \
+    check_that(&check_site_, (condition), #condition, __FILE__, __LINE__, __VA_ARGS__); })
 
 /* Of a call of the library: it succeeds; it gives this status and an error that says `part`. */
 #define MUST(call) CHECK((call) == UNROLL_OK, "%s", unroll_last_error())
 #define CHECK_REFUSED(call, status, part) \
     CHECK((call) == (status) && strstr(unroll_last_error(), part), "'%s', not '%s'", unroll_last_error(), part)
 
-__attribute__((format(printf, 5, 6)))
-static inline bool check_that(bool holds, const char *condition, const char *file, int line,
+/* Counts a site once in each case: as failed if one of its comparisons does. */
+static inline void check_count(struct check_site *site, bool holds)
+{
+    int now = atomic_load(&check_cases) + 1;
+
+    if (atomic_load(&site->failed) == now || (holds && atomic_load(&site->held) == now))
+        return;
+    if (holds) {
+        atomic_store(&site->held, now);
+        atomic_fetch_add(&checks_passed, 1);
+        return;
+    }
+    atomic_store(&site->failed, now);
+    atomic_fetch_add(&checks_failed, 1);
+    if (atomic_load(&site->held) == now)
+        atomic_fetch_sub(&checks_passed, 1);
+}
+
+__attribute__((format(printf, 6, 7)))
+static inline bool check_that(struct check_site *site, bool holds, const char *condition, const char *file, int line,
                               const char *format, ...)
 {
     va_list arguments;
 
-    if (holds) {
-        atomic_fetch_add(&checks_passed, 1);
+    check_count(site, holds);
+    if (holds)
         return true;
-    }
-    atomic_fetch_add(&checks_failed, 1);
     printf("%s:%d: FAILED %s: ", file, line, condition);
     va_start(arguments, format);
     vprintf(format, arguments);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs test commands, one a line of standard input ("SECONDS COMMAND..."), one more at a time than there are
 # processors, for many wait, and adds up their last lines "NAME: N passed, N failed, N skipped", which it shows in
-# the order of the commands. Those with "alone" before them watch the clock: they come last, one by one. A program
-# that dies or hangs counts as one failure.
+# the order of the commands. Those with "alone" before them watch the clock: they come last, one by one. Those with
+# "long" before all run when the argument is "long". A program that dies or hangs counts as one failure.
 place=$(mktemp -d) || exit 1
 workers=
 trap 'rm -rf "$place"' EXIT
@@ -63,7 +63,7 @@ run_all() {             # LIST WORKERS
     wait
 }
 
-cat >"$place/all"
+if [ "${1:-}" = long ]; then sed 's/^long //'; else grep -v '^long '; fi >"$place/all"
 grep -v '^alone ' "$place/all" >"$place/together"
 sed -n 's/^alone //p' "$place/all" >"$place/alone"
 run_all "$place/together" "$(($(nproc) + 1))"

@@ -1,5 +1,6 @@
-# The test programs: what each is made of, and how it is run. `make test` runs all of them, then those with
-# threads under ThreadSanitizer and the others under AddressSanitizer and UndefinedBehaviorSanitizer.
+# The test programs: what each is made of, and how it is run. `make check` runs a spread of them and installs nothing.
+# `make test` installs what the tests want and runs nearly all, some under AddressSanitizer and
+# UndefinedBehaviorSanitizer. `make test-long` runs all of them, those with threads under ThreadSanitizer too.
 T := $B/tests
 
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
@@ -86,30 +87,49 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
+# Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
+QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
+    file/test_rnnoise plan/test_plan session/test_session session/test_network train/test_text stream/test_stream
 
-# "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock.
-LINES = $(foreach p,$1,echo '300 $T/$p $(RUN_$p)';)
+# Not $(MAKE) by name, which `make -n` would run.
+SUBMAKE = $(MAKE)
 
-test: deps
+# "SECONDS COMMAND" lines for tests/run.sh; "alone" before it: the command watches the clock; "long" before all: only
+# `make test-long` runs it.
+LINES = $(foreach p,$1,echo '$2300 $T/$p $(RUN_$p)';)
+LONG := long$(subst ,, )
+
+# Needs what `make` needs, no network and no root.
+CHECK_PROGRAMS = base/test_base file/test_safetensors file/test_torch file/test_onnx cells/check_math plan/test_plan \
+    device/test_rnn session/test_session session/test_network train/test_trainer train/test_resume stream/test_stream
+check:
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all $(CHECK_PROGRAMS:%=$T/%) $T/cases/test_cases
+	@{ $(call LINES,$(CHECK_PROGRAMS)) echo '60 $T/cases/test_cases test tests/cases/short.txt'; \
+	   echo '60 tests/bits/test_bits.sh $B/unroll'; echo '60 tests/rules/test_rules.sh .'; \
+	   echo '200 tests/cli/test_cli.sh $B/unroll'; } | tests/run.sh
+
+test test-long: deps
 	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base \
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev
 	@tests/venv.sh $B >/dev/null 2>&1 &
-	@$(MAKE) --no-print-directory -j$$(nproc) builds >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
+	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@rm -f $B.log
-	@{ $(MAKE) -s --no-print-directory lines; \
-	   $(MAKE) -s --no-print-directory memory-lines B=$B/memory; \
-	   $(MAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh
+	@{ $(SUBMAKE) -s --no-print-directory lines; \
+	   $(SUBMAKE) -s --no-print-directory memory-lines B=$B/memory; \
+	   $(SUBMAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh $(@:test-%=%)
 
 test-programs: $(TEST_BINARIES) $T/printed.mlir
-memory-programs: $(MEMORY:%=$T/%) $T/cases/test_cases $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+memory-programs: $(QUICK_MEMORY:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
+memory-programs-long: memory-programs $(MEMORY:%=$T/%) $T/cases/test_cases $T/device/fake_plugin.so
 thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
 
-# The three builds share their jobs: while one waits for its last file, the others go on. The images are for all.
-builds: $B/unroll test-programs memory-build thread-build
-memory-build thread-build: | $(IMAGES)
-memory-build:
-	@$(MAKE) --no-print-directory memory-programs B=$B/memory CFLAGS='$(DEBUG)' \
+# The builds share their jobs: while one waits for its last file, the others go on. The images are for all.
+builds: $B/unroll test-programs memory-build
+builds-long: $B/unroll test-programs memory-build-long thread-build
+memory-build memory-build-long thread-build: | $(IMAGES)
+memory-build memory-build-long:
+	@$(MAKE) --no-print-directory $(@:memory-build%=memory-programs%) B=$B/memory CFLAGS='$(DEBUG)' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 thread-build:
 	@$(MAKE) --no-print-directory thread-programs B=$B/thread CFLAGS='$(DEBUG)' SANITIZE='-fsanitize=thread'
@@ -127,17 +147,19 @@ lines:
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
 	@echo '60 tests/device/test_xla_command.sh $B'
-	@echo '200 tests/device/check_xla.sh $B'
+	@echo 'long 200 tests/device/check_xla.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \
-	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
+	    echo 'long 100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
-	@echo '300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
+	@echo 'long 300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '60 tests/cells/mutate.sh rnn'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
+	@echo '60 tests/bits/test_bits.sh $B/unroll'
+	@echo '30 tests/rules/test_rules.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
@@ -146,7 +168,7 @@ lines:
 	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
-	@echo '120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
+	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '120 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
@@ -154,12 +176,13 @@ lines:
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
 memory-lines:
-	@$(call LINES,$(MEMORY))
-	@echo '120 $T/cases/test_cases downgrade tests/cases/short.txt'
+	@$(call LINES,$(QUICK_MEMORY))
+	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))
+	@echo 'long 120 $T/cases/test_cases downgrade tests/cases/short.txt'
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
-	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS))
-	@$(if $(CUDA_PROGRAMS),echo '100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
+	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS),$(LONG))
+	@$(if $(CUDA_PROGRAMS),echo 'long 100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a
@@ -204,5 +227,5 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check gpu-check-tiny test tpu-check test-python-long test-programs memory-programs thread-programs \
-    builds memory-build thread-build lines memory-lines thread-lines mutate fuzz vectors reference
+.PHONY: gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
+    builds builds-long memory-build memory-build-long memory-programs-long thread-build lines memory-lines thread-lines mutate fuzz vectors reference

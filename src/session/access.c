@@ -26,12 +26,25 @@ size_t unroll_count(const unroll_session *s, const char *name)
     return b ? b->bytes / dtype_size(b->dtype) : 0;
 }
 
+/* What belongs to a parameter has its shape, which is PyTorch's; shards, and states beside h, have an axis where there
+ * are several. */
 int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXES])
 {
     const struct buffer *b = find(s, name);
-    for (int i = 0; b && i < b->rank; i++)
-        shape[i] = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
-    return b ? b->rank : 0;
+    const bool is_weight = b && b->parameter >= 0;
+    unroll_parameter p = { .rank = 0 };
+    int rank = 0;
+    for (int i = 0; b && i < b->rank; i++) {
+        int size = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
+        bool is_number = b->axis[i] == AX_S || b->axis[i] == AX_G;
+        if (is_weight ? b->axis[i] == AX_S && size > 1 : !is_number || size > 1)
+            shape[rank++] = size;
+    }
+    if (is_weight && unroll_model_parameter(s->model, b->parameter, &p) != UNROLL_OK)
+        return 0;
+    for (int i = 0; i < p.rank; i++)
+        shape[rank++] = p.shape[i];
+    return rank;
 }
 
 /* All of it, or the first steps of an array over time. */

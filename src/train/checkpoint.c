@@ -329,7 +329,9 @@ static unroll_status write_directory(const unroll_trainer *trainer, const struct
     struct checkpoint_places places;
 
     TRY(checkpoint_begin(directory, &places));
+    locale_t before = point_begin();                /* not while ranks talk: they may share a thread */
     unroll_status status = write_files(trainer, kept, places.unfinished);
+    point_end(before);
     if (status == UNROLL_OK)
         status = checkpoint_commit(&places);
     if (status != UNROLL_OK)
@@ -357,10 +359,8 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 {
     struct kept kept;
     TRY(trainer_look(trainer));
-    locale_t before = point_begin();
     unroll_status status = save_shares(trainer, &kept, directory);
 
-    point_end(before);
     kept_free(&kept);
     return status;
 }
@@ -527,11 +527,11 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
     TRY(unroll_comm_agree(comm, checkpoint_find(directory, found)));
     locale_t before = point_begin();
     unroll_status status = read_files(trainer, found, &loaded);
+    point_end(before);
     uint64_t hash = comm && status == UNROLL_OK ? hash_loaded(&loaded) : 0;
     status = comm_agree(comm, status, hash, "the checkpoint is");
     if (status == UNROLL_OK)
         status = unroll_comm_agree(comm, apply(trainer, &loaded));
-    point_end(before);
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);
     return status;

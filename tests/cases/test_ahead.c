@@ -38,7 +38,9 @@ int main(int argc, char **argv)
     }
     int count = cases_read(argv[2], NULL, &list);
     for (int t = 3; t < argc; t++)
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+            check_next_case();
             check_case(&list[i], argv[1], argv[t]);
+        }
     return check_finish("test_ahead");
 }

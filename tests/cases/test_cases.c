@@ -438,8 +438,10 @@ int main(int argc, char **argv)
     }
     int count = cases_read(argv[2], argc > 3 ? argv[3] : NULL, &cases);
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
-        for (int i = 0; i < count && !strcmp(argv[1], modes[m].name); i++)
+        for (int i = 0; i < count && !strcmp(argv[1], modes[m].name); i++) {
+            check_next_case();
             modes[m].run(&cases[i]);
+        }
     if (count > 0 && !strcmp(argv[1], "downgrade"))
         test_draws(&cases[0]);
     free(cases);

@@ -426,6 +426,7 @@ int main(int argc, char **argv)
         test_module(argv[1]);
     for (int i = 0; i < count; i++) {
         const char *optimizer = unroll_optimizer_name(i % optimizers);
+        check_next_case();
         if (cuts)
             compare_cut(&list[i], argv[1], optimizer, i);
         else

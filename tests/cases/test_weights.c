@@ -152,7 +152,9 @@ int main(int argc, char **argv)
     }
     int count = cases_read(argv[1], argc > 2 ? argv[2] : NULL, &cases);
     for (int i = 0; i < count; i++) {
+        check_next_case();
         test_weights(&cases[i], "bf16");
+        check_next_case();
         test_weights(&cases[i], "int8");
     }
     free(cases);

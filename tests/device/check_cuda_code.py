@@ -96,6 +96,9 @@ def main(build):
     if not nvcc:
         print("skipped: what kernels for GPUs compile to: there is no nvcc here")
         finish(1)
+    if not glob.glob(os.path.join(build, "cuda", "*.log")):
+        print("skipped: what kernels for GPUs compile to: this build has none; make CUDA=1")
+        finish(1)
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     toolkit = re.search(r"release ([\d.]+)", version).group(1)
     codes = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True, check=True).stdout.split()

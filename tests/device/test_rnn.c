@@ -424,6 +424,7 @@ static void check_work(const struct rnn_case *c, const char *name)
 
 static void check_case(const struct cpu_isa *isa, struct shape shape, struct team *const teams[2])
 {
+    check_next_case();
     struct rnn_case c;
     char name[96];
     snprintf(name, sizeof name, "%s U%u K%u%s%s%s%s", shape.cell, (unsigned)shape.U, (unsigned)shape.K,

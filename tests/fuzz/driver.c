@@ -130,7 +130,8 @@ int main(int argc, char **argv)
             mutate(&input, &rng);
         run(&input);
     }
-    printf("fuzz %s: %ld passed, 0 failed, 0 skipped\n", argv[1], seed_count + iterations);
+    printf("%ld inputs made of %d seeds\n", iterations, (int)seed_count);
+    printf("fuzz %s: %ld passed, 0 failed, 0 skipped\n", argv[1], (long)seed_count + 1);
     for (int i = 0; i < seed_count; i++)
         release(seeds[i].bytes);
     return 0;

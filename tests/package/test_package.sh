@@ -202,7 +202,7 @@ if ! there dpkg-deb; then
     skip "the Debian package: there is no dpkg-deb"
     finish
 fi
-holds "make deb" build deb
+holds "make deb" build deb CUDA=
 deb=$(ls "$build"/unroll_"$version"_*.deb)
 holds "it holds everything" deb_holds_everything
 holds "its version" test "$(deb_field Version)" = "$version"

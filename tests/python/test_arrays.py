@@ -62,8 +62,8 @@ class In(unittest.TestCase):
         self.refused(ValueError, f"lengths: the shape [{B}]", self.x, lengths=array.array("i", [1]))
         self.refused(ValueError, "at most 4", memoryview(bytes(4)).cast("f", (1, 1, 1, 1, 1)))
         self.refused(ValueError, "the model has no 'x.l0'", self.x, states={"x.l0": self.x})
-        self.refused(ValueError, "holds", self.x, states={"h.l0": self.x})
-        self.refused(ValueError, f"h0.l0: the shape [.., {HIDDEN}] is wanted, not [{HIDDEN}, {B}]", self.x,
+        self.refused(ValueError, "h0.l0: the shape", self.x, states={"h.l0": self.x})
+        self.refused(ValueError, f"h0.l0: the shape [{B}, {HIDDEN}] is wanted, not [{HIDDEN}, {B}]", self.x,
                      states={"h.l0": floats(HIDDEN, B)})
 
     def test_wrong_numbers(self):
@@ -75,7 +75,8 @@ class In(unittest.TestCase):
         self.assertIn("inputs[t=0, row=1, 3] is NaN", str(caught.exception))
         state = array.array("f", [0.0] * B * HIDDEN)
         state[5] = float("inf")
-        self.refused(unroll.DataError, "'h0.l0' holds NaN or infinity at number 5", self.x, states={"h.l0": state})
+        self.refused(unroll.DataError, "'h0.l0' holds NaN or infinity at number 5", self.x,
+                     states={"h.l0": memoryview(state).cast("B").cast("f", (B, HIDDEN))})
         self.refused(unroll.DataError, "lengths[row=1] = 9", self.x, lengths=array.array("i", [1, 9, 2]))
 
     @needs_numpy

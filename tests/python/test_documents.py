@@ -9,6 +9,7 @@ import unittest
 
 from common import ROOT, numpy, torch
 
+PACKAGE = os.path.join(ROOT, "bindings", "python", "src", "unroll")
 DOCUMENTS = ("bindings/python/README.md", "docs/python.md")
 
 
@@ -56,8 +57,7 @@ class Documents(unittest.TestCase):
             self.skipTest("mypy could not be installed")
         if not torch:
             self.skipTest("torch could not be installed")
-        package = os.path.join(ROOT, "bindings", "python", "unroll")
-        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", "mypy", package],
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", "mypy", PACKAGE],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
@@ -65,7 +65,7 @@ class Documents(unittest.TestCase):
         """What the extension has and what the stub says are the same names."""
         import unroll._core as core
 
-        with open(os.path.join(ROOT, "bindings", "python", "unroll", "_core.pyi"), encoding="utf-8") as file:
+        with open(os.path.join(PACKAGE, "_core.pyi"), encoding="utf-8") as file:
             stub = file.read()
         typed = set(re.findall(r"^(?:class|def) (\w+)", stub, re.MULTILINE)) | {"version"}
         self.assertEqual(typed, {name for name in dir(core) if not name.startswith("_")})

@@ -26,6 +26,11 @@ class Package(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
         self.assertEqual(done.stdout.strip(), unroll.__version__)
 
+    def test_imports_where_it_was_installed_from(self):
+        done = subprocess.run([sys.executable, "-c", "import unroll; unroll.cells()"], capture_output=True, text=True,
+                              check=False, cwd=os.path.join(ROOT, "bindings", "python"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_is_abi3(self):
         self.assertTrue(unroll._core.__file__.endswith("_core.abi3.so"), unroll._core.__file__)
         wheels = os.listdir(os.path.join(BUILD, "python", "wheel"))
@@ -60,7 +65,7 @@ class Package(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
             self.assertIn("src/session/session.c", made.stdout)
-            for name in ("unroll/torch.py", "unroll/py.typed", "src/core.h", "backend/unroll_build.py", "PKG-INFO"):
+            for name in ("src/unroll/torch.py", "src/unroll/py.typed", "extension/core.h", "backend/unroll_build.py", "PKG-INFO"):
                 self.assertTrue(os.path.exists(os.path.join(tree, name)), name)
 
     def test_errors(self):
@@ -153,6 +158,30 @@ class Models(unittest.TestCase):
         self.assertEqual(sorted(whole.states), ["h.l0", "h.l1", "s.l0", "s.l1"])
         for name in whole.states:
             self.assertEqual(flat(second.states[name]), flat(whole.states[name]))
+
+    def test_states_have_one_shape(self):
+        """[rows, width], of every cell, out of runs and sessions and into them."""
+        for cell, kinds in (("lstm", "hs"), ("gru", "h"), ("rnn", "h")):
+            m = unroll.Model(cell=cell, input=INPUT, hidden=HIDDEN, bidirectional=1)
+            x = floats(T, B, INPUT)
+            states = m.run(x).states
+            s = m.session("module", steps=T, rows=B)
+            self.assertEqual(sorted(states), sorted(f"{k}.l0{way}" for k in kinds for way in ("", ".reverse")))
+            for name, state in states.items():
+                self.assertEqual(state.shape, (B, HIDDEN), name)
+                for which in ("0", "n"):
+                    self.assertEqual(s.read(name[0] + which + name[1:]).shape, (B, HIDDEN))
+                    self.assertEqual(s.read(f"d.{name[0]}{which}{name[1:]}").shape, (B, HIDDEN))
+                for wrong in ((1, B, HIDDEN), (B * HIDDEN,), (HIDDEN, B)):
+                    with self.assertRaisesRegex(ValueError, rf"{name[0]}0{name[1:]}: the shape \[{B}, {HIDDEN}\] is wanted"):
+                        m.run(x, states={name: floats(*wrong)})
+                    with self.assertRaisesRegex(ValueError, "is wanted"):
+                        s.write(name[0] + "0" + name[1:], floats(*wrong))
+            s.forward(inputs=x)
+            s.backward()
+            for name, parameter in m.parameters().items():
+                self.assertEqual(s.read(name).shape, parameter.shape, name)
+                self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
 
     def test_lengths(self):
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
@@ -276,7 +305,7 @@ class Training(unittest.TestCase):
         m.forward(inputs=x)
         z, target = flat(m.read("z")), flat(y)
         dz = array.array("f", [2 * (a - b) / 2 for a, b in zip(z, target)])     # mean over 2 outputs, rows summed
-        m.write("d.z", dz)
+        m.write("d.z", memoryview(dz).cast("B").cast("f", (T, B, 2)))
         m.backward()
         outs = [floats(*p.shape) for p in module.parameters().values()]
         m.gradients(outs)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the Python binding: builds the wheel, installs it into the tests' environment (tests/venv.sh), runs
-# tests/python/*.py there. test_python.sh BUILD [quick|long]. What compares with NumPy, PyTorch or mypy is skipped
-# where they can't be had.
+# Tests the Python binding: builds the wheel, installs it into a folder beside it, and runs tests/python/*.py with the
+# Python of all tests (tests/venv.sh), which stays as it is. test_python.sh BUILD [quick|long]. What compares with
+# NumPy, PyTorch or mypy is skipped where they can't be had.
 build=$1 part=${2:-quick}
 here=$(dirname "$0")
 root=$(cd "$here/../.." && pwd)
@@ -16,11 +16,11 @@ python=$("$here/../venv.sh" "$objects") || give_up "$python"
     give_up "there is no Python.h; fix: apt-get install python3-dev"
 
 # The wheel, without the network: what it needs is here.
-rm -rf "$build/python/wheel"
+rm -rf "$build/python/wheel" "$build/python/site"
 "$python" -m pip wheel -q --no-index --no-deps --config-settings "build=$objects" -w "$build/python/wheel" \
     "$root/bindings/python" >"$build/python/log" 2>&1 || fail "pip wheel bindings/python"
-"$python" -m pip install -q --no-index --no-deps --force-reinstall "$build"/python/wheel/*.whl \
+"$python" -m pip install -q --no-index --no-deps --target "$build/python/site" "$build"/python/wheel/*.whl \
     >"$build/python/log" 2>&1 || fail "pip install of the wheel"
 
 cd "$build/python" || exit 1
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/tests/python/run.py" "$part" "$build"
+PYTHONPATH=$build/python/site PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/tests/python/run.py" "$part" "$build"

@@ -252,10 +252,18 @@ static void test_shapes_and_refusals(void)
     CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS &&
               shape[2] == 2 * WIDTH,
           "y.l1 is [%d, %d, %d]", shape[0], shape[1], shape[2]);
-    CHECK(unroll_shape(s, "hn.l0.reverse", shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH,
-          "hn has a shape");
-    CHECK(unroll_shape(s, "d.rnn.weight_ih_l0", shape) == 4 && shape[1] == 4 && shape[3] == INPUT,
-          "d.W has 4 axes");
+    static const char *const states[] = { "h0.l0", "hn.l0.reverse", "d.h0.l0", "s0.l0", "sn.l0.reverse", "d.sn.l0" };
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        CHECK(unroll_shape(s, states[i], shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH, "the shape of %s",
+              states[i]);
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        unroll_parameter p;
+        char gradient[96];
+        MUST(unroll_model_parameter(m, i, &p));
+        snprintf(gradient, sizeof gradient, "d.%s", p.name);
+        CHECK(unroll_shape(s, gradient, shape) == p.rank && !memcmp(shape, p.shape, (size_t)p.rank * sizeof *shape),
+              "the shape of %s", gradient);
+    }
     CHECK(unroll_shape(s, "nothing", shape) == 0, "what is not there has no axes");
     float *none[PARAMETERS_MAX] = { NULL };
     MUST(unroll_session_gradients(s, none));

@@ -1,8 +1,9 @@
 /* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
  * go on on others to the weights of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
 #include "check.h"
-#include "comm/comm.h"
+#include "comm/engine.h"
 #include "unroll.h"
+#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,25 @@ static void *run_rank(void *arg)
 
 static struct rank rank[RANKS_MOST];
 
+/* A rank may give its thread to another one while it waits: it must not have changed the thread's locale then. */
+static const struct engine *threads;
+
+static unroll_status send_watched(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
+{
+    CHECK(uselocale((locale_t)0) == LC_GLOBAL_LOCALE, "rank %d sends (tag %u) in a locale of its own", comm->rank, tag);
+    return threads->send(comm, to, tag, data, bytes);
+}
+
+static void watch(struct unroll_comm **comm, int ranks)
+{
+    static struct engine watched;
+    threads = comm[0]->engine;
+    watched = *threads;
+    watched.send = send_watched;
+    for (int i = 0; i < ranks; i++)
+        comm[i]->engine = &watched;
+}
+
 /* How many ranks there were; 0: none. */
 static int run_ranks(const struct leg *leg)
 {
@@ -127,6 +147,7 @@ static int run_ranks(const struct leg *leg)
     int ranks = leg->mesh.batch * leg->mesh.layer * leg->mesh.hidden;
     if (!CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return 0;
+    watch(comm, ranks);
     for (int i = 0; i < ranks; i++) {
         rank[i] = (struct rank){ .leg = leg, .comm = comm[i] };
         if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))

@@ -258,6 +258,7 @@ int main(int argc, char **argv)
 {
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     for (int i = 1; i < argc; i++) {
+        check_next_case();
         test_file(argv[i], NULL);
         const char *isa;
         int available;

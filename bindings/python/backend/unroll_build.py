@@ -20,6 +20,7 @@ except ImportError as error:
     raise SystemExit("unroll needs Python 3.11 or newer") from error
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.join(HERE, "src", "unroll")       # below src/, so that Python run in HERE finds the installed one
 # In the repository, the library is two folders up; in a source distribution, beside us.
 ROOT = next(
     root
@@ -76,14 +77,15 @@ def make_library(settings):
 
 def compile_extension(to, settings):
     library = make_library(settings)
-    sources = sorted(os.path.join(HERE, "src", name) for name in os.listdir(os.path.join(HERE, "src")))
+    folder = os.path.join(HERE, "extension")
+    sources = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
     include = [f"-I{path}" for path in (os.path.join(ROOT, "include"), sysconfig.get_path("include"))]
     run(
         *shlex.split(os.environ.get("CC", "gcc")),
         *shlex.split(os.environ.get("CFLAGS", "-O2")),
         *"-std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -shared -Wl,--exclude-libs,ALL".split(),
         *include,
-        *(path for path in sources if path.endswith(".c")),
+        *sources,
         library,
         *"-ljansson -lm -pthread -o".split(),
         to,
@@ -104,15 +106,15 @@ def info_files():
 
 
 def package_files():
-    folder = os.path.join(HERE, "unroll")
-    return sorted(name for name in os.listdir(folder) if name.endswith((".py", ".pyi", ".typed")))
+    names = sorted(os.listdir(PACKAGE))
+    return {f"unroll/{n}": read(n, root=PACKAGE).encode() for n in names if n.endswith((".py", ".pyi", ".typed"))}
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     stem = f"unroll-{version()}"
     extension = os.path.join(wheel_directory, "_core.abi3.so")
     compile_extension(extension, config_settings or {})
-    content = {f"unroll/{name}": read("unroll", name).encode() for name in package_files()}
+    content = package_files()
     with open(extension, "rb") as file:
         content[EXTENSION] = file.read()
     os.remove(extension)
@@ -137,7 +139,7 @@ def makefiles(path="Makefile"):
 
 
 OF_LIBRARY = (*makefiles(), "LICENSE", "include", "src", "tools/cuda_images.sh")
-OF_BINDING = ("pyproject.toml", "README.md", "backend", "src", "unroll")
+OF_BINDING = ("pyproject.toml", "README.md", "backend", "extension", "src")
 
 
 def plain(entry):

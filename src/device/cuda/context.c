@@ -67,8 +67,8 @@ static unroll_status check_images(void)
 {
     if (named_image() || cuda_images[0].data)
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "this build has no kernels for GPUs: it was built without nvcc; fix: install CUDA's "
-                "nvcc and build again");
+    return fail(UNROLL_UNSUPPORTED, "this build has no kernels for GPUs; fix: install the CUDA toolkit (nvcc) and build "
+                "again with 'make CUDA=1'");
 }
 
 static unroll_status load_modules(struct cuda_context *c)

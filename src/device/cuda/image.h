@@ -1,5 +1,5 @@
 /* The kernels as nvcc made them: one image for each *.cu file, ended by one without data; none where the library was
- * built without nvcc. The Makefile writes the file that defines them. */
+ * built without them (CUDA=1). The Makefile writes the file that defines them. */
 #ifndef DEVICE_CUDA_IMAGE_H
 #define DEVICE_CUDA_IMAGE_H
 #include <stdint.h>

@@ -42,8 +42,8 @@ _Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class Result(NamedTuple):
-    """What a run gives: outputs [steps, rows, width], and the final states by name: "h.l0", of LSTMs also "s.l0",
-    of the backward direction "h.l0.reverse". They may be the next run's initial states."""
+    """What a run gives: outputs [steps, rows, width], and the final states [rows, width] by name: "h.l0", of LSTMs also
+    "s.l0", of the backward direction "h.l0.reverse". They may be the next run's initial states."""
 
     outputs: Array
     states: dict[str, Array]
@@ -74,7 +74,7 @@ class Model(_core.Model):
         """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32.
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
-        states: initial ones, as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
+        states: initial ones [rows, width], as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
         "int8" in products. threads: 0, as many as are faster, or a number."""
         tokens = bool(self.spec["tokens"])
         name = "tokens" if tokens else "inputs"

@@ -249,19 +249,17 @@ static PyObject *new_array(session_object *s, const char *name)
                   : PyErr_Format(PyExc_KeyError, "the session has no array '%s'", name);
 }
 
-/* An array of the caller's may have more or fewer axes, if it holds as many numbers, or those of the first steps:
- * unroll_read and unroll_write say what is right. With as many axes it must not have them in another order. */
+/* An array of the caller's has the shape of ours; one over time, which has three axes, may hold the first steps alone:
+ * unroll_read and unroll_write say how many are right, and what there is no array of. */
 static bool take_numbers(session_object *s, PyObject *array, const char *name, bool writable, struct view *v)
 {
-    const struct wanted any = { .name = name, .number = NUMBER_F32, .rank = ANY, .writable = writable };
-    struct wanted ours = shape_of(s, name);
-    if (!view_take(array, &any, v))
-        return false;
-    ours.shape[0] = ANY;
-    if (ours.rank != v->rank || view_fits(&ours, v))
-        return true;
-    view_release(v);
-    return false;
+    struct wanted wanted = shape_of(s, name);
+    wanted.writable = writable;
+    if (wanted.rank == 3)
+        wanted.shape[0] = ANY;
+    else if (!wanted.rank)
+        wanted.rank = ANY;
+    return view_take(array, &wanted, v);
 }
 
 static PyObject *session_read(PyObject *self, PyObject *args)

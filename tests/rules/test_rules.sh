@@ -1,0 +1,64 @@
+#!/bin/sh
+# The rules of the house, from the table in docs/design.md: a room includes what its row allows and nothing else,
+# no room uses itself over others, no file is longer than 720 lines. Not a test of what the code does.
+# Usage: test_rules.sh ROOT [BROKEN]    BROKEN: a line "FILE HEADER" more, as if FILE included HEADER
+cd "$1" || exit 2
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+files() { find src cli include bindings -name '*.[chS]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name '*.inc'; }
+
+# ROOM and the rooms that it may use, a pair a line
+sed -n 's/^| `\([a-z/_]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/design.md | tr -d ',`' |
+    awk '{ room = $1; sub("^src/", "", room); print room, room; for (i = 2; i <= NF; i++) if ($i != "nothing") print room, $i }' >"$place/allowed"
+# FILE HEADER, a pair for each #include "..."; headers without a folder are of the file's own, or unroll.h
+{ files | xargs grep -nE '^ *# *include "[^"]+"' | sed -E 's/^([^:]+):[0-9]+: *# *include "([^"]+)".*/\1 \2/'
+  [ -z "${2:-}" ] || echo "$2"; } >"$place/includes"
+
+awk -v place="$place" '
+    # The innermost room of a path: the longest row of the table that begins it.
+    function room_of(path,   room) {
+        for (room = path; room != ""; ) {
+            if (room in rooms) return room
+            if (!sub("/[^/]*$", "", room)) return ""
+        }
+        return ""
+    }
+    FILENAME == place "/allowed" { rooms[$1]; rooms[$2]; may[$1, $2]; uses[$1] = uses[$1] " " $2; next }
+    {
+        from = $1; sub("^src/", "", from); own = room_of(from)
+        header = $2
+        if (header ~ /^unroll[a-z_]*\.h$/) to = "include"
+        else if (header !~ "/") next
+        else to = room_of(header)
+        if (own == "") { print "FAILED " $1 ": its room has no row in docs/design.md"; bad++ }
+        else if (to != "" && !((own, to) in may)) { print "FAILED " $1 " includes " header ": " own " may not use " to; bad++ }
+        else good++
+    }
+    # Rooms whose uses are all done are done; what is left at the end is a cycle.
+    END {
+        do {
+            changed = 0
+            for (room in uses) if (!(room in done)) {
+                open = 0; n = split(uses[room], list, " ")
+                for (i = 1; i <= n; i++) if (list[i] != room && (list[i] in uses) && !(list[i] in done)) open = 1
+                if (!open) { done[room]; changed = 1 }
+            }
+        } while (changed)
+        for (room in uses) if (!(room in done)) { print "FAILED " room ": its row in docs/design.md is part of a cycle"; bad++ }
+        print good + 0, bad + 0
+    }' "$place/allowed" "$place/includes" >"$place/found"
+set -- "$1" "${2:-}" $(tail -n 1 "$place/found")
+passed=1 failed=$4
+[ "$3" -gt 500 ] || { echo "FAILED only $3 includes were found"; failed=$((failed + 1)); }
+grep FAILED "$place/found"
+for file in $(files | xargs wc -l | awk '$1 > 720 && $2 != "total" { print $2 }'); do
+    echo "FAILED $file is longer than 720 lines"; failed=$((failed + 1))
+done
+# The rules can fail: what each forbids is found when it is there.
+if [ -z "$2" ]; then
+    for broken in "src/base/memory.c plan/plan.h" "cli/main.c base/json.h" "src/cells/cell.c device/device.h" "src/strange/x.c base/json.h"; do
+        if "$0" . "$broken" >/dev/null; then echo "FAILED not found: $broken"; failed=$((failed + 1)); else passed=$((passed + 1)); fi
+    done
+fi
+echo "test_rules: $passed passed, $failed failed, 0 skipped"
+test "$failed" = 0
