@@ -425,16 +425,17 @@ static unroll_status print_result(const struct loop *loop)
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const char *directory, const char *limit)
 {
-    char command[3][PATH_MAX + ROOM], word[PATH_MAX];
-    static const char *const does[] = {"write text", "draw the curves", "go on"};
+    static const struct { const char *name, *does; } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
+    char word[PATH_MAX], option[ROOM];
 
     as_word(word, sizeof word, directory);
-    snprintf(command[0], sizeof command[0], "unroll sample %s", word);
-    snprintf(command[1], sizeof command[1], "unroll plot %s", word);
-    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", word, limit);
+    snprintf(option, sizeof option, "--%s", limit);
+    int width = (int)(strlen("unroll train --resume  ") + strlen(word) + strlen(option));
     say("saved %s; next:", directory);
-    for (int i = 0; i < 3; i++)
-        say("  %-*s  %s", width, command[i], does[i]);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
+            word, commands[i].does);
+    say("  unroll train --resume %s %s  go on", word, option);
 }
 
 static void say_result(const struct loop *loop)

@@ -3,6 +3,7 @@
 #ifndef COMM_ENGINE_H
 #define COMM_ENGINE_H
 #include "base/clock.h"
+#include "base/process.h"
 #include "comm/comm.h"
 
 /* A receive that has begun. */
@@ -38,6 +39,7 @@ struct collective;
 struct unroll_comm {
     const struct engine *engine;
     int rank, ranks;
+    unsigned process;                           /* that opened it (base/process.h) */
     double deadline;                            /* seconds */
     struct collective *active, *unused;         /* sums under way, oldest first; and those to use again */
     bool more;                                  /* to push */
@@ -57,6 +59,8 @@ const struct engine_row *engine_at(int index);          /* NULL after the last *
 unroll_status comm_self_open(double deadline, struct unroll_comm **comm);
 unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
 
+/* Refuses the ranks of the process that this one was forked from. */
+unroll_status comm_check(const struct unroll_comm *);
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
 void comm_waited(struct unroll_comm *, double begin);           /* since then: counts as exposed */
 void comm_collectives_free(struct unroll_comm *);

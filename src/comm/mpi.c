@@ -266,7 +266,9 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
 {
     const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
     const char *wish = getenv("UNROLL_MPI");
+    static struct opened opened;
     int most_tag = 0;
+    TRY(opened_check(&opened, "MPI"));
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
         return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
     TRY(load(abi));
@@ -288,6 +290,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
         release(r);
         return status;
     }
+    opened_here(&opened);
     *comm = &r->comm;
     return UNROLL_OK;
 }

@@ -83,6 +83,7 @@ struct unroll_model {
     unroll_symbol_kind symbol_kind;
     void       *store;                  /* the weights on a device while sessions exist, else NULL */
     const struct device *device;        /* the device of the store */
+    unsigned    store_process;          /* that made the store (base/process.h) */
     enum dtype  store_real;             /* what the store's numbers are */
     enum dtype  store_weights;          /* and its packed copies, if they are narrower */
     uint64_t    changes;                /* how often the weights of the store changed */

@@ -326,16 +326,20 @@ static unroll_status write_files(const unroll_trainer *trainer, const struct kep
 
 static unroll_status write_directory(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
 {
-    struct checkpoint_places places;
-
-    TRY(checkpoint_begin(directory, &places));
-    locale_t before = point_begin();                /* not while ranks talk: they may share a thread */
-    unroll_status status = write_files(trainer, kept, places.unfinished);
-    point_end(before);
-    if (status == UNROLL_OK)
-        status = checkpoint_commit(&places);
-    if (status != UNROLL_OK)
-        checkpoint_abandon(&places);
+    struct checkpoint_places *places = allocate_zeroed(1, sizeof *places);
+    if (!places)
+        return fail(UNROLL_RESOURCE, "no memory for the names of a checkpoint's files");
+    unroll_status status = checkpoint_begin(directory, places);
+    if (status == UNROLL_OK) {
+        locale_t before = point_begin();            /* not while ranks talk: they may share a thread */
+        status = write_files(trainer, kept, places->unfinished);
+        point_end(before);
+        if (status == UNROLL_OK)
+            status = checkpoint_commit(places);
+        if (status != UNROLL_OK)
+            checkpoint_abandon(places);
+    }
+    release(places);
     return status;
 }
 

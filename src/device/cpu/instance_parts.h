@@ -36,6 +36,7 @@ struct instance {
     struct thread_work *work;               /* [threads] */
     char **workspace;                       /* [threads] */
     struct op_time *time;                   /* [ops]; NULL: not taken */
+    unsigned process;                       /* that made it */
     struct team *all;                       /* NULL: one thread, the caller's */
     bool chooses;                           /* between all threads and the caller's, by pace */
     struct pace pace[PART_N];

@@ -166,7 +166,7 @@ static void run_thread(void *instance, int me)
 }
 
 /* The list is a serial program: no lanes, no waits, no barriers, and nobody is woken. */
-static void run_alone(struct instance *in)
+static unroll_status run_alone(struct instance *in)
 {
     uint64_t mode = cpu_flush_denormals();
     int i, end;
@@ -181,29 +181,28 @@ static void run_alone(struct instance *in)
         end_time(in, i, begin);
     }
     cpu_restore_float_mode(mode);
+    return UNROLL_OK;
 }
 
-static void run_together(struct instance *in)
+static unroll_status run_together(struct instance *in)
 {
     /* All parts before have ended; sums alone, of which all are on one lane, wait for backward only. */
     int first, end;
     part_range(in->plan, in->part, &first, &end);
     for (int i = 0; i < LANES_MAX; i++)
         atomic_store(&in->ended[i].op, in->part == PART_SUM ? INT_MAX : first - 1);
-    team_run(in->all, run_thread, in);
+    return team_run(in->all, run_thread, in);
 }
 
-static void run_as_is_faster(struct instance *in)
+static unroll_status run_as_is_faster(struct instance *in)
 {
     struct pace *pace = &in->pace[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD : in->part];
     const int64_t begin = clock_nanoseconds();
-    if (pace_together(pace))
-        run_together(in);
-    else
-        run_alone(in);
+    unroll_status status = pace_together(pace) ? run_together(in) : run_alone(in);
     const int64_t end = clock_nanoseconds();
     struct work work = instance_work(in);
     pace_ran(pace, (double)(end - begin), work.flops + work.bytes);
+    return status;
 }
 
 unroll_status instance_run(struct instance *in, enum part part)
@@ -212,14 +211,11 @@ unroll_status instance_run(struct instance *in, enum part part)
     atomic_store(&in->error, UNROLL_OK);
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
     comm_of_thread = in->comm;
-    if (in->chooses)
-        run_as_is_faster(in);
-    else if (in->all)
-        run_together(in);
-    else
-        run_alone(in);
+    unroll_status status = in->chooses ? run_as_is_faster(in) : in->all ? run_together(in) : run_alone(in);
     comm_of_thread = NULL;
-    unroll_status status = (unroll_status)atomic_load(&in->error);
+    if (status != UNROLL_OK)
+        return status;                      /* no thread of the team has run */
+    status = (unroll_status)atomic_load(&in->error);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
 }
 

@@ -1,8 +1,9 @@
 /* A GPU as a device: instances of instance.h behind the functions of device.h. */
 #include "device/cuda/instance.h"
 
-static uint64_t cuda_forecast(const struct plan *plan)
+static uint64_t cuda_forecast(const struct plan *plan, int threads)
 {
+    (void)threads;
     struct cuda_layout layout;
     cuda_lay_out(plan, &layout);
     return layout.total + layout.host;
