@@ -42,7 +42,7 @@ PyObject *model_wrap(PyTypeObject *type, unroll_model *model)
         return NULL;
     }
     self->model = model;
-    pthread_mutex_init(&self->lock, NULL);
+    lock_init(&self->lock);
     return (PyObject *)self;
 }
 
@@ -165,7 +165,7 @@ static void model_dealloc(PyObject *self)
 {
     model_object *m = (model_object *)self;
     unroll_model_free(m->model);
-    pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->lock.mutex);
     object_free(self);
 }
 
