@@ -37,23 +37,6 @@ static bool is_pass(const struct bench *bench, const char *pass)
     return strcmp(text_of(bench->settings, OPTION_PASS), pass) == 0;
 }
 
-/* "1,128,32,256,256" */
-static unroll_status read_shape(struct bench *bench)
-{
-    enum { MOST_LAYERS = 64, MOST = 1 << 20 };
-    const char *shape = text_of(bench->settings, OPTION_SHAPE);
-    int *const size[] = {&bench->layers, &bench->steps, &bench->rows, &bench->input, &bench->hidden};
-    char rest;
-    bool sound = sscanf(shape, "%d,%d,%d,%d,%d%c", size[0], size[1], size[2], size[3], size[4], &rest) == 5;
-
-    for (int i = 0; i < 5 && sound; i++)
-        sound = *size[i] >= 1 && *size[i] <= (i == 0 ? MOST_LAYERS : MOST);
-    if (sound)
-        return UNROLL_OK;
-    return complain(UNROLL_USAGE, "--shape: '%.80s' is not L,T,B,I,H; fix: give the layers (to 64), steps, "
-                    "rows, inputs and hidden units (each to %d), such as 1,128,32,256,256", shape, MOST);
-}
-
 static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
@@ -77,7 +60,8 @@ static float random_number(uint64_t *state)
 
 static float *random_numbers(size_t count, uint64_t *state)
 {
-    float *numbers = malloc(count * sizeof *numbers);
+    bool fits = count <= unroll_memory_limit() / sizeof(float);
+    float *numbers = fits ? malloc(count * sizeof *numbers) : NULL;
 
     for (size_t i = 0; numbers && i < count; i++)
         numbers[i] = random_number(state);
@@ -134,7 +118,7 @@ static unroll_status open_session(struct bench *bench)
     config.mode = is_pass(bench, "infer") ? UNROLL_INFER : UNROLL_MODULE;
     config.steps = bench->steps;
     config.rows = bench->rows;
-    config.lengths = bench->lengths != NULL;
+    config.lengths = is_on(s, OPTION_RAGGED);
     config.input_gradient = is_pass(bench, "train");
     config.threads = (int)integer_of(s, OPTION_THREADS);
     config.lanes = (int)integer_of(s, OPTION_LANES);
@@ -336,10 +320,10 @@ static unroll_status measure_stream(struct bench *bench)
 
 static unroll_status measure_session(struct bench *bench)
 {
-    unroll_status status = make_arrays(bench);
+    unroll_status status = open_session(bench);         /* which knows whether the memory is enough */
 
     if (status == UNROLL_OK)
-        status = open_session(bench);
+        status = make_arrays(bench);
     if (status == UNROLL_OK)
         status = measure(bench);
     return status == UNROLL_OK ? print(bench) : status;
@@ -347,11 +331,13 @@ static unroll_status measure_session(struct bench *bench)
 
 unroll_status cmd_bench(struct settings *settings)
 {
-    struct bench bench = {.settings = settings, .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
-    unroll_status status = read_shape(&bench);
+    const int *shape = integers_of(settings, OPTION_SHAPE);
+    struct bench bench = {
+        .settings = settings, .layers = shape[0], .steps = shape[1], .rows = shape[2], .input = shape[3],
+        .hidden = shape[4], .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1,
+    };
+    unroll_status status = check_request(&bench);
 
-    if (status == UNROLL_OK)
-        status = check_request(&bench);
     if (status == UNROLL_OK)
         status = open_model(&bench);
     if (status == UNROLL_OK)

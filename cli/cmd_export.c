@@ -31,15 +31,6 @@ static unroll_status print_saved(json_t *lines, const char *file)
     return print_json(object);
 }
 
-static unroll_status read_program_shape(const char *text, unroll_export_config *config)
-{
-    char rest;
-
-    if (sscanf(text, "%d,%d%c", &config->steps, &config->rows, &rest) == 2)
-        return UNROLL_OK;
-    return complain(UNROLL_USAGE, "--program %s is not steps and rows; fix: two numbers such as 64,1", text);
-}
-
 unroll_status cmd_export(struct settings *settings)
 {
     static const enum option_id needed[] = { OPTION_MODEL, OPTION_TO, OPTION_SAVE };
@@ -61,10 +52,11 @@ unroll_status cmd_export(struct settings *settings)
     config.dtype = text_of(settings, OPTION_WEIGHTS);
     config.calibration = text_of(settings, OPTION_CALIBRATE);
     config.json = is_on(settings, OPTION_JSON);
+    config.steps = integers_of(settings, OPTION_PROGRAM)[0];
+    config.rows = integers_of(settings, OPTION_PROGRAM)[1];
     config.report = take_line;
     config.arg = config.json ? json_array() : NULL;
-    status = read_program_shape(text_of(settings, OPTION_PROGRAM), &config);
-    if (status == UNROLL_OK && (status = unroll_export(model, file, &config)) != UNROLL_OK)
+    if ((status = unroll_export(model, file, &config)) != UNROLL_OK)
         complain_library(status);
     if (status == UNROLL_OK && config.json)
         status = print_saved(config.arg, file);

@@ -1,8 +1,10 @@
 /* unroll inspect: what a model file holds: its specification, symbols and tensors. */
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
@@ -16,9 +18,11 @@ static const char *const loss_names[] = {
 static json_t *short_real(float value)
 {
     char text[NUMBER_TEXT];
+    double rounded = value;
 
     snprintf(text, sizeof text, "%.7g", (double)value);
-    return json_real(strtod(text, NULL));
+    number_whole_real(text, -DBL_MAX, DBL_MAX, &rounded);
+    return json_real(rounded);
 }
 
 static json_t *specification(const unroll_spec *spec)

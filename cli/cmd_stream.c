@@ -106,7 +106,7 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
 {
     struct frames frames;
     int width = s->spec.tokens ? 1 : s->spec.input;
-    bool more = true;
+    bool more = true, named = false;
 
     if (s->spec.tokens && format != FRAMES_CSV)
         return complain(UNROLL_USAGE, "the model reads symbols; fix: --format text or csv");
@@ -115,6 +115,9 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
         complain(status, "%s", frames.error);
     while (status == UNROLL_OK && !stopped) {
         status = frames_next(&frames, s->frame, &more);
+        if (!named && *frames.header)
+            say_always("note: the first row names the columns and is left out: %s", frames.header);
+        named = *frames.header != '\0';
         if (status != UNROLL_OK)
             complain(status, "%s", frames.error);
         if (status != UNROLL_OK || !more)

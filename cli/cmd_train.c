@@ -51,6 +51,12 @@ static unroll_status check_request(struct settings *s)
     if (is_given(s, OPTION_RESUME) && is_on(s, OPTION_DRY_RUN))
         return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; "
                         "fix: give one of them");
+    if (is_on(s, OPTION_OVERWRITE) && !is_given(s, OPTION_OUT))
+        return complain(UNROLL_USAGE, "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
+                        "anew with --out");
+    if (integer_of(s, OPTION_PATIENCE) > 0 && number_of(s, OPTION_VALIDATION) == 0)
+        return complain(UNROLL_USAGE, "--patience counts validations, and with --val 0 there are none; fix: leave out one "
+                        "of them");
     unroll_status status = settings_need(s, OPTION_DATA);
     if (status != UNROLL_OK)
         return status;
@@ -302,7 +308,7 @@ static unroll_status follow_lead(struct training *t)
     const struct settings *s = t->settings;
     const double mine[] = {(double)t->run.newest, (double)t->end_step, t->end_seconds,
                            number_of(s, OPTION_VALIDATE_EVERY), number_of(s, OPTION_SAVE_EVERY),
-                           number_of(s, OPTION_DRY_RUN)};
+                           number_of(s, OPTION_PATIENCE), number_of(s, OPTION_DRY_RUN)};
     double lead[sizeof mine / sizeof *mine] = {0};
 
     if (ranks_lead(&t->ranks))
@@ -312,8 +318,8 @@ static unroll_status follow_lead(struct training *t)
         return complain_library(status);
     t->run.newest = (int64_t)lead[0];
     bool same = memcmp(lead + 1, mine + 1, sizeof lead - sizeof *lead) == 0;
-    return ranks_together(&t->ranks, same ? UNROLL_OK : complain(UNROLL_USAGE, "the end of the run, --validate-every, "
-                          "--save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
+    return ranks_together(&t->ranks, same ? UNROLL_OK : complain(UNROLL_USAGE, "the end of the run, --patience, "
+                          "--validate-every, --save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
                           "options"));
 }
 

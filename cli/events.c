@@ -13,9 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "console.h"
-
-#define FILE_PREFIX "events.out.tfevents."
 
 /* ---- messages ---- */
 
@@ -127,6 +126,15 @@ static bool write_record(FILE *file, const struct message *m)
 
 /* ---- files ---- */
 
+/* Files of others may have times with a fraction: what is before it counts. */
+static bool time_in(const char *name, int64_t *seconds)
+{
+    const char *at = name + sizeof EVENTS_PREFIX - 1;
+
+    return strncmp(name, EVENTS_PREFIX, sizeof EVENTS_PREFIX - 1) == 0 &&
+           number_integer(&at, NULL, 0, INT64_MAX - 1, seconds) == NUMBER_OK;
+}
+
 /* TensorBoard reads the files of a directory in the order of their names, which begin with a time: ours is
  * after all that are there, even in the same second or after the clock was set back. */
 static int64_t time_of_file(const char *directory)
@@ -136,7 +144,7 @@ static int64_t time_of_file(const char *directory)
     struct dirent *entry;
 
     while (entries && (entry = readdir(entries)))
-        if (sscanf(entry->d_name, FILE_PREFIX "%" SCNd64, &found) == 1 && found > newest && found < INT64_MAX)
+        if (time_in(entry->d_name, &found) && found > newest)
             newest = found;
     if (entries)
         closedir(entries);
@@ -169,7 +177,7 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
     char host[HOST_NAME_MAX + 1] = "";
 
     gethostname(host, sizeof host - 1);
-    int length = snprintf(events->path, sizeof events->path, "%s/" FILE_PREFIX "%010" PRId64 ".%s.%d.0",
+    int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0",
                           directory, time_of_file(directory), *host ? host : "localhost", (int)getpid());
     errno = ENAMETOOLONG;
     if (length >= (int)sizeof events->path || (events->file = fopen(events->path, "wb")) == NULL)

@@ -8,6 +8,8 @@
 
 #include "unroll.h"
 
+#define EVENTS_PREFIX "events.out.tfevents."
+
 struct events {
     FILE *file;                 /* NULL: not open */
     char  path[PATH_MAX];

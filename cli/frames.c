@@ -2,10 +2,15 @@
 #include "frames.h"
 
 #include <errno.h>
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "base/number.h"
 
 enum { LONGEST_NUMBER = 64 };      /* bytes of it in a line, with what is around it */
 
@@ -41,11 +46,15 @@ static unroll_status check_frame(struct frames *f, const float *frame)
 
 /* ---- lines of numbers ---- */
 
+static const char byte_order_mark[] = "\xef\xbb\xbf";       /* what spreadsheets begin with */
+
 /* Is it a line of text? `next` is the byte after it. A carriage return at its end is dropped. */
 static unroll_status check_line(struct frames *f, int next)
 {
     char *end = f->text + strcspn(f->text, "\r");
 
+    if (f->line == 1 && strncmp(f->text, byte_order_mark, 3) == 0)
+        memset(f->text, ' ', 3);
     if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
         return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (next == '\0')
@@ -77,45 +86,79 @@ static unroll_status read_line(struct frames *f, bool *more)
     return *more ? check_line(f, next) : UNROLL_OK;
 }
 
-static bool is_blank(const char *text)
+static const char *skip_blanks(const char *at)
 {
-    return text[strspn(text, " \t")] == '\0';
+    return at + strspn(at, " \t");
 }
 
-/* One number and what follows it: a comma, or the end after the last. */
-static unroll_status read_number(struct frames *f, char **at, int index, float *number)
+static size_t length_of_field(const char *at)
 {
-    char *end;
+    return strcspn(at, ", \t");
+}
 
-    *at += strspn(*at, " \t");
-    if (**at == '\0')
-        return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas between them",
+/* One number and what follows it: a comma or blanks, or the end after the last. */
+static unroll_status read_number(struct frames *f, const char **at, int index, float *number)
+{
+    const char *begin = skip_blanks(*at);
+    double found;
+
+    *at = begin;
+    if (*begin == '\0')
+        return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas or spaces between them",
                       (long long)f->line, index, f->width);
-    *number = strtof(*at, &end);
-    if (end == *at || !isfinite(*number))
+    size_t length = length_of_field(begin);
+    if (number_real(at, -FLT_MAX, FLT_MAX, &found) != NUMBER_OK || *at != begin + length)
         return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
-                      (int)strcspn(*at, ", \t") > 40 ? 40 : (int)strcspn(*at, ", \t"), *at);
-    end += strspn(end, " \t");
+                      length > 40 ? 40 : (int)length, begin);
+    *number = (float)found;
+    *at = skip_blanks(*at);
     bool is_last = index + 1 == f->width;
-    if (*end == ',' && !is_last)
-        end++;
-    else if (*end == ',')
+    if (is_last && **at != '\0')
         return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
                       f->width > 1 ? "s" : "");
-    else if (*end != '\0')
-        return refuse(f, "line %lld, number %d: '%.40s' follows it", (long long)f->line, index + 1, end);
-    *at = end;
+    *at += **at == ',';
     return UNROLL_OK;
+}
+
+/* The names of the columns: no field is a number, or was meant as one. */
+static bool is_header(const char *line)
+{
+    for (const char *at = skip_blanks(line); *at; at = skip_blanks(at)) {
+        size_t length = length_of_field(at);
+        bool is_nan = (length == 3 && !strncasecmp(at, "nan", 3)) || (length == 3 && !strncasecmp(at, "inf", 3));
+        if (length == 0 || strchr("+-.0123456789", *at) || is_nan)
+            return false;
+        at += length;
+        at += *at == ',';
+    }
+    return true;
+}
+
+/* The next line that holds numbers. */
+static unroll_status find_line(struct frames *f, const char **line, bool *more)
+{
+    for (;;) {
+        unroll_status status = read_line(f, more);
+        *line = skip_blanks(f->text);
+        if (status != UNROLL_OK || !*more)
+            return status;
+        if (**line == '\0' || **line == '#')
+            continue;
+        if (f->frame > 0 || *f->header || !is_header(*line))
+            return UNROLL_OK;
+        snprintf(f->header, sizeof f->header, "%s", *line);
+    }
 }
 
 static unroll_status next_line(struct frames *f, float *frame, bool *more)
 {
-    do {
-        unroll_status status = read_line(f, more);
-        if (status != UNROLL_OK || !*more)
-            return status;
-    } while (is_blank(f->text) || *f->text == '#');
-    char *at = f->text;
+    const char *at;
+    unroll_status found = find_line(f, &at, more);
+
+    if (found == UNROLL_OK && !*more && f->frame == 0 && *f->header)
+        return refuse(f, "the input holds no numbers, only the words '%.40s'", f->header);
+    if (found != UNROLL_OK || !*more)
+        return found;
     for (int i = 0; i < f->width; i++) {
         unroll_status status = read_number(f, &at, i, &frame[i]);
         if (status != UNROLL_OK)
@@ -291,23 +334,31 @@ static const char *npy_value(const char *header, const char *key)
     return at + strspn(at, " :");
 }
 
+/* "(90, 2)", or "(90,)", whose width is 1. */
+static bool read_npy_shape(const char *at, int64_t *steps, int64_t *width)
+{
+    *width = 1;
+    if (*at++ != '(' || number_integer(&at, NULL, 0, INT64_MAX, steps) != NUMBER_OK || *at++ != ',')
+        return false;
+    at += strspn(at, " ");
+    return *at == ')' || (number_integer(&at, NULL, 1, INT_MAX, width) == NUMBER_OK && *at == ')');
+}
+
 /* Frames are the rows of a [T, width] array of floats; of width 1 also the numbers of a [T] array. */
 static unroll_status read_npy_layout(struct frames *f, const char *header)
 {
     const char *shape = npy_value(header, "'shape'");
-    long long steps = -1, width = 1;
-    int axes = sscanf(shape, "(%18lld,%18lld", &steps, &width), closed = 0;
+    int64_t steps, width;
 
     if (strncmp(npy_value(header, "'descr'"), "'<f4'", 5) != 0)
         return refuse(f, "the array does not hold 32-bit floats; fix: x.astype('float32')");
-    if (strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 && axes > 1)
+    if (strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 && strstr(shape, ",)") == NULL)
         return refuse(f, "the array is in Fortran's order; fix: np.ascontiguousarray(x)");
-    sscanf(shape, axes > 1 ? "(%*d,%*d)%n" : "(%*d,)%n", &closed);
-    if (axes < 1 || closed == 0 || steps < 0 || width != f->width)
+    if (!read_npy_shape(shape, &steps, &width) || width != f->width)
         return refuse(f, "the array has the shape %.*s; the model takes (steps, %d)", (int)strcspn(shape, ")") + 1,
                       *shape ? shape : "?", f->width);
     if (steps > INT64_MAX / 4 / width)
-        return refuse(f, "the array has %lld steps, too many", steps);
+        return refuse(f, "the array has %lld steps, too many", (long long)steps);
     f->sample_bytes = 4;
     f->left = steps * width * 4;
     return UNROLL_OK;

@@ -21,6 +21,7 @@ struct frames {
     int      sample_bytes;      /* wav: 2, integers; 4, floats, also of npy */
     bool     in_a_row;          /* wav: one channel, of which so many samples in a row are a frame */
     int64_t  left;              /* wav, npy: bytes that are still to come; -1: until the end */
+    char     header[80];        /* csv: the row of names above the numbers, which is left out; "": there is none */
     char     error[240];        /* why the last call did not return UNROLL_OK */
 };
 

@@ -21,7 +21,7 @@ const char *symbols_short_name(unroll_symbol_kind kind);
 /* What people compare for a mean loss: "2.310 bits per character", or of words "perplexity 134.2". */
 void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT]);
 
-/* Opens a model file, a checkpoint, or the newest weights of a run. Prints what is wrong. */
+/* Opens a model file, a checkpoint, or the best weights of a run. Prints what is wrong. */
 unroll_status network_open(const char *path, unroll_model **model);
 /* The same, if what will be written to `target` is not the file of the model; NULL: nothing is written. */
 unroll_status network_open_for(const char *path, const char *target, unroll_model **model);

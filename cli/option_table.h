@@ -5,7 +5,7 @@
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
        .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
-       .doc = "model.safetensors, a checkpoint, or the directory of a run (its newest weights)")
+       .doc = "model.safetensors, a checkpoint, or the directory of a run (its best weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
@@ -97,6 +97,10 @@ OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RA
        .group = "Training", .commands = IN(TRAIN),
        .doc = "what is not trained on but measured: a file, or the last part of the text; 0: nothing")
 
+OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", RANGE(0, 1000000),
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
+       .doc = "end when so many validations in a row were no better than the best; 0: never")
+
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
        .doc = "text to go on from, printed too; without it a line end, which is not")
@@ -159,8 +163,8 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
        .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
-OPTION(PROGRAM, "program", TEXT, .argument = "T,B", .fallback = "64,1", .group = "Format", .scope = CALL,
-       .commands = IN(EXPORT), .doc = "stablehlo: steps and rows of the program")
+OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format", .scope = CALL,
+       .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
 
 /* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
@@ -231,6 +235,8 @@ OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
        .scope = CALL, .commands = IN(TRAIN), .doc = "directory of the run; it must be new or empty")
+OPTION(OVERWRITE, "overwrite", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
+       .doc = "begin anew in --out: the run that is there is removed")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .doc = "go on with a run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
@@ -270,8 +276,9 @@ OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1)
        .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")
 
 /* ---- measuring ---- */
-OPTION(SHAPE, "shape", TEXT, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", .group = "Measuring",
-       .scope = CALL, .commands = IN(BENCH), .doc = "layers, steps, rows, inputs and hidden units")
+OPTION(SHAPE, "shape", INTEGERS, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", RANGE(1, 1048576),
+       .group = "Measuring", .unit = "layers, steps, rows, inputs, hidden units", .scope = CALL, .commands = IN(BENCH),
+       .doc = "the network and its batch")
 OPTION(RAGGED, "ragged", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "rows of random lengths from 1 to T; only their steps count as work")
 OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",

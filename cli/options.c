@@ -3,13 +3,14 @@
 #include "options.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "suggest.h"
 
@@ -62,7 +63,7 @@ void list_choices(const char *choices, char *text, size_t size)
 /* "give a whole number from 1 to 64 (layers)" */
 static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
 {
-    static const char *const kind[] = {[INTEGER] = "a whole number", [NUMBER] = "a number",
+    static const char *const kind[] = {[INTEGER] = "a whole number", [INTEGERS] = "whole numbers", [NUMBER] = "a number",
                                        [SECONDS] = "a time in seconds, or such as 90s, 5m, 2h,",
                                        [BYTES] = "a size in bytes, or such as 500M, 2G,",
                                        [NUMBER_OR_PATH] = "a file, or a number"};
@@ -75,8 +76,9 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
         list_choices(o->choices, choices, sizeof choices);
         snprintf(text, ALLOWED_LONGEST, strchr(o->choices, ' ') ? "choose one of %s" : "choose %s", choices);
     } else if (option_counts(o)) {
-        at = snprintf(text, ALLOWED_LONGEST, "give %s%s%s ", o->word ? o->word : "", o->word ? ", or " : "",
-                      kind[o->kind]);
+        const char *first = o->kind == INTEGERS ? o->argument : o->word;
+        at = snprintf(text, ALLOWED_LONGEST, "give %s%s%s ", first ? first : "",
+                      !first ? "" : o->kind == INTEGERS ? ": " : ", or ", kind[o->kind]);
         if (isinf(o->most))
             at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "of at least %.10g", o->least);
         else
@@ -112,20 +114,36 @@ static unroll_status parse_flag(const struct option *o, const char *where, struc
 
 static unroll_status parse_integer(const struct option *o, const char *where, struct setting *to)
 {
-    char *end;
+    const int64_t least = (int64_t)o->least, most = isinf(o->most) ? INT64_MAX : (int64_t)o->most;
 
     if (o->word && strcmp(to->text, o->word) == 0) {
         to->integer = o->word_value;
         return UNROLL_OK;
     }
-    errno = 0;
-    to->integer = strtoll(to->text, &end, 10);
-    if (end == to->text || *end || isspace((unsigned char)*to->text))
-        return refuse_value(o, where, to->text, "is not a whole number");
+    enum number_state state = number_whole_integer(to->text, least, most, &to->integer);
     to->number = (double)to->integer;
-    if (errno == ERANGE || to->number < o->least || to->number > o->most)
-        return refuse_value(o, where, to->text, "is out of range");
-    return UNROLL_OK;
+    return state == NUMBER_OK ? UNROLL_OK
+        : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not a whole number" : "is out of range");
+}
+
+/* As many as the argument names, "L,T,B,I,H", with commas between them. */
+static unroll_status parse_integers(const struct option *o, const char *where, struct setting *to)
+{
+    const char *at = to->text;
+    enum number_state state = NUMBER_OK;
+    int count = 0;
+
+    int64_t number = 0;
+
+    for (const char *name = o->argument; name && state == NUMBER_OK; count++) {
+        name = strchr(name + 1, ',');
+        state = number_integer(&at, NULL, (int64_t)o->least, (int64_t)o->most, &number);
+        if (state != NUMBER_NONE && *at++ != (name ? ',' : '\0'))
+            state = NUMBER_NONE;
+        to->integers[count] = (int)number;
+    }
+    return state == NUMBER_OK ? UNROLL_OK
+        : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not of this form" : "is out of range");
 }
 
 /* What a number is multiplied by when this follows it; 0: nothing of the kind is written so. */
@@ -147,21 +165,20 @@ static double factor_of(enum option_kind kind, const char *suffix)
 static unroll_status parse_number(const struct option *o, const char *where, struct setting *to)
 {
     static const char *const refusal[] = {[NUMBER] = "is not a number", [SECONDS] = "is not a time",
-                                          [BYTES] = "is not a size", [NUMBER_OR_PATH] = "is empty"};
-    char *end;
+                                          [BYTES] = "is not a size", [NUMBER_OR_PATH] = "is neither a number nor a file that is there"};
+    const char *end = to->text;
+    enum number_state state = number_real(&end, -DBL_MAX, DBL_MAX, &to->number);
+    double factor = state == NUMBER_NONE ? 0 : factor_of(o->kind, end);
 
-    to->number = strtod(to->text, &end);
-    /* strtod would also read " 1", "0x1", "inf" and "nan". */
-    bool sound = end != to->text && strspn(to->text, "+-.0123456789eE") >= (size_t)(end - to->text);
-    double factor = sound ? factor_of(o->kind, end) : 0;
-    if (factor == 0 && o->kind == NUMBER_OR_PATH && *to->text) {
+    bool is_file = strcmp(to->text, "-") == 0 || access(to->text, F_OK) == 0;
+    if (factor == 0 && o->kind == NUMBER_OR_PATH && is_file) {
         to->number = NAN;
         return UNROLL_OK;
     }
     if (factor == 0)
         return refuse_value(o, where, to->text, refusal[o->kind]);
     to->number *= factor;
-    if (!(to->number >= o->least && to->number <= o->most))
+    if (state == NUMBER_OUTSIDE || !(to->number >= o->least && to->number <= o->most))
         return refuse_value(o, where, to->text, "is out of range");
     return UNROLL_OK;
 }
@@ -190,6 +207,7 @@ static unroll_status parse_value(const struct option *o, const char *where, stru
     switch (o->kind) {
     case FLAG:      return parse_flag(o, where, to);
     case INTEGER:   return parse_integer(o, where, to);
+    case INTEGERS:  return parse_integers(o, where, to);
     case NUMBER:
     case SECONDS:
     case BYTES:

@@ -10,7 +10,9 @@
 
 #include "commands.h"
 
-enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, BYTES, NUMBER_OR_PATH, CHOICE, TEXT, PATH, DIRECTORY };
+enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, BYTES, INTEGERS, NUMBER_OR_PATH, CHOICE, TEXT, PATH, DIRECTORY };
+
+enum { INTEGERS_MOST = 5 };         /* of one option */
 
 /* How far an option reaches. A saved run holds FIXED and FREE ones. */
 enum option_scope {
@@ -60,6 +62,7 @@ struct setting {
     enum source source;
     char   *text;                   /* as it was given; NULL: no value */
     int64_t integer;                /* of INTEGER, and 0 or 1 of FLAG */
+    int     integers[INTEGERS_MOST];        /* of INTEGERS, as many as its argument names */
     double  number;                 /* of INTEGER, NUMBER, SECONDS, BYTES; NAN: a NUMBER_OR_PATH is a path */
 };
 
@@ -109,6 +112,7 @@ static inline bool is_given(const struct settings *s, enum option_id id) { retur
 static inline bool is_on(const struct settings *s, enum option_id id) { return s->of[id].integer != 0; }
 static inline const char *text_of(const struct settings *s, enum option_id id) { return s->of[id].text; }
 static inline int64_t integer_of(const struct settings *s, enum option_id id) { return s->of[id].integer; }
+static inline const int *integers_of(const struct settings *s, enum option_id id) { return s->of[id].integers; }
 static inline double number_of(const struct settings *s, enum option_id id) { return s->of[id].number; }
 
 #endif

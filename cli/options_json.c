@@ -60,7 +60,7 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
     static const char *const wanted[] = {
         [FLAG] = "true or false", [INTEGER] = "a whole number", [NUMBER] = "a number",
         [SECONDS] = "a number or a time", [BYTES] = "a number or a size",
-        [NUMBER_OR_PATH] = "a number or a path",
+        [INTEGERS] = "a string of whole numbers", [NUMBER_OR_PATH] = "a number or a path",
         [CHOICE] = "a string", [TEXT] = "a string", [PATH] = "a string", [DIRECTORY] = "a string",
     };
     enum option_id id = option_find(key);
@@ -94,6 +94,9 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
         fclose(file);
     if (reason)
         return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
+    if (object == NULL && json_error_code(&error) == json_error_numeric_overflow)
+        return complain(UNROLL_USAGE, "%s: line %d, column %d: %s; fix: 'unroll %s --help' has the range of each setting",
+                        path, error.line, error.column, error.text, commands[settings->command].name);
     if (object == NULL)
         return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s", path, error.line, error.column,
                         error.text);

@@ -21,6 +21,20 @@ unroll_status print_json(json_t *object)
     return UNROLL_OK;
 }
 
+bool exists(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0;
+}
+
+bool is_directory(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 static bool write_synced(const char *path, const char *bytes, size_t count)
 {
     FILE *file = fopen(path, "w");

@@ -2,11 +2,15 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "unroll.h"
 
 /* Takes the object over; NULL: it could not be made. */
 unroll_status print_json(json_t *object);
+
+bool exists(const char *path);
+bool is_directory(const char *path);
 
 /* Writes path.tmp, syncs and renames it: a kill or a full disk leaves the old file. Prints what is wrong. */
 unroll_status replace_file(const char *path, const char *bytes, size_t count);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "console.h"
 
 /* ---- the cut ---- */
@@ -19,23 +20,23 @@ static unroll_status read_cut(const char *cut, unroll_mesh *mesh, bool seen[AXES
     const struct { const char *axis; int *ranks; } axes[AXES] = {
         {"batch", &mesh->batch}, {"layer", &mesh->layer}, {"hidden", &mesh->hidden},
     };
-    char axis[16] = "", rest;
-    int ranks = 0;
+    int length = (int)strcspn(cut, "=");
+    int64_t ranks;
 
-    if (sscanf(cut, "%15[a-z]=%d%c", axis, &ranks, &rest) != 2 || ranks < 1 || ranks > RANKS_MOST)
+    if (cut[length] != '=' || number_whole_integer(cut + length + 1, 1, RANKS_MOST, &ranks) != NUMBER_OK)
         return complain(UNROLL_USAGE, "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
                         "--split batch=2,layer=2,hidden=2 (1 to %d ranks)", cut, RANKS_MOST);
     for (int i = 0; i < AXES; i++) {
-        if (strcmp(axes[i].axis, axis) != 0)
+        if ((int)strlen(axes[i].axis) != length || strncmp(axes[i].axis, cut, (size_t)length) != 0)
             continue;
         if (seen[i])
-            return complain(UNROLL_USAGE, "--split: %s is cut twice; fix: name each axis once", axis);
-        *axes[i].ranks = ranks;
+            return complain(UNROLL_USAGE, "--split: %s is cut twice; fix: name each axis once", axes[i].axis);
+        *axes[i].ranks = (int)ranks;
         seen[i] = true;
         return UNROLL_OK;
     }
-    return complain(UNROLL_USAGE, "--split: there is no axis '%s' to cut; fix: choose batch, layer or hidden",
-                    axis);
+    return complain(UNROLL_USAGE, "--split: there is no axis '%.*s' to cut; fix: choose batch, layer or hidden", length,
+                    cut);
 }
 
 unroll_status read_split(const char *split, unroll_mesh *mesh)

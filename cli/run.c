@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "output.h"
 
@@ -27,12 +28,17 @@ static void join(char path[PATH_MAX], const char *directory, const char *name)
     snprintf(path + length, PATH_MAX - length, "/%s", name);
 }
 
+void run_path(const struct run *run, const char *name, char path[PATH_MAX])
+{
+    join(path, run->directory, name);
+}
+
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
 {
     char name[64];
 
     snprintf(name, sizeof name, "ckpt/step-%" PRId64, step);
-    join(path, run->directory, name);
+    run_path(run, name, path);
 }
 
 /* N of "step-N", written as run_checkpoint writes it; -1: another name. */
@@ -41,17 +47,17 @@ static int64_t step_of(const char *name)
     char canonical[64];
     int64_t step;
 
-    if (sscanf(name, "step-%" SCNd64, &step) != 1 || step < 0)
+    if (strncmp(name, "step-", 5) != 0 || number_whole_integer(name + 5, 0, INT64_MAX, &step) != NUMBER_OK)
         return -1;
     snprintf(canonical, sizeof canonical, "step-%" PRId64, step);
     return strcmp(canonical, name) == 0 ? step : -1;
 }
 
-static unroll_status set_directory(struct run *run, const char *directory)
+unroll_status run_name(struct run *run, const char *directory)
 {
     size_t length = strlen(directory);
 
-    *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN, .best_validation = NAN};
+    *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN};
     while (length > 1 && directory[length - 1] == '/')
         length--;
     if (length > PATH_MAX - NAMES_RESERVED)
@@ -61,18 +67,20 @@ static unroll_status set_directory(struct run *run, const char *directory)
     return UNROLL_OK;
 }
 
-static bool exists(const char *path)
+int64_t run_newest_checkpoint(const char *directory)
 {
-    struct stat found;
+    char path[PATH_MAX];
+    struct dirent *entry;
+    int64_t newest = -1;
 
-    return stat(path, &found) == 0;
-}
-
-static bool is_directory(const char *path)
-{
-    struct stat found;
-
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    join(path, directory, "ckpt");
+    DIR *entries = opendir(path);
+    while (entries && (entry = readdir(entries)))
+        if (step_of(entry->d_name) > newest)
+            newest = step_of(entry->d_name);
+    if (entries)
+        closedir(entries);
+    return newest;
 }
 
 static bool is_empty(const char *directory)
@@ -131,9 +139,20 @@ static unroll_status choose_name(struct run *run, const char *data)
         else
             snprintf(name, sizeof name, "runs/%.*s-%d", length, base, number);
         if (!exists(name))
-            return set_directory(run, name);
+            return run_name(run, name);
     }
     return complain(UNROLL_USAGE, "%s and its numbers are taken; fix: choose a directory with --out", name);
+}
+
+/* Where there is no checkpoint, going on would be the same as beginning anew. */
+static unroll_status refuse_existing(const struct run *run)
+{
+    char word[PATH_MAX], resume[PATH_MAX + 32] = "";
+
+    if (run_newest_checkpoint(run->directory) >= 0)
+        snprintf(resume, sizeof resume, "go on with --resume %s, ", as_word(word, sizeof word, run->directory));
+    return complain(UNROLL_USAGE, "--out: '%s' exists; fix: %sbegin anew with --overwrite, or choose another --out",
+                    run->directory, resume);
 }
 
 unroll_status run_choose(struct run *run, const struct settings *settings)
@@ -143,17 +162,17 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
 
     if (out == NULL)
         return choose_name(run, text_of(settings, OPTION_DATA));
-    unroll_status status = set_directory(run, out);
+    unroll_status status = run_name(run, out);
     if (status != UNROLL_OK || !exists(run->directory))
         return status;
     if (!is_directory(run->directory))
         return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out",
                         out);
     join(config, run->directory, "config.json");
-    if (exists(config))
-        return complain(UNROLL_USAGE, "--out: '%s' exists; fix: go on with --resume %s, or choose another "
-                        "--out", run->directory, as_word(config, sizeof config, run->directory));
-    if (!is_unused(run->directory))
+    run->overwrites = exists(config) && is_on(settings, OPTION_OVERWRITE);
+    if (exists(config) && !run->overwrites)
+        return refuse_existing(run);
+    if (!run->overwrites && !is_unused(run->directory))
         return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another "
                         "--out", out);
     return UNROLL_OK;
@@ -221,19 +240,6 @@ static unroll_status open_metrics(struct run *run)
     return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with "
                     "SIGTERM",
                     run->directory);
-}
-
-unroll_status run_create(struct run *run, const struct settings *settings)
-{
-    char checkpoints[PATH_MAX];
-
-    if (run->watches)
-        return UNROLL_OK;
-    join(checkpoints, run->directory, "ckpt");
-    unroll_status status = make_directory(checkpoints);
-    if (status == UNROLL_OK)
-        status = open_metrics(run);
-    return status == UNROLL_OK ? run_write_settings(run, settings) : status;
 }
 
 void run_close(struct run *run)
@@ -327,15 +333,21 @@ static bool is_unfinished(const char *name)
     return strstr(name, ".tmp.") || (length > 4 && strcmp(name + length - 4, ".tmp") == 0);
 }
 
-/* Files that a killed process had begun to write. This process has the lock, so no other writes them now. */
-static void remove_unfinished_files(const struct run *run)
+static bool is_of_a_run(const char *name)
+{
+    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, RUN_BEST) == 0 || strcmp(name, "metrics.jsonl") == 0
+        || strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
+}
+
+/* This process has the lock, so no other writes them now. */
+static void remove_files(const struct run *run, bool (*is_unwanted)(const char *name))
 {
     DIR *entries = opendir(run->directory);
     struct dirent *entry;
     char path[PATH_MAX];
 
     while (entries && (entry = readdir(entries))) {
-        if (!is_unfinished(entry->d_name))
+        if (!is_unwanted(entry->d_name))
             continue;
         join(path, run->directory, entry->d_name);
         unlink(path);
@@ -379,20 +391,43 @@ static void tidy(const struct run *run, int64_t keep)
         closedir(entries);
 }
 
-unroll_status run_save(struct run *run, unroll_trainer *trainer, int64_t step, int64_t keep)
+/* The settings come last: until then it is the earlier run. Files that are no run's stay. */
+static unroll_status remove_run(struct run *run)
+{
+    remove_files(run, is_of_a_run);
+    tidy(run, 0);
+    fclose(run->metrics);
+    return open_metrics(run);
+}
+
+unroll_status run_create(struct run *run, const struct settings *settings)
+{
+    char checkpoints[PATH_MAX];
+
+    if (run->watches)
+        return UNROLL_OK;
+    join(checkpoints, run->directory, "ckpt");
+    unroll_status status = make_directory(checkpoints);
+    if (status == UNROLL_OK)
+        status = open_metrics(run);
+    if (status == UNROLL_OK && run->overwrites)
+        status = remove_run(run);
+    return status == UNROLL_OK ? run_write_settings(run, settings) : status;
+}
+
+unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep)
 {
     char path[PATH_MAX];
 
-    if (step == run->newest)
-        return UNROLL_OK;
-    run_checkpoint(run, step, path);
+    run_checkpoint(run, progress->step, path);
     unroll_status status = unroll_trainer_save(trainer, path);
     if (status != UNROLL_OK)
         return complain_library(status);
-    run->newest = step;
-    if (!run->watches)
+    run->newest = progress->step;
+    status = run_mark_best(run, progress);
+    if (status == UNROLL_OK && !run->watches)
         tidy(run, keep);
-    return UNROLL_OK;
+    return status;
 }
 
 void run_say_resume(const struct run *run)
@@ -404,22 +439,6 @@ void run_say_resume(const struct run *run)
 
 /* ---- going on ---- */
 
-static int64_t newest_checkpoint(const char *directory)
-{
-    char path[PATH_MAX];
-    struct dirent *entry;
-    int64_t newest = -1;
-
-    join(path, directory, "ckpt");
-    DIR *entries = opendir(path);
-    while (entries && (entry = readdir(entries)))
-        if (step_of(entry->d_name) > newest)
-            newest = step_of(entry->d_name);
-    if (entries)
-        closedir(entries);
-    return newest;
-}
-
 /* Takes over what a line of the metrics says; false: it is after the newest checkpoint. */
 static bool take_line(struct run *run, const json_t *line)
 {
@@ -430,13 +449,8 @@ static bool take_line(struct run *run, const json_t *line)
         return false;
     if (json_is_real(loss))
         run->loss = json_real_value(loss);
-    if (json_is_real(validation)) {
+    if (json_is_real(validation))
         run->validation = json_real_value(validation);
-        if (!(run->validation >= run->best_validation)) {
-            run->best_validation = run->validation;
-            run->best = step;
-        }
-    }
     run->seconds = json_number_value(json_object_get(line, "seconds"));
     return true;
 }
@@ -494,7 +508,7 @@ static unroll_status cut_metrics(struct run *run)
 unroll_status run_open(struct run *run, const char *directory)
 {
     char checkpoints[PATH_MAX];
-    unroll_status status = set_directory(run, directory);
+    unroll_status status = run_name(run, directory);
 
     if (status != UNROLL_OK)
         return status;
@@ -504,42 +518,19 @@ unroll_status run_open(struct run *run, const char *directory)
         status = open_metrics(run);
     if (status != UNROLL_OK)
         return status;
-    run->newest = newest_checkpoint(run->directory);
+    run->newest = run_newest_checkpoint(run->directory);
     status = cut_metrics(run);
     if (status != UNROLL_OK)
         return status;
-    remove_unfinished_files(run);
+    remove_files(run, is_unfinished);
     tidy(run, INT64_MAX);                              /* only what was left unfinished */
     return UNROLL_OK;
 }
 
 unroll_status run_follow(struct run *run, const char *directory)
 {
-    unroll_status status = set_directory(run, directory);
+    unroll_status status = run_name(run, directory);
 
     run->watches = true;
     return status;
-}
-
-/* ---- using ---- */
-
-unroll_status run_weights(const char *path, char file[PATH_MAX])
-{
-    struct run run;
-    char checkpoint[PATH_MAX];
-    unroll_status status = set_directory(&run, path);
-
-    if (status != UNROLL_OK)
-        return status;
-    if (!is_directory(run.directory)) {
-        snprintf(file, PATH_MAX, "%s", run.directory);
-        return UNROLL_OK;
-    }
-    int64_t newest = newest_checkpoint(run.directory);
-    run_checkpoint(&run, newest, checkpoint);
-    join(file, newest >= 0 ? checkpoint : run.directory, "model.safetensors");
-    if (exists(file))
-        return UNROLL_OK;
-    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor "
-                    "model.safetensors; fix: give a model file or the directory of a run", path);
 }

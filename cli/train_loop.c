@@ -121,19 +121,21 @@ static double seconds_left(const struct loop *loop)
     return here / (double)loop->steps_here * (double)(t->end_step - loop->progress.step);
 }
 
-/* "step 1,240  loss 1.720  val 1.790  71.2k char/s  grad 0.81  ETA 0:37", with the epoch if there is room */
-static void describe(const struct loop *loop, bool with_epoch, char line[ROOM])
+/* "step 1,240  loss 1.720  val 1.790  lr 0.0018  71.2k char/s  ETA 0:37", with epoch and gradient if there is room */
+static void describe(const struct loop *loop, bool has_room, char line[ROOM])
 {
     char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT],
-        validation[NUMBER_TEXT] = "";
+        validation[NUMBER_TEXT] = "", norm[NUMBER_TEXT] = "";
 
     if (!isnan(loop->t->run.validation))
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
-    if (with_epoch)
+    if (has_room) {
         snprintf(epoch, sizeof epoch, "  epoch %.2f", loop->progress.epoch);
-    snprintf(line, ROOM, "step %s%s  loss %.3f%s  %s %s/s  grad %.2g  ETA %s",
-             with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation,
-             with_prefix(speed, mean_speed(loop)), symbols_short_name(kind_of(loop)), loop->progress.norm,
+        snprintf(norm, sizeof norm, "  grad %.2g", loop->progress.norm);
+    }
+    snprintf(line, ROOM, "step %s%s  loss %.3f%s  lr %.2g%s  %s %s/s  ETA %s",
+             with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation, loop->progress.learning_rate,
+             norm, with_prefix(speed, mean_speed(loop)), symbols_short_name(kind_of(loop)),
              as_clock(left, seconds_left(loop)));
 }
 
@@ -225,11 +227,16 @@ static unroll_status report(struct loop *loop, double validation)
 
 static unroll_status save(struct loop *loop)
 {
-    unroll_status status = run_save(&loop->t->run, loop->t->trainer, loop->progress.step,
+    unroll_status status = run_save(&loop->t->run, loop->t->trainer, &loop->progress,
                                     integer_of(loop->t->settings, OPTION_KEEP));
 
     loop->save_failed = status != UNROLL_OK;
     return status;
+}
+
+static unroll_status save_unless_saved(struct loop *loop)
+{
+    return loop->progress.step == loop->t->run.newest ? UNROLL_OK : save(loop);
 }
 
 /* Before each step, and within validations: the time, signals that any rank got, and what each did so far become the
@@ -262,7 +269,6 @@ static int goes_on(void *data)
 /* A signal that stops the run ends it early; nothing is then known. */
 static unroll_status validate(struct loop *loop)
 {
-    struct run *run = &loop->t->run;
     char line[ROOM];
     double nats;
     loop->looked = UNROLL_OK;
@@ -275,15 +281,12 @@ static unroll_status validate(struct loop *loop)
     if (isnan(nats))
         return UNROLL_OK;
     loop->validated = loop->progress.step;
+    unroll_trainer_progress(loop->t->trainer, &loop->progress);
     status = report(loop, nats);
     if (status != UNROLL_OK)
         return status;
-    if (!(nats >= run->best_validation)) {
-        run->best_validation = nats;
-        run->best = loop->progress.step;
-    }
     describe(loop, true, line);
-    say("%s%s", line, run->best == loop->progress.step ? "  best" : "");
+    say("%s%s", line, loop->progress.since_best == 0 ? "  best" : "");
     loop->at.printed = seconds_of(loop);
     return save(loop);
 }
@@ -298,9 +301,21 @@ static void follow_clock(const struct loop *loop)
     unroll_trainer_set_total_steps(loop->t->trainer, (int64_t)((double)(loop->progress.step + 1) / part));
 }
 
+/* Of a run that goes on: its schedule may be another one now. No schedule rises behind the warm-up. */
+static void say_rise(const struct loop *loop, double before)
+{
+    const struct settings *s = loop->t->settings;
+    double now = loop->progress.learning_rate;
+    int64_t done = loop->progress.step - 1;
+
+    if (loop->steps_here == 1 && before > 0 && done >= integer_of(s, OPTION_WARMUP) && now > 1.05 * before)
+        say("the learning rate rises from %.2g to %.2g: the schedule '%s' is longer now; --schedule-steps %" PRId64
+            " keeps it low", before, now, text_of(s, OPTION_SCHEDULE), done);
+}
+
 static unroll_status step(struct loop *loop)
 {
-    double began = seconds_now();
+    double began = seconds_now(), rate = loop->progress.learning_rate;
     struct rank_time before = ranks_now(&loop->t->ranks);
 
     if (loop->t->schedule_by_clock)
@@ -315,6 +330,7 @@ static unroll_status step(struct loop *loop)
     for (int64_t i = 2; i <= loop->progress.looked && i <= LOSSES && i <= loop->steps_here; i++)
         loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss;    /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
+    say_rise(loop, rate);
     return UNROLL_OK;
 }
 
@@ -373,7 +389,7 @@ static unroll_status answer_signals(struct loop *loop)
     if (!loop->stops && !loop->saves)
         return UNROLL_OK;
     save_signal = 0;
-    unroll_status status = save(loop);
+    unroll_status status = save_unless_saved(loop);
     if (status == UNROLL_OK && loop->reported != loop->progress.step)
         status = report(loop, NAN);     /* so that the seconds of the run are known */
     if (status != UNROLL_OK)
@@ -384,9 +400,16 @@ static unroll_status answer_signals(struct loop *loop)
     return loop->stops ? UNROLL_PREEMPTED : UNROLL_OK;
 }
 
+static bool is_out_of_patience(const struct loop *loop)
+{
+    int64_t patience = integer_of(loop->t->settings, OPTION_PATIENCE);
+
+    return patience > 0 && loop->progress.since_best >= patience;
+}
+
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds;
+    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds || is_out_of_patience(loop);
 }
 
 static unroll_status train_on(struct loop *loop)
@@ -410,7 +433,8 @@ static unroll_status train_on(struct loop *loop)
 static unroll_status print_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
-    const double value[] = {mean_loss(loop), run->validation, run->best_validation, mean_speed(loop)};
+    const double value[] = {mean_loss(loop), run->validation, loop->progress.best_validation,
+                            mean_speed(loop)};
     json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
 
     for (int i = 0; i < 4; i++)
@@ -423,48 +447,51 @@ static unroll_status print_result(const struct loop *loop)
 }
 
 /* What a newcomer would want to do now, as commands to copy. */
-static void say_next(const char *directory, const char *limit)
+static void say_next(const struct loop *loop)
 {
     static const struct { const char *name, *does; } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
-    char word[PATH_MAX], option[ROOM];
+    const struct settings *s = loop->t->settings;
+    const struct run *run = &loop->t->run;
+    const char *limit = is_out_of_patience(loop) ? "patience 0"
+                      : is_given(s, OPTION_FOR) ? "for TIME"
+                      : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
+    char word[PATH_MAX];
 
-    as_word(word, sizeof word, directory);
-    snprintf(option, sizeof option, "--%s", limit);
-    int width = (int)(strlen("unroll train --resume  ") + strlen(word) + strlen(option));
-    say("saved %s; next:", directory);
+    as_word(word, sizeof word, run->directory);
+    const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
+    say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
             word, commands[i].does);
-    say("  unroll train --resume %s %s  go on", word, option);
+    say("  unroll train --resume %s --%s  go on", word, limit);
 }
 
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
-    const struct settings *s = loop->t->settings;
-    const char *limit = is_given(s, OPTION_FOR) ? "for TIME"
-                      : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
+    const unroll_progress *progress = &loop->progress;
     char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT], measure[NUMBER_TEXT];
     char validation[ROOM] = "", speed[ROOM] = "";
 
     if (isfinite(mean_speed(loop)))         /* a run that was done already has none */
         snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)),
                  symbols_short_name(kind_of(loop)));
-    say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, loop->progress.step), loop->progress.epoch,
+    if (is_out_of_patience(loop))
+        say("%" PRId64 " validations since the best: that is enough (--patience)", progress->since_best);
+    say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, progress->step), progress->epoch,
         as_clock(clock, seconds_of(loop)), speed);
-    if (!isnan(run->best_validation)) {
-        describe_loss(kind_of(loop), run->best_validation, measure);
+    if (isfinite(progress->best_validation)) {
+        describe_loss(kind_of(loop), progress->best_validation, measure);
         snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s, %s)", run->validation,
-                 run->best_validation, with_commas(steps, run->best), measure);
+                 progress->best_validation, with_commas(steps, progress->best_step), measure);
     }
     say("  loss %.4f%s", mean_loss(loop), validation);
-    say_next(run->directory, limit);
+    say_next(loop);
 }
 
 static unroll_status finish(struct loop *loop)
 {
     struct run *run = &loop->t->run;
-    char path[PATH_MAX + 32];
     unroll_status status = UNROLL_OK;
 
     if (validates(loop) && loop->validated != loop->progress.step && loop->steps_here > 0)
@@ -472,14 +499,11 @@ static unroll_status finish(struct loop *loop)
     if (status == UNROLL_OK && loop->reported != loop->progress.step && loop->steps_here > 0)
         status = report(loop, NAN);
     if (status == UNROLL_OK)
-        status = save(loop);
+        status = save_unless_saved(loop);
+    if (status == UNROLL_OK && !run->watches)
+        status = run_save_model(run, loop->t->model);       /* the save has brought the newest weights into it */
     if (status != UNROLL_OK)
         return status;
-    /* The save has brought the weights into the model. */
-    snprintf(path, sizeof path, "%s/model.safetensors", run->directory);
-    status = run->watches ? UNROLL_OK : unroll_model_save(loop->t->model, path);
-    if (status != UNROLL_OK)
-        return complain_library(status);
     say_result(loop);
     return is_on(loop->t->settings, OPTION_JSON) && !run->watches ? print_result(loop) : UNROLL_OK;
 }
@@ -489,10 +513,11 @@ static unroll_status explain_divergence(const struct loop *loop)
     const struct run *run = &loop->t->run;
     const struct settings *s = loop->t->settings;
     double clip = number_of(s, OPTION_CLIP);
-    char path[PATH_MAX] = "none";
+    char path[PATH_MAX] = "none", word[PATH_MAX];
 
-    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s", unroll_last_error(),
-             number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "");
+    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite", unroll_last_error(),
+             number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
+             as_word(word, sizeof word, run->directory));
     if (run->newest >= 0)
         run_checkpoint(run, run->newest, path);
     say_always("  last good checkpoint: %s", path);
@@ -504,8 +529,8 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 {
     bool reachable = loop->t->ranks.comm == NULL;       /* others may have gone on, or be lost */
 
-    if (reachable && !loop->save_failed && loop->steps_here > 0 && loop->progress.step != loop->t->run.newest)
-        save(loop);
+    if (reachable && !loop->save_failed && loop->steps_here > 0)
+        save_unless_saved(loop);
     if (loop->t->run.newest >= 0)
         run_say_resume(&loop->t->run);
     return status;
@@ -516,12 +541,12 @@ unroll_status training_run(struct training *training)
     struct loop loop = {.t = training, .validated = -1, .reported = -1};
     struct run *run = &training->run;
 
-    loop.progress.step = run->newest > 0 ? run->newest : 0;
-    if (training->steps_of_epoch > 0)
-        loop.progress.epoch = (double)loop.progress.step / (double)training->steps_of_epoch;
+    unroll_trainer_progress(training->trainer, &loop.progress);
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
-    unroll_status status = train_on(&loop);
+    unroll_status status = run_mark_best(run, &loop.progress);          /* of a run that goes on */
+    if (status == UNROLL_OK)
+        status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
     if (status == UNROLL_DIVERGED)

@@ -141,8 +141,8 @@ UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char
 /* spec->cell belongs to the model. */
 UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
-/* A parameter by index; data is the model's own memory, [shape] row by row, and may be changed as
- * long as no session of the model exists. */
+/* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
+ * that are made when there is none, others by unroll_session_push. */
 typedef struct unroll_parameter {
     const char *name;               /* "rnn.weight_ih_l0" */
     int         rank;               /* 1 or 2 */
@@ -397,7 +397,8 @@ enum { UNROLL_AXES = 4 };
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
 
-/* Weights live on the device while sessions exist: brings them back into the model's own memory. */
+/* Weights live on the device while sessions exist: brings them back into the model's own memory. So does the end of a
+ * session after sessions changed them, but of one of several ranks. */
 UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
 /* And from the model's memory to the device. */
 UNROLL_API unroll_status unroll_session_push(unroll_session *session);
@@ -605,11 +606,11 @@ typedef struct unroll_train_config {
     const char *sum;                /* as of a session */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
+    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
-/* Updates that pass once through the training part of a text: unroll_progress has the same number, but a schedule has
- * to know its length before there is a trainer. 0: none, and the error says why. */
+/* Updates that pass once through the training part of a text, before there is a trainer. 0: none, the error says why. */
 UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
@@ -625,11 +626,14 @@ typedef struct unroll_progress {
     double  loss;                   /* nats per symbol, mean of the steps up to the last look */
     int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
     double  norm, learning_rate;
-    int64_t symbols;                /* characters or words trained on so far */
-    int64_t steps_per_epoch;
+    int64_t symbols, steps_per_epoch;   /* characters or words trained on so far */
+    double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
+    int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
+/* Where it stands, also after a validation or the loading of a checkpoint, which knows no loss and no norm: 0. */
+UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
@@ -639,11 +643,12 @@ UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        double *nats);
 
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor, carried
- * states). Written under a temporary name, synced, renamed: a kill at any moment leaves the old or the new.
- * Loading makes the next step the same, bit for bit, as if there had been no stop. */
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old or
+ * the new. Loading makes the next step the same, bit for bit: network, text and settings must be those that were saved.
+ * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
-    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_resume train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_batches train/test_divide train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -72,7 +72,7 @@ RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 $(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_narrow device/test_thirds session/test_ranks \
-    train/test_trainer,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
+    train/test_trainer train/test_corruption,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
 RUN_plan/test_polls = $(if $(filter %/thread,$B),untimed)
 RUN_train/test_weights_loss = docs/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
@@ -86,7 +86,7 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors \
-          train/test_text train/test_words train/test_trainer train/test_sample stream/test_stream export/test_integers
+          train/test_text train/test_words train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
@@ -159,6 +159,7 @@ lines:
 	@echo '60 tests/cells/mutate.sh rnn'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
+	@echo '60 tests/cli/test_numbers.sh $B/unroll'
 	@echo '60 tests/bits/test_bits.sh $B/unroll'
 	@echo '30 tests/rules/test_rules.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'

@@ -17,6 +17,7 @@
 #endif
 
 #include "base/cgroup.h"
+#include "base/number.h"
 
 static const char *const isa_names[ISA_COUNT] = {
 #define ISA_TEXT(name, text) text,
@@ -112,25 +113,33 @@ static int processors_by_affinity(void)
 
 /* Rounded down: a team waits for its slowest member, and one that is throttled sleeps for the rest of
  * the period (100 ms by default). */
-static int whole_processors(long long quota, long long period)
+static int whole_processors(int64_t quota, int64_t period)
 {
     if (quota <= 0 || period <= 0 || quota / period >= INT_MAX)
         return INT_MAX;
     return quota < period ? 1 : (int)(quota / period);
 }
 
+/* 0: the text begins with no number of them ("max"). */
+static int64_t microseconds(const char *text)
+{
+    int64_t number;
+
+    return number_integer(&text, NULL, 0, INT64_MAX, &number) == NUMBER_OK ? number : 0;
+}
+
 /* One group: version 2 says "QUOTA PERIOD" or "max PERIOD" in one file, version 1 has a file for each. */
 static int64_t quota_of_group(const char *directory)
 {
     char line[64], period_line[64];
-    long long quota, period;
+    const char *quota = line, *period = period_line;
 
     if (cgroup_read_line(directory, "cpu.max", line, sizeof line))
-        return sscanf(line, "%lld %lld", &quota, &period) == 2 ? whole_processors(quota, period) : INT_MAX;
-    if (cgroup_read_line(directory, "cpu.cfs_quota_us", line, sizeof line)
-        && cgroup_read_line(directory, "cpu.cfs_period_us", period_line, sizeof period_line))
-        return whole_processors(atoll(line), atoll(period_line));
-    return INT_MAX;
+        period = line + strcspn(line, " ") + (strchr(line, ' ') != NULL);
+    else if (!cgroup_read_line(directory, "cpu.cfs_quota_us", line, sizeof line)
+             || !cgroup_read_line(directory, "cpu.cfs_period_us", period_line, sizeof period_line))
+        return INT_MAX;
+    return whole_processors(microseconds(quota), microseconds(period));
 }
 
 int cpu_quota(const char *mount, const char *membership)

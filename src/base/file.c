@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 
 enum { LARGEST_TRANSFER = 1 << 30 };    /* bytes in one read or write; Linux stops at 2^31 - 4096 */
 
@@ -131,14 +132,16 @@ static bool sync_descriptor(int descriptor)
 /* N of /dev/fd/N and /proc/self/fd/N, and of a link to the latter such as /dev/stdout; -1: another path. */
 static int descriptor_of(const char *path)
 {
+    static const char proc[] = "/proc/self/fd/", dev[] = "/dev/fd/";
     char target[32] = "";
-    int descriptor, end = 0;
+    int64_t descriptor;
 
-    if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, "/proc/self/fd/", 14) == 0)
+    if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, proc, sizeof proc - 1) == 0)
         path = target;
-    if (sscanf(path, "/proc/self/fd/%d%n", &descriptor, &end) != 1)
-        end = sscanf(path, "/dev/fd/%d%n", &descriptor, &end) == 1 ? end : 0;
-    return end > 0 && path[end] == '\0' ? descriptor : -1;
+    size_t folder = !strncmp(path, proc, sizeof proc - 1) ? sizeof proc - 1
+                  : !strncmp(path, dev, sizeof dev - 1) ? sizeof dev - 1 : 0;
+    bool is_one = folder && number_whole_integer(path + folder, 0, INT_MAX, &descriptor) == NUMBER_OK;
+    return is_one ? (int)descriptor : -1;
 }
 
 /* A descriptor as it stands: opened anew by its name, a file behind it would be written from its beginning. */

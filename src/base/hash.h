@@ -31,6 +31,14 @@ static inline uint64_t hash_words(uint64_t hash, const void *words, size_t count
     return hash;
 }
 
+/* Of any size: words, then the bytes that are left. */
+static inline uint64_t hash_data(uint64_t hash, const void *data, size_t bytes)
+{
+    size_t words = bytes / sizeof(uint32_t);
+    return hash_bytes(hash_words(hash, data, words), (const char *)data + words * sizeof(uint32_t),
+                      bytes % sizeof(uint32_t));
+}
+
 /* With its end; NULL is as "". */
 static inline uint64_t hash_text(uint64_t hash, const char *text)
 {

@@ -135,6 +135,19 @@ unroll_status json_field_integer(const json_t *object, const char *where, const 
     return UNROLL_OK;
 }
 
+unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index,
+                                int64_t least, int64_t largest, int64_t *value)
+{
+    const json_t *item = json_array_get(array, index);
+    int64_t number = json_integer_value(item);
+
+    if (!json_is_integer(item) || number < least || number > largest)
+        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64, where, key, index, least,
+                    largest);
+    *value = number;
+    return UNROLL_OK;
+}
+
 unroll_status json_field_real(const json_t *object, const char *where, const char *key, double *value)
 {
     json_t *field;

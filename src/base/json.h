@@ -25,6 +25,9 @@ unroll_status format_json(const json_t *json, char **text);
 unroll_status json_field_string(const json_t *object, const char *where, const char *key, const char **value);
 unroll_status json_field_integer(const json_t *object, const char *where, const char *key,
                                  int64_t least, int64_t largest, int64_t *value);
+/* The element of an array; it must be there. key: the array's name in messages. */
+unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index,
+                                int64_t least, int64_t largest, int64_t *value);
 unroll_status json_field_real(const json_t *object, const char *where, const char *key, double *value);
 unroll_status json_field_boolean(const json_t *object, const char *where, const char *key, bool *value);
 unroll_status json_field_array(const json_t *object, const char *where, const char *key, json_t **value);

@@ -7,18 +7,20 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/number.h"
 #include "unroll.h"
 
 /* Version 2 says "BYTES" or "max"; version 1 a number, without a limit one near 2^63. */
 static int64_t limit_of_group(const char *directory)
 {
     char line[64];
-    long long bytes;
+    const char *at = line;
+    int64_t bytes;
 
     if (!cgroup_read_line(directory, "memory.max", line, sizeof line)
         && !cgroup_read_line(directory, "memory.limit_in_bytes", line, sizeof line))
         return INT64_MAX;
-    return sscanf(line, "%lld", &bytes) == 1 && bytes > 0 ? bytes : INT64_MAX;
+    return number_integer(&at, NULL, 1, INT64_MAX, &bytes) == NUMBER_OK ? bytes : INT64_MAX;
 }
 
 int64_t memory_limit_of_groups(const char *mount, const char *membership)

@@ -1,11 +1,11 @@
 /* Names and default numbers of activation functions, from their list; functions as users write them.
  * Not their formulas: v/v_activation.h. */
 #include "cells/activation.h"
+#include "base/number.h"
 #include "base/point.h"
 
-#include <math.h>
+#include <float.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -25,17 +25,15 @@ const char *activation_name(enum activation_kind kind)
 /* "(0.2)" or "(0.2,0.5)" */
 static bool parse_numbers(const char *text, struct activation *f)
 {
-    char *end;
-    f->alpha = strtof(text + 1, &end);
-    if (end == text + 1)
+    double alpha, beta = f->beta;
+    text++;
+    if (number_real(&text, -FLT_MAX, FLT_MAX, &alpha) != NUMBER_OK)
         return false;
-    if (*end == ',') {
-        const char *beta = end + 1;
-        f->beta = strtof(beta, &end);
-        if (end == beta)
-            return false;
-    }
-    return !strcmp(end, ")") && isfinite(f->alpha) && isfinite(f->beta);
+    if (*text == ',' && (text++, number_real(&text, -FLT_MAX, FLT_MAX, &beta) != NUMBER_OK))
+        return false;
+    f->alpha = (float)alpha;
+    f->beta = (float)beta;
+    return !strcmp(text, ")");
 }
 
 bool activation_parse(const char *name, struct activation *activation)
@@ -44,9 +42,7 @@ bool activation_parse(const char *name, struct activation *activation)
     for (int i = 0; i < ACTIVATION_COUNT; i++)
         if (strlen(table[i].name) == length && !strncmp(name, table[i].name, length)) {
             struct activation f = { (enum activation_kind)i, table[i].alpha, table[i].beta };
-            const locale_t before = point_begin();
             const bool sound = !name[length] || parse_numbers(name + length, &f);
-            point_end(before);
             if (sound)
                 *activation = f;
             return sound;

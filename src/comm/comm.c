@@ -1,6 +1,8 @@
 /* Messages with their arguments checked and their waits bounded; what the whole world agrees on. No engine is
  * known here, and no sum: those are schedules of collective.c. */
 #include "comm/engine.h"
+#include "base/number.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,38 +24,35 @@ const char *comm_engine(const struct unroll_comm *comm)
 
 /* ---- opening and ending ---------------------------------------------------------------- */
 
-/* The first of these variables that launchers set. */
-static int number_in(const char *const *names)
+/* What the first of these variables begins with that launchers set ("2(x3)" of Slurm); otherwise `otherwise`. */
+static int number_in(const char *const *names, int least, int otherwise)
 {
+    int64_t number;
     for (; *names; names++) {
         const char *text = getenv(*names);
-        int number = text ? atoi(text) : 0;
-        if (number > 0)
-            return number;
+        if (text && number_integer(&text, NULL, least, INT_MAX, &number) == NUMBER_OK)
+            return (int)number;
     }
-    return 1;
+    return otherwise;
 }
 
 int comm_launched_ranks(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL };
-    return number_in(names);
+    return number_in(names, 1, 1);
 }
 
 int comm_local_ranks(void)
 {
     static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE",
                                          NULL };
-    return number_in(names);
+    return number_in(names, 1, 1);
 }
 
 int comm_local_rank(const struct unroll_comm *comm)
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return comm->rank;
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL };
+    return number_in(names, 0, comm->rank);
 }
 
 double comm_deadline(const struct unroll_comm *comm)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FORMAT_VERSION = 1 };
+/* Version 2 is version 1 with a checksum, which must be there. */
+static const char version_of_old_files[] = "1", format_version[] = "2";
 
 /* The fields of a specification that a file holds, once for writing and reading. */
 #define INTEGER_FIELDS(FIELD) \
@@ -18,6 +19,17 @@ enum { FORMAT_VERSION = 1 };
 
 static const char *const loss_names[] = { "none", "xent", "mse" };
 enum { LOSSES = sizeof loss_names / sizeof *loss_names };
+
+/* Which number of a parameter is NaN or infinite; as many as it has: none. */
+static size_t first_not_finite(const struct unroll_model *m, int i)
+{
+    unroll_parameter q;
+    size_t k = 0;
+    unroll_model_parameter((struct unroll_model *)m, i, &q);
+    while (k < m->parameter[i].count && q.data[k] - q.data[k] == 0)
+        k++;
+    return k;
+}
 
 /* ---- writing --------------------------------------------------------------------------- */
 
@@ -152,7 +164,7 @@ static unroll_status describe(const struct unroll_model *m, struct description *
 {
     TRY(to_text(spec_to_json(&m->spec), &d->spec));
     describe_as(d, "format", "unroll");
-    describe_as(d, "format_version", "1");
+    describe_as(d, "format_version", format_version);
     describe_as(d, "spec", d->spec);
     if (m->is_network) {
         TRY(to_text(layers_to_json(m), &d->layers));
@@ -171,10 +183,23 @@ static unroll_status describe(const struct unroll_model *m, struct description *
     return UNROLL_OK;
 }
 
+/* What could not be loaded is not written. */
+static unroll_status check_weights(const struct unroll_model *m, const char *path)
+{
+    for (int i = 0; i < m->parameters; i++) {
+        size_t k = first_not_finite(m, i);
+        if (k < m->parameter[i].count)
+            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k,
+                        m->parameter[i].name);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status unroll_model_save(const unroll_model *model, const char *path)
 {
     struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
     struct description d = { .count = 0 };
+    TRY(check_weights(m, path));
     unroll_status status = describe(m, &d);
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
@@ -231,8 +256,10 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
         TRY(json_field_string(json, where, "functions", &l->functions));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
-    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++)
-        l->source[i] = (int)json_integer_value(json_array_get(sources, (size_t)i));
+    for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++) {
+        TRY(json_item_integer(sources, where, "sources", (size_t)i, -1, MODEL_LAYERS_MAX, &integer));
+        l->source[i] = (int)integer;
+    }
 #define GET_LAYER_INTEGER(name)                                                             \
     TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
     l->name = (int)integer;
@@ -274,16 +301,24 @@ static unroll_status read_network(const char *text, const unroll_spec *spec, con
     return status;
 }
 
-static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
+static unroll_status check_version(const struct safetensors *file, const char *path)
 {
-    const char *format = safetensors_metadata(file, "format"), *text = safetensors_metadata(file, "spec");
-    const char *version = safetensors_metadata(file, "format_version"), *layers = safetensors_metadata(file, "layers");
-    if (!format || strcmp(format, "unroll") || !text || !version)
+    const char *format = safetensors_metadata(file, "format"), *version = safetensors_metadata(file, "format_version");
+    if (!format || strcmp(format, "unroll") || !version || !safetensors_metadata(file, "spec"))
         return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it has no specification in "
                     "its metadata", path);
-    if (strcmp(version, "1"))
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads version %d", path, version,
-                    FORMAT_VERSION);
+    if (!strcmp(version, version_of_old_files))
+        return UNROLL_OK;
+    if (strcmp(version, format_version))
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads version %s", path, version,
+                    format_version);
+    return safetensors_must_have_checksum(file, path);
+}
+
+static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
+{
+    const char *text = safetensors_metadata(file, "spec"), *layers = safetensors_metadata(file, "layers");
+    TRY(check_version(file, path));
     json_t *json;
     TRY(parse_json(text, strlen(text), path, &json));
     unroll_spec spec;
@@ -382,9 +417,9 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
         return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that the specification asks for: %d x %d", path,
                     q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
-    for (size_t k = 0; k < m->parameter[i].count; k++)
-        if (!(q.data[k] - q.data[k] == 0))
-            return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
+    size_t k = first_not_finite(m, i);
+    if (k < m->parameter[i].count)
+        return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
     return UNROLL_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "arrays lie in the file in little-endian order and are used in place"
@@ -67,14 +68,13 @@ static bool take_string(struct text *t, char *to, size_t room)
 
 static bool take_integer(struct text *t, uint64_t *value)
 {
+    int64_t number;
+
     skip_spaces(t);
-    const char *first = t->at;
-    for (*value = 0; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
-        if (*value > (INT64_MAX - 9) / 10)
-            return false;
-        else
-            *value = *value * 10 + (uint64_t)(*t->at - '0');
-    return t->at > first;
+    if (number_integer(&t->at, t->end, 0, INT64_MAX, &number) != NUMBER_OK)
+        return false;
+    *value = (uint64_t)number;
+    return true;
 }
 
 /* (), (3,) or (3, 4) */

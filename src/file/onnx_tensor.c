@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "file/onnx_messages.h"
 
 static const struct number_type { int type; const char *name; size_t bytes; bool is_float; } types[] = {
@@ -160,16 +161,15 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
         if (f.number == 1 || f.number == 2)
             TRY(onnx_take_text(o, &r, &f, &text[f.number - 1]));
     }
-    char *end = "";
+    uint64_t *to = !strcmp(text[0], "offset") ? &g->offset : !strcmp(text[0], "length") ? &g->length : NULL;
+    int64_t number = 0;
     if (!strcmp(text[0], "location"))
         g->location = text[1];
-    else if (!strcmp(text[0], "offset"))
-        g->offset = strtoull(text[1], &end, 10);
-    else if (!strcmp(text[0], "length"))
-        g->length = strtoull(text[1], &end, 10);
-    if (*end)
+    if (to && number_whole_integer(text[1], 0, INT64_MAX, &number) != NUMBER_OK)
         return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0],
                     text[1]);
+    if (to)
+        *to = (uint64_t)number;
     return UNROLL_OK;
 }
 

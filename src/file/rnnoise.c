@@ -3,13 +3,13 @@
  * 2 relu); weights; of a GRU those of h, too; a bias. The GRU's reset acts before the product with h. Not the
  * filter bank around it: the network reads 42 features of a frame and gives a gain for each of 22 bands, and
  * the probability of voice. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "file/file_table.h"
 #include "file/keras.h"
 #include "model/model.h"
@@ -22,18 +22,17 @@ enum { LARGEST_FILE = 1 << 24, WIDEST = 128, LAYERS = 6 };
 
 struct scanner { const char *at; };
 
-static unroll_status read_integer(struct scanner *s, const char *where, long least, long most, int *number)
+static unroll_status read_integer(struct scanner *s, const char *where, int least, int most, int *number)
 {
-    char *end;
+    const char *begin = s->at += strspn(s->at, " \t\r\n");
+    int64_t value;
+    enum number_state state = number_integer(&s->at, NULL, least, most, &value);
 
-    errno = 0;
-    long value = strtol(s->at, &end, 10);
-    if (end == s->at)
+    if (state == NUMBER_NONE)
         return fail(UNROLL_DATA, "%s: a number is missing", where);
-    if (errno || value < least || value > most)
-        return fail(UNROLL_DATA, "%s: %.*s is outside %ld .. %ld", where,
-                    (int)(end - s->at < 24 ? end - s->at : 24), s->at, least, most);
-    s->at = end;
+    if (state == NUMBER_OUTSIDE)
+        return fail(UNROLL_DATA, "%s: %.*s is outside %d .. %d", where,
+                    (int)(s->at - begin < 24 ? s->at - begin : 24), begin, least, most);
     *number = (int)value;
     return UNROLL_OK;
 }

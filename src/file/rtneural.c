@@ -159,12 +159,12 @@ static unroll_status join_activation(struct described *d, const char *where, con
 static unroll_status width_of(json_t *json, const char *where, const char *key, int *width)
 {
     json_t *shape;
+    int64_t last;
 
     TRY(json_field_array(json, where, key, &shape));
-    const json_t *last = json_array_get(shape, json_array_size(shape) - 1);
-    if (!json_is_integer(last) || json_integer_value(last) < 1 || json_integer_value(last) > WIDEST)
-        return fail(UNROLL_DATA, "%s: the last of '%s' is not a width of 1 to %d", where, key, WIDEST);
-    *width = (int)json_integer_value(last);
+    size_t axes = json_array_size(shape);
+    TRY(json_item_integer(shape, where, key, axes ? axes - 1 : 0, 1, WIDEST, &last));
+    *width = (int)last;
     return UNROLL_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -17,8 +18,9 @@
 #endif
 
 #define METADATA_KEY "__metadata__"
+#define CHECKSUM_KEY "unroll_checksum"
 
-enum { LENGTH_BYTES = 8, HEADER_ALIGNMENT = 8 };
+enum { LENGTH_BYTES = 8, HEADER_ALIGNMENT = 8, CHECKSUM_SIZE = 17 };
 
 struct safetensors {
     void *owned;                    /* the bytes that safetensors_open read, else NULL */
@@ -26,6 +28,29 @@ struct safetensors {
     struct tensor_view *tensors;    /* [count] in the order of their bytes */
     int count;
 };
+
+/* ---- the checksum ---- */
+
+/* It is a sum of hashes, one of each tensor and of each pair of metadata: their order and layout don't matter, so
+ * that a tool may write the file anew. */
+static uint64_t hash_tensor(const struct tensor_view *tensor)
+{
+    uint64_t hash = hash_text(hash_text(HASH_BEGIN, tensor->name), dtype_name(tensor->dtype));
+
+    for (int i = 0; i < tensor->rank; i++)
+        hash = hash_number(hash, tensor->shape[i]);
+    return hash_data(hash, tensor->data, tensor->bytes);
+}
+
+static uint64_t hash_pair(const char *key, const char *value)
+{
+    return hash_text(hash_text(HASH_BEGIN, key), value);
+}
+
+static void format_checksum(uint64_t sum, char text[CHECKSUM_SIZE])
+{
+    snprintf(text, CHECKSUM_SIZE, "%016" PRIx64, sum);
+}
 
 /* ---- reading ---- */
 
@@ -48,18 +73,17 @@ static unroll_status parse_dtype(const json_t *entry, const char *where, enum dt
 
 static unroll_status parse_shape(const json_t *entry, const char *where, struct tensor_view *tensor)
 {
-    json_t *shape, *extent;
-    size_t i;
+    json_t *shape;
+    int64_t extent;
 
     TRY(json_field_array(entry, where, "shape", &shape));
     if (json_array_size(shape) > TENSOR_LARGEST_RANK)
         return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d", where, json_array_size(shape),
                     TENSOR_LARGEST_RANK);
     tensor->rank = (int)json_array_size(shape);
-    json_array_foreach(shape, i, extent) {
-        if (!json_is_integer(extent) || json_integer_value(extent) < 0)
-            return fail(UNROLL_DATA, "%s: shape[%zu] is not an integer >= 0", where, i);
-        tensor->shape[i] = (uint64_t)json_integer_value(extent);
+    for (size_t i = 0; i < (size_t)tensor->rank; i++) {
+        TRY(json_item_integer(shape, where, "shape", i, 0, INT64_MAX, &extent));
+        tensor->shape[i] = (uint64_t)extent;
     }
     return UNROLL_OK;
 }
@@ -68,18 +92,15 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
                                    struct tensor_view *tensor)
 {
     json_t *offsets;
-    uint64_t end_points[2], expected;
+    uint64_t expected;
+    int64_t end_points[2];
 
     TRY(json_field_array(entry, where, "data_offsets", &offsets));
     if (json_array_size(offsets) != 2)
         return fail(UNROLL_DATA, "%s: data_offsets must be [begin, end]", where);
-    for (size_t i = 0; i < 2; i++) {
-        json_t *offset = json_array_get(offsets, i);
-        if (!json_is_integer(offset) || json_integer_value(offset) < 0)
-            return fail(UNROLL_DATA, "%s: data_offsets[%zu] is not an integer >= 0", where, i);
-        end_points[i] = (uint64_t)json_integer_value(offset);
-    }
-    uint64_t begin = end_points[0], end = end_points[1];
+    for (size_t i = 0; i < 2; i++)
+        TRY(json_item_integer(offsets, where, "data_offsets", i, 0, INT64_MAX, &end_points[i]));
+    uint64_t begin = (uint64_t)end_points[0], end = (uint64_t)end_points[1];
     if (begin > end || end > source->bytes)
         return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64
                     " bytes of data", where, begin, end, source->bytes);
@@ -171,6 +192,35 @@ static unroll_status parse_header(const struct source *source, json_t *header, s
     return check_tiling(source, file->tensors, file->count);
 }
 
+static uint64_t sum_of_file(const struct safetensors *file)
+{
+    const char *key;
+    json_t *value;
+    uint64_t sum = 0;
+
+    for (int i = 0; i < file->count; i++)
+        sum += hash_tensor(&file->tensors[i]);
+    json_object_foreach(json_object_get(file->header, METADATA_KEY), key, value)
+        if (strcmp(key, CHECKSUM_KEY) != 0)
+            sum += hash_pair(key, json_string_value(value));
+    return sum;
+}
+
+/* Files of other tools, and old ones of ours, have none. */
+static unroll_status check_checksum(const struct safetensors *file, const char *name)
+{
+    const char *stated = safetensors_metadata(file, CHECKSUM_KEY);
+    char found[CHECKSUM_SIZE];
+
+    if (stated == NULL)
+        return UNROLL_OK;
+    format_checksum(sum_of_file(file), found);
+    if (strcmp(stated, found) == 0)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%s' is damaged: its tensors or metadata are not those that were written (checksum %s, "
+                "not %.40s); fix: take another copy", name, found, stated);
+}
+
 /* Finds the header's text: *length bytes at bytes + 8. */
 static unroll_status find_header(const unsigned char *bytes, size_t size, const char *name, size_t *length)
 {
@@ -184,8 +234,7 @@ static unroll_status find_header(const unsigned char *bytes, size_t size, const 
         return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64
                     " bytes is larger than %d", name, stated, SAFETENSORS_LARGEST_HEADER);
     if (stated > size - LENGTH_BYTES)
-        return fail(UNROLL_DATA, "'%s' is cut short: the header needs %" PRIu64 " bytes, %zu are there", name,
-                    stated, size - LENGTH_BYTES);
+        return fail(UNROLL_DATA, "'%s' is cut short within its header; fix: take another copy", name);
     if (stated == 0 || bytes[LENGTH_BYTES] != '{')
         return fail(UNROLL_DATA, "'%s' is no safetensors file: its header does not begin with '{'", name);
     *length = (size_t)stated;
@@ -209,6 +258,8 @@ unroll_status safetensors_parse(const void *bytes, size_t size, const char *name
     }
     parsed->header = header;
     unroll_status status = parse_header(&source, header, parsed);
+    if (status == UNROLL_OK)
+        status = check_checksum(parsed, name_for_errors);
     if (status != UNROLL_OK) {
         safetensors_close(parsed);
         return status;
@@ -265,6 +316,14 @@ const struct tensor_view *safetensors_find(const struct safetensors *file, const
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, METADATA_KEY), key));
+}
+
+unroll_status safetensors_must_have_checksum(const struct safetensors *file, const char *name_for_errors)
+{
+    if (safetensors_metadata(file, CHECKSUM_KEY) != NULL)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%s' is damaged: the '" CHECKSUM_KEY "' in its metadata is lost; fix: take another copy",
+                name_for_errors);
 }
 
 /* ---- writing ---- */
@@ -328,17 +387,6 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
     return UNROLL_OK;
 }
 
-static unroll_status describe_metadata(json_t *header, const struct metadata *const *ordered, int count,
-                                       const char *path)
-{
-    json_t *object = json_object();
-
-    TRY(add_to_header(header, METADATA_KEY, object, path));
-    for (int i = 0; i < count; i++)
-        TRY(add_to_header(object, ordered[i]->key, json_string(ordered[i]->value), path));
-    return UNROLL_OK;
-}
-
 /* The tensors and the metadata to be written, in the order of the file. */
 struct contents {
     const char *path;
@@ -347,15 +395,40 @@ struct contents {
     int count, metadata_count;
 };
 
+static unroll_status describe_metadata(const struct contents *contents, json_t *header)
+{
+    json_t *object = json_object();
+
+    TRY(add_to_header(header, METADATA_KEY, object, contents->path));
+    for (int i = 0; i < contents->metadata_count; i++) {
+        const struct metadata *pair = contents->metadata[i];
+        TRY(add_to_header(object, pair->key, json_string(pair->value), contents->path));
+    }
+    return UNROLL_OK;
+}
+
+/* The bytes of the tensors fit their shapes by now. */
+static unroll_status add_checksum(const struct contents *contents, json_t *header)
+{
+    char checksum[CHECKSUM_SIZE];
+    uint64_t sum = 0;
+
+    for (int i = 0; i < contents->count; i++)
+        sum += hash_tensor(contents->tensors[i]);
+    for (int i = 0; i < contents->metadata_count; i++)
+        sum += hash_pair(contents->metadata[i]->key, contents->metadata[i]->value);
+    format_checksum(sum, checksum);
+    return add_to_header(json_object_get(header, METADATA_KEY), CHECKSUM_KEY, json_string(checksum), contents->path);
+}
+
 static unroll_status describe(const struct contents *contents, json_t *header)
 {
     uint64_t offset = 0;
 
-    if (contents->metadata_count > 0)
-        TRY(describe_metadata(header, contents->metadata, contents->metadata_count, contents->path));
+    TRY(describe_metadata(contents, header));
     for (int i = 0; i < contents->count; i++)
         TRY(describe_tensor(header, contents->tensors[i], contents->path, &offset));
-    return UNROLL_OK;
+    return add_checksum(contents, header);
 }
 
 /* The length, the header padded with spaces so that the data begin at a multiple of 8. */

@@ -32,8 +32,13 @@ const struct tensor_view *safetensors_at(const struct safetensors *file, int i);
 const struct tensor_view *safetensors_find(const struct safetensors *file, const char *name);   /* or NULL */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);              /* or NULL */
 
+/* A checksum that is there was compared when the file was opened; files of other tools have none. Of files that have
+ * one when they are whole: a damage may have hidden it. */
+unroll_status safetensors_must_have_checksum(const struct safetensors *file, const char *name_for_errors);
+
 /* Equal tensors and metadata, in whatever order, give equal bytes. Appears under `path` whole or not
- * at all. */
+ * at all. The metadata get a checksum of all that the file says: names, types, shapes and bytes of the tensors and
+ * the rest of the metadata, however they are laid out. */
 unroll_status safetensors_write(const char *path, const struct tensor_view *tensors, int count,
                                 const struct metadata *metadata, int metadata_count);
 

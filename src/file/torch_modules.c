@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "file/torch.h"
 
 /* ---- names of tensors ------------------------------------------------------------------ */
@@ -19,14 +20,14 @@ struct leaf { enum role role; int level, reverse; };
 
 static bool parse_level(const char *text, struct leaf *leaf)
 {
-    char *end;
+    const char *end = text;
+    int64_t level;
 
-    if (*text < '0' || *text > '9' || (*text == '0' && text[1] >= '0' && text[1] <= '9'))
+    if (number_integer(&end, NULL, 0, MODEL_LAYERS_MAX - 1, &level) != NUMBER_OK || (*text == '0' && end - text > 1))
         return false;
-    long level = strtol(text, &end, 10);
     leaf->level = (int)level;
     leaf->reverse = !strcmp(end, "_reverse");
-    return level < MODEL_LAYERS_MAX && (!*end || leaf->reverse);
+    return !*end || leaf->reverse;
 }
 
 /* "weight_hh_l1_reverse", "bias": the part after the last dot. */

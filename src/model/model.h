@@ -87,6 +87,7 @@ struct unroll_model {
     enum dtype  store_real;             /* what the store's numbers are */
     enum dtype  store_weights;          /* and its packed copies, if they are narrower */
     uint64_t    changes;                /* how often the weights of the store changed */
+    uint64_t    pulled;                 /* the change that `values` has: no session changed its weights since */
     int         sessions;
     bool        training;               /* one of them trains */
 };

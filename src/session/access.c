@@ -151,19 +151,23 @@ static unroll_status compare(unroll_session *s, const struct buffer *b, const fl
 
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
-    const struct unroll_model *m = s->model;
-    bool changed = false;
+    struct unroll_model *m = s->model;
+    bool changed = false, own = true;                   /* the model's own memory, which then is as new */
     TRY(session_check(s));
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         bool equal = true;
+        own &= weights[i] == m->values + m->parameter[i].first;
         if (weights[i])
             TRY(compare(s, b, weights[i], m->parameter[i].count, &equal));
         if (!equal)
             TRY(put(s, b, weights[i], m->parameter[i].count));
         changed |= !equal;
     }
-    return changed ? session_pack(s) : UNROLL_OK;
+    TRY(changed ? session_pack(s) : UNROLL_OK);
+    if (own)
+        m->pulled = m->changes;
+    return UNROLL_OK;
 }
 
 unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
@@ -203,16 +207,18 @@ static unroll_status pull_shares(unroll_session *s)
 unroll_status unroll_session_pull(unroll_session *s)
 {
     TRY(session_check(s));
-    if (is_one_of_many(s))
-        return pull_shares(s);
-    return weights_pull(s->device, s->instance, s->plan, s->model->values);
+    TRY(is_one_of_many(s) ? pull_shares(s) : weights_pull(s->device, s->instance, s->plan, s->model->values));
+    s->model->pulled = s->model->changes;
+    return UNROLL_OK;
 }
 
 unroll_status unroll_session_push(unroll_session *s)
 {
     TRY(session_check(s));
     TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
-    return session_pack(s);
+    TRY(session_pack(s));
+    s->model->pulled = s->model->changes;
+    return UNROLL_OK;
 }
 
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)

@@ -118,7 +118,8 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
-        s->model->changes += first;                     /* packed when all ranks are here: some gather for that */
+        if (first)
+            s->model->pulled = ++s->model->changes;     /* packed when all ranks are here: some gather for that */
         s->model->sessions++;
         s->model->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
@@ -235,8 +236,9 @@ void unroll_session_free(unroll_session *s)
         return;
     if (s->instance) {
         s->model->training &= s->config.mode != UNROLL_TRAIN;
-        if (--s->model->sessions == 0 && !is_one_of_many(s))    /* which can't wait for the others here */
-            unroll_session_pull(s);                     /* what was learnt stays in the model */
+        s->model->sessions--;
+        if (s->model->pulled != s->model->changes && !is_one_of_many(s))    /* which can't wait for the others here */
+            unroll_session_pull(s);                     /* what was learned stays in the model */
         if (s->device->forks || s->process == process_number()) {   /* else it is the parent's to free */
             s->device->instance_free(s->instance);
             leave_store(s);

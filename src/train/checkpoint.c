@@ -1,7 +1,7 @@
 /* Checkpoints of a trainer: what must be the same when training goes on (the identity), what has changed
  * since it began (the state), and the numbers that the session holds (optimizer and carried states).
  * The weights are a model file like any other. A file is checked completely before anything changes. */
-#include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,15 +12,17 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/point.h"
 #include "comm/comm.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
+#include "train/checkpoint_file.h"
 #include "train/trainer.h"
 
 /* ---- metadata: a list of keys and values ---- */
 
-enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 48 };
+enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 64 };
 
 struct fields {
     int count;
@@ -57,14 +59,13 @@ static void describe_spec(const unroll_spec *spec, struct fields *fields)
 
 static const char training_symbols[] = "training_symbols", text_hash[] = "text_hash";
 
-/* Without these the next step could not be the same. The schedule and its length may be changed. The text comes
- * first: of another one the network differs too, which explains less. */
+/* Without these the next step could not be the same. The text comes first: of another one the network differs too,
+ * which explains less. */
 static void describe_identity(const unroll_trainer *trainer, struct fields *fields)
 {
     unroll_spec spec = unroll_spec_default();
 
     unroll_model_spec(trainer->model, &spec);
-    add_field(fields, "format", "unroll checkpoint 1");
     add_field(fields, training_symbols, "%zu", trainer->batcher.count);
     add_field(fields, text_hash, "%016" PRIx64, trainer->text_hash);
     describe_spec(&spec, fields);
@@ -73,6 +74,23 @@ static void describe_identity(const unroll_trainer *trainer, struct fields *fiel
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
     add_field(fields, "optimizer", "%s", trainer->optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
+}
+
+/* What may be changed only where that is asked for. The length of the schedule may always be. */
+static void describe_rates(const unroll_trainer *trainer, struct fields *fields)
+{
+    const unroll_rates *r = &trainer->config.rates;
+
+#define ADD_RATE(key, member) add_field(fields, key, "%.15g", r->member);
+    ADD_RATE("base_learning_rate", learning_rate)
+    ADD_RATE("momentum", momentum)
+    ADD_RATE("beta1", beta1)
+    ADD_RATE("beta2", beta2)
+    ADD_RATE("epsilon", epsilon)
+    ADD_RATE("decay", decay)
+    ADD_RATE("clip_norm", clip)
+    add_field(fields, "schedule", "%s", trainer->schedule->name);
+    add_field(fields, "warmup", "%" PRId64, trainer->config.warmup);
 }
 
 /* All counters, of the trainer and of its session. */
@@ -90,6 +108,9 @@ struct saved_state {
     FIELD("forwards", forwards) FIELD("updates", updates)
 #define STATE_REALS(FIELD) \
     FIELD("best_loss", trainer.plateau.best) FIELD("plateau_factor", trainer.plateau.factor)
+/* Checkpoints that are older lack them. */
+#define NEWER_STATE_INTEGERS(FIELD) FIELD("best_step", trainer.best_step) FIELD("since_best", trainer.since_best)
+#define NEWER_STATE_REALS(FIELD)    FIELD("learning_rate", trainer.learning_rate)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
 static void describe_state(const struct saved_state *state, struct fields *fields)
@@ -98,6 +119,8 @@ static void describe_state(const struct saved_state *state, struct fields *field
 #define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
     STATE_INTEGERS(ADD_INTEGER)
     STATE_REALS(ADD_REAL)
+    NEWER_STATE_INTEGERS(ADD_INTEGER)
+    NEWER_STATE_REALS(ADD_REAL)
     if (state->scale > 0) {
         add_field(fields, scale_key, "%.17g", state->scale);
         add_field(fields, scale_updates_key, "%" PRId64, state->scale_updates);
@@ -116,21 +139,30 @@ static unroll_status refuse_identity(const char *path, const char *key, const ch
                 key, was, is);
 }
 
+static unroll_status check_fields(const struct fields *expected, const struct safetensors *file, const char *path)
+{
+    for (int i = 0; i < expected->count; i++) {
+        const char *value = safetensors_metadata(file, expected->key[i]);
+        if (value == NULL)
+            return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
+                        expected->key[i]);
+        if (strcmp(value, expected->value[i]) != 0)
+            return refuse_identity(path, expected->key[i], value, expected->value[i]);
+    }
+    return UNROLL_OK;
+}
+
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
                                     const char *path)
 {
-    struct fields expected = {0};
+    struct fields identity = {0}, rates = {0};
 
-    describe_identity(trainer, &expected);
-    for (int i = 0; i < expected.count; i++) {
-        const char *value = safetensors_metadata(file, expected.key[i]);
-        if (value == NULL)
-            return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
-                        expected.key[i]);
-        if (strcmp(value, expected.value[i]) != 0)
-            return refuse_identity(path, expected.key[i], value, expected.value[i]);
-    }
-    return UNROLL_OK;
+    describe_identity(trainer, &identity);
+    describe_rates(trainer, &rates);
+    TRY(check_fields(&identity, file, path));
+    if (checkpoint_is_old(file) || trainer->config.new_rates)
+        return UNROLL_OK;
+    return check_fields(&rates, file, path);
 }
 
 /* Counts go on from what a file says, some of them as doubles. */
@@ -139,28 +171,23 @@ static unroll_status read_integer(const struct safetensors *file, const char *pa
 {
     const int64_t most = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
-    char *end;
 
-    errno = 0;
-    long long number = text ? strtoll(text, &end, 10) : -1;
-    if (text == NULL || end == text || *end != '\0' || errno != 0 || number < 0 || number > most)
+    if (text == NULL || number_whole_integer(text, 0, most, value) != NUMBER_OK)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
-    *value = number;
     return UNROLL_OK;
 }
 
+/* The best loss of none is infinite. */
 static unroll_status read_real(const struct safetensors *file, const char *path, const char *key,
                                double *value)
 {
     const char *text = safetensors_metadata(file, key);
-    char *end;
-    double number = text ? strtod(text, &end) : NAN;
 
-    if (text == NULL || end == text || *end != '\0' || isnan(number))
+    *value = INFINITY;
+    if (text == NULL || (strcmp(text, "inf") && number_whole_real(text, -DBL_MAX, DBL_MAX, value) != NUMBER_OK))
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a number was expected, not '%.40s'", path, key,
                     text ? text : "");
-    *value = number;
     return UNROLL_OK;
 }
 
@@ -182,6 +209,10 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
 #define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
     STATE_INTEGERS(READ_INTEGER)
     STATE_REALS(READ_REAL)
+    if (safetensors_metadata(file, "best_step")) {
+        NEWER_STATE_INTEGERS(READ_INTEGER)
+        NEWER_STATE_REALS(READ_REAL)
+    }
     TRY(read_scale(file, path, state));
     if (state->trainer.cursor.window >= trainer->batcher.windows)
         return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
@@ -309,8 +340,11 @@ static unroll_status write_optimizer_file(const unroll_trainer *trainer, const s
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
+    add_field(&fields, CHECKPOINT_FORMAT_KEY, CHECKPOINT_FORMAT);
     describe_identity(trainer, &fields);
+    describe_rates(trainer, &fields);
     describe_state(&state, &fields);
+    add_field(&fields, CHECKPOINT_WEIGHTS_KEY, "%016" PRIx64, hash_weights(trainer->model));
     return write_kept(path, kept, &fields);
 }
 
@@ -324,12 +358,24 @@ static unroll_status write_files(const unroll_trainer *trainer, const struct kep
     return write_optimizer_file(trainer, kept, path);
 }
 
+/* What could not be loaded is not written: unroll_model_save looks at the weights. */
+static unroll_status check_kept(const struct kept *kept, const char *directory)
+{
+    const float *at = kept->numbers;
+
+    for (int i = 0; i < kept->count; at += kept->size[i++])
+        if (first_nan(at, kept->size[i]) < kept->size[i])
+            return fail(UNROLL_DIVERGED, "'%s' is not written: '%s' holds NaN", directory, kept->name[i]);
+    return UNROLL_OK;
+}
+
 static unroll_status write_directory(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
 {
     struct checkpoint_places *places = allocate_zeroed(1, sizeof *places);
-    if (!places)
-        return fail(UNROLL_RESOURCE, "no memory for the names of a checkpoint's files");
-    unroll_status status = checkpoint_begin(directory, places);
+    unroll_status status = places ? check_kept(kept, directory)
+                                  : fail(UNROLL_RESOURCE, "no memory for the names of a checkpoint's files");
+    if (status == UNROLL_OK)
+        status = checkpoint_begin(directory, places);
     if (status == UNROLL_OK) {
         locale_t before = point_begin();            /* not while ranks talk: they may share a thread */
         status = write_files(trainer, kept, places->unfinished);
@@ -392,15 +438,6 @@ static unroll_status refuse_unknown_tensors(const struct safetensors *file, cons
     return UNROLL_OK;
 }
 
-/* A NaN in a state would be one in the weight after the next step. Large gradients may make an infinity. */
-static unroll_status check_numbers(const float *numbers, size_t count, const char *path, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (isnan(numbers[i]))
-            return fail(UNROLL_DATA, "'%s': '%s' holds NaN at number %zu", path, name, i);
-    return UNROLL_OK;
-}
-
 static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
 {
     float *at = kept->numbers;
@@ -409,35 +446,21 @@ static unroll_status take_tensors(const struct safetensors *file, const char *pa
         const struct tensor_view *tensor = safetensors_find(file, kept->name[i]);
         if (tensor == NULL)
             return fail(UNROLL_DATA, "'%s' has no tensor '%s'", path, kept->name[i]);
-        if (tensor->dtype != DTYPE_F32 || tensor->bytes != kept->size[i] * sizeof *at)
-            return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers of F32", path, kept->name[i],
-                        kept->size[i]);
+        TRY(checkpoint_check_numbers(tensor, path));
+        if (tensor->bytes != kept->size[i] * sizeof *at)
+            return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers", path, kept->name[i], kept->size[i]);
         memcpy(at, tensor->data, tensor->bytes);
-        TRY(check_numbers(at, kept->size[i], path, kept->name[i]));
     }
     return refuse_unknown_tensors(file, path, kept);
 }
 
-static unroll_status read_optimizer_file(const unroll_trainer *trainer, const char *path,
-                                         struct loaded *loaded)
+static unroll_status take_optimizer(const unroll_trainer *trainer, const struct safetensors *file, const char *path,
+                                    struct loaded *loaded)
 {
-    struct safetensors *file;
-
-    TRY(safetensors_open(path, &file));
-    unroll_status status = check_identity(trainer, file, path);
-    if (status == UNROLL_OK)
-        status = read_state(trainer, file, path, &loaded->state);
-    if (status == UNROLL_OK)
-        status = kept_new(trainer, &loaded->kept);
-    if (status == UNROLL_OK)
-        status = take_tensors(file, path, &loaded->kept);
-    safetensors_close(file);
-    return status;
-}
-
-static size_t parameter_count(const unroll_parameter *parameter)
-{
-    return (size_t)parameter->shape[0] * (parameter->rank > 1 ? (size_t)parameter->shape[1] : 1);
+    TRY(check_identity(trainer, file, path));
+    TRY(read_state(trainer, file, path, &loaded->state));
+    TRY(kept_new(trainer, &loaded->kept));
+    return take_tensors(file, path, &loaded->kept);
 }
 
 static bool same_parameter(const unroll_parameter *a, const unroll_parameter *b)
@@ -500,25 +523,31 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
 
 static unroll_status read_files(const unroll_trainer *trainer, const char *directory, struct loaded *loaded)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], model_path[PATH_MAX];
+    struct safetensors *file;
 
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
-    TRY(read_optimizer_file(trainer, path, loaded));
-    TRY(checkpoint_path(directory, MODEL_FILE, path));
-    TRY(unroll_model_load(path, &loaded->model));
-    return check_same_model(trainer->model, loaded->model, path);
+    TRY(checkpoint_path(directory, MODEL_FILE, model_path));
+    TRY(checkpoint_file_open(path, &file));
+    unroll_status status = take_optimizer(trainer, file, path, loaded);
+    if (status == UNROLL_OK)
+        status = unroll_model_load(model_path, &loaded->model);
+    if (status == UNROLL_OK)
+        status = check_same_model(trainer->model, loaded->model, model_path);
+    if (status == UNROLL_OK)
+        status = checkpoint_check_weights(loaded->model, file, path);
+    safetensors_close(file);
+    return status;
 }
 
 /* Of all that was read: ranks on machines of their own may have found older files. */
 static uint64_t hash_loaded(const struct loaded *loaded)
 {
-    const int64_t steps[] = {loaded->state.trainer.step, loaded->state.forwards, loaded->state.updates};
-    uint64_t hash = hash_bytes(HASH_BEGIN, steps, sizeof steps);
-    unroll_parameter parameter;
+    const struct trainer_state *trainer = &loaded->state.trainer;
+    const int64_t steps[] = {trainer->step, loaded->state.forwards, loaded->state.updates, trainer->best_step,
+                             trainer->since_best};
+    uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, steps, sizeof steps), hash_weights(loaded->model));
 
-    for (int i = 0; i < unroll_model_parameters(loaded->model); i++)
-        if (unroll_model_parameter(loaded->model, i, &parameter) == UNROLL_OK)
-            hash = hash_words(hash, parameter.data, parameter_count(&parameter));
     return hash_words(hash, loaded->kept.numbers, loaded->kept.total);
 }
 
@@ -538,5 +567,37 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
         status = unroll_comm_agree(comm, apply(trainer, &loaded));
     unroll_model_free(loaded.model);
     kept_free(&loaded.kept);
+    return status;
+}
+
+/* ---- is a checkpoint whole? ---- */
+
+static unroll_status check_files(const char *path, const struct safetensors *file, const char *model_path, int64_t *step)
+{
+    unroll_model *model;
+    int64_t found;
+
+    for (int i = 0; i < safetensors_count(file); i++)
+        TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
+    TRY(read_integer(file, path, "step", &found));
+    TRY(unroll_model_load(model_path, &model));
+    unroll_status status = checkpoint_check_weights(model, file, path);
+    unroll_model_free(model);
+    if (status == UNROLL_OK)
+        *step = found;
+    return status;
+}
+
+unroll_status unroll_checkpoint_check(const char *directory, int64_t *step)
+{
+    char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
+    struct safetensors *file;
+
+    TRY(checkpoint_find(directory, found));
+    TRY(checkpoint_path(found, OPTIMIZER_FILE, path));
+    TRY(checkpoint_path(found, MODEL_FILE, model_path));
+    TRY(checkpoint_file_open(path, &file));
+    unroll_status status = check_files(path, file, model_path, step);
+    safetensors_close(file);
     return status;
 }

@@ -278,7 +278,7 @@ static bool is_time_to_look(const unroll_trainer *trainer)
     return !trainer->looked || (trainer->state.step + 1) % trainer->look_every == 0;
 }
 
-static void report(const unroll_trainer *trainer, const unroll_rates *rates, int looked, unroll_progress *progress)
+void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
 
@@ -286,8 +286,9 @@ static void report(const unroll_trainer *trainer, const unroll_rates *rates, int
         .step = state->step,
         .epoch = (double)state->cursor.epoch
                + (double)state->cursor.window / (double)trainer->batcher.windows,
-        .loss = trainer->result.loss, .norm = trainer->result.norm, .looked = looked, .learning_rate = rates->learning_rate,
+        .loss = trainer->result.loss, .norm = trainer->result.norm, .learning_rate = state->learning_rate,
         .symbols = state->symbols, .steps_per_epoch = trainer->batcher.windows,
+        .best_validation = state->plateau.best, .best_step = state->best_step, .since_best = state->since_best,
     };
 }
 
@@ -304,7 +305,9 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     trainer->unseen++;
     state->symbols += (int64_t)trainer->batcher.rows * trainer->batcher.steps;
     state->cursor = batcher_next(&trainer->batcher, state->cursor);
-    report(trainer, &rates, looks ? trainer->unseen : 0, progress);
+    state->learning_rate = rates.learning_rate;
+    unroll_trainer_progress(trainer, progress);
+    progress->looked = looks ? trainer->unseen : 0;
     trainer->looked |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;
     return UNROLL_OK;
@@ -327,6 +330,15 @@ unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats)
     return unroll_trainer_validate_while(trainer, NULL, NULL, nats);
 }
 
+static void take_validation(struct trainer_state *state, double nats)
+{
+    bool is_best = nats < state->plateau.best;
+
+    state->best_step = is_best ? state->step : state->best_step;
+    state->since_best = is_best ? 0 : state->since_best + 1;
+    plateau_report(&state->plateau, nats);
+}
+
 unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data, double *nats)
 {
     double found;
@@ -335,7 +347,7 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
         return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
     TRY(evaluator_run(trainer->evaluator, goes_on, data, &found));
     if (!isnan(found))
-        plateau_report(&trainer->state.plateau, found);
+        take_validation(&trainer->state, found);
     *nats = found;
     return UNROLL_OK;
 }

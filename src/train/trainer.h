@@ -15,6 +15,9 @@ struct trainer_state {
     int64_t symbols;            /* trained on so far */
     struct cursor cursor;       /* the next batch */
     struct plateau plateau;
+    int64_t best_step;          /* at plateau.best; 0: before the first, or of a checkpoint that does not say it */
+    int64_t since_best;         /* validations */
+    double  learning_rate;      /* of the last update; 0: as best_step */
 };
 
 enum { OPTIMIZER_NAME_SIZE = 32 };

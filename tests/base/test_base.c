@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/memory_limit.h"
+#include "base/number.h"
 #include "base/philox.h"
 #include "base/status.h"
 #include "check.h"
@@ -40,6 +41,57 @@ static const char *inside(const char *name)
 static bool says(const char *part)
 {
     return strstr(unroll_last_error(), part) != NULL;
+}
+
+/* ---- numbers as text ---- */
+
+static void test_integers(void)
+{
+    static const struct { const char *text; int64_t least, most; enum number_state state; int64_t value; } cases[] = {
+        {"0", 0, 9, NUMBER_OK, 0}, {"007", 0, 9, NUMBER_OK, 7}, {"-3", -3, 3, NUMBER_OK, -3}, {"-0", 0, 9, NUMBER_OK, 0},
+        {"9223372036854775807", 0, INT64_MAX, NUMBER_OK, INT64_MAX},
+        {"-9223372036854775808", INT64_MIN, 0, NUMBER_OK, INT64_MIN},
+        {"9223372036854775808", 0, INT64_MAX, NUMBER_OUTSIDE, 0}, {"-9223372036854775809", INT64_MIN, 0, NUMBER_OUTSIDE, 0},
+        {"18446744073709551617", 0, INT64_MAX, NUMBER_OUTSIDE, 0}, {"4294967297", 0, INT32_MAX, NUMBER_OUTSIDE, 0},
+        {"99999999999999999999999999", INT64_MIN, INT64_MAX, NUMBER_OUTSIDE, 0}, {"-1", 0, 9, NUMBER_OUTSIDE, 0},
+        {"", 0, 9, NUMBER_NONE, 0}, {"-", -9, 9, NUMBER_NONE, 0}, {"--1", -9, 9, NUMBER_NONE, 0}, {"+1", 0, 9, NUMBER_NONE, 0},
+        {" 1", 0, 9, NUMBER_NONE, 0}, {"1 ", 0, 9, NUMBER_NONE, 0}, {"1x", 0, 9, NUMBER_NONE, 0}, {"0x1", 0, 9, NUMBER_NONE, 0},
+        {"1.0", 0, 9, NUMBER_NONE, 0}, {"1e0", 0, 9, NUMBER_NONE, 0}, {"nan", 0, 9, NUMBER_NONE, 0},
+        {"99999999999999999999x", 0, 9, NUMBER_NONE, 0},
+    };
+    const char *at = "12,3", *end = at + 1;
+    int64_t value;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum number_state state = number_whole_integer(cases[i].text, cases[i].least, cases[i].most, &value);
+        CHECK(state == cases[i].state && (state != NUMBER_OK || value == cases[i].value), "'%s'", cases[i].text);
+    }
+    CHECK(number_integer(&at, NULL, 0, 99, &value) == NUMBER_OK && value == 12 && *at == ',', "12 of 12,3");
+    CHECK(number_integer(&at, NULL, 0, 99, &value) == NUMBER_NONE && *at == ',', "it stays where it is");
+    at = end - 1;
+    CHECK(number_integer(&at, end, 0, 99, &value) == NUMBER_OK && value == 1 && at == end, "no further than the end");
+}
+
+static void test_reals(void)
+{
+    static const struct { const char *text; enum number_state state; double value; } cases[] = {
+        {"0.5", NUMBER_OK, 0.5}, {".5", NUMBER_OK, 0.5}, {"5.", NUMBER_OK, 5}, {"-2e-1", NUMBER_OK, -0.2},
+        {"+1E2", NUMBER_OK, 100}, {"1e-999", NUMBER_OK, 0}, {"1000", NUMBER_OK, 1000}, {"1000.1", NUMBER_OUTSIDE, 0},
+        {"1e999", NUMBER_OUTSIDE, 0}, {"-1e999", NUMBER_OUTSIDE, 0}, {"", NUMBER_NONE, 0}, {".", NUMBER_NONE, 0},
+        {"-", NUMBER_NONE, 0}, {"e5", NUMBER_NONE, 0}, {"1e", NUMBER_NONE, 0}, {"1e+", NUMBER_NONE, 0},
+        {"0x10", NUMBER_NONE, 0}, {"nan", NUMBER_NONE, 0}, {"inf", NUMBER_NONE, 0}, {"-infinity", NUMBER_NONE, 0},
+        {" 1", NUMBER_NONE, 0}, {"1 ", NUMBER_NONE, 0}, {"1,5", NUMBER_NONE, 0}, {"1..2", NUMBER_NONE, 0},
+    };
+    const char *at = "0.25m";
+    double value;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum number_state state = number_whole_real(cases[i].text, -1000, 1000, &value);
+        CHECK(state == cases[i].state && (state != NUMBER_OK || value == cases[i].value), "'%s'", cases[i].text);
+    }
+    CHECK(number_real(&at, 0, 1, &value) == NUMBER_OK && value == 0.25 && *at == 'm', "0.25 of 0.25m");
+    at = "1e999";
+    CHECK(number_real(&at, -INFINITY, INFINITY, &value) == NUMBER_OUTSIDE && *at == '\0', "no infinity");
 }
 
 /* ---- status, dtype, memory ---- */
@@ -513,7 +565,7 @@ static void test_json_errors(void)
 
 static void test_json_fields(void)
 {
-    const char *text = "{\"s\": \"t\", \"i\": 5, \"r\": 2.5, \"b\": true, \"a\": [], \"o\": {}}", *string;
+    const char *text = "{\"s\": \"t\", \"i\": 5, \"r\": 2.5, \"b\": true, \"a\": [4294967295, -1, 1.0], \"o\": {}}", *string;
     static const char *const all[] = {"s", "i", "r", "b", "a", "o", NULL}, *const some[] = {"s", "i", NULL};
     json_t *json, *part;
     int64_t integer;
@@ -529,6 +581,10 @@ static void test_json_fields(void)
     CHECK(json_field_real(json, "f", "i", &real) == UNROLL_OK && real == 5, "an integer is a number, too");
     CHECK(json_field_boolean(json, "f", "b", &boolean) == UNROLL_OK && boolean, "boolean");
     CHECK(json_field_array(json, "f", "a", &part) == UNROLL_OK, "array");
+    CHECK(json_item_integer(part, "f", "a", 1, -1, 8, &integer) == UNROLL_OK && integer == -1, "an integer of an array");
+    CHECK_REFUSED(json_item_integer(part, "f", "a", 0, -1, 8, &integer), UNROLL_DATA, "f: a[0] is not an integer in -1 .. 8");
+    CHECK_REFUSED(json_item_integer(part, "f", "a", 2, -1, 8, &integer), UNROLL_DATA, "a[2]");
+    CHECK_REFUSED(json_item_integer(part, "f", "a", 3, -1, 8, &integer), UNROLL_DATA, "a[3]");
     CHECK(json_field_object(json, "f", "o", &part) == UNROLL_OK, "object");
     CHECK_REFUSED(json_field_integer(json, "f", "i", 6, 9, &integer), UNROLL_DATA,
                   "'i' is 5, but must be in 6 .. 9");
@@ -563,6 +619,8 @@ int main(void)
         perror(folder);
         return 1;
     }
+    test_integers();
+    test_reals();
     test_status();
     test_dtype();
     test_f16();

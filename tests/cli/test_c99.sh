@@ -28,7 +28,7 @@ for _ in $(seq 60); do echo "the quick brown fox jumps over the lazy dog"; done 
 "$binary" train text.txt --hidden 8 --layers 1 --steps 4 --batch 4 --bptt 8 --out run >log 2>&1 ||
     { cat log; exit 1; }
 
-"$binary" export run --to c99 -o c >out 2>err
+"$binary" export run/model.safetensors --to c99 -o c >out 2>err
 holds "exports" test $? -eq 0
 holds "both files" test -s c/unroll_model.c -a -s c/unroll_model.h
 holds "the report" test "$(grep -cE '^(flash:|RAM:  |step: |       about|saved c$)' out)" -eq 7

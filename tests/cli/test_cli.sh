@@ -32,7 +32,10 @@ same_as_golden() {      # FILE: compares standard input with golden/FILE
 }
 
 # The message without what differs from one machine to another.
-neutral() { sed -e "s|$place|HERE|g" -e 's/\.tmp\.[0-9]*/.tmp.PID/g' -e 's/need [0-9.]* MB/need SIZE MB/' message; }
+neutral() {
+    sed -e "s|$place|HERE|g" -e 's/\.tmp\.[0-9]*/.tmp.PID/g' -e 's/need [0-9.]* MB/need SIZE MB/' \
+        -e '/^[a-z]*: the \(best\|newest\) weights, of step /d' message
+}
 
 # refuses NAME CODE ARGUMENTS...: the exit code is CODE and the message that of golden/errors.txt
 refuses() {
@@ -225,7 +228,7 @@ refuses "text is too short for the batch" 3 train text.txt --batch 60000
 refuses "text is too short for batch and bptt" 3 train foreign.txt --val 0
 refuses "text is too short for bptt" 3 train foreign.txt --val 0 --batch 2
 refuses "standard input is empty" 3 train -
-refuses "validation text is missing" 3 train text.txt --val nothing.txt
+refuses "validation text is missing" 2 train text.txt --val nothing.txt
 refuses "validation text is empty" 3 train text.txt --val empty.txt
 refuses "validation text has another character" 3 train text.txt --val foreign.txt
 refuses "validation text is one character" 3 train text.txt --val letter.txt
@@ -483,6 +486,59 @@ holds "no half checkpoint" test -z "$(ls large/ckpt)"
 unroll train text.txt --cell rnn-relu --hidden 16 --layers 1 --batch 4 --bptt 16 --threads 1 --opt sgd --lr 100 \
     --clip 0 --warmup 0 --steps 200 --save-every 1 --out diverged --quiet > output 2> message
 judge "diverged" 6 $?
+
+# ---- the best weights, patience, beginning anew ----
+
+# A network that learns the text by heart: its best weights are not its last.
+heart="--hidden 48 --layers 1 --cell gru --batch 4 --bptt 16 --threads 1 --lr 0.02 --schedule constant --val 0.5
+       --epochs 30"
+unroll train text.txt $heart --patience 3 --out heart --json > output 2> message
+best=$(sed -n 's/^{"step": \([0-9]*\), .*/\1/p' heart/best.json) last=$(sed 's/^{"steps":\([0-9]*\),.*/\1/' output)
+epoch=$(unroll train text.txt $heart --epochs 1 --quiet --out epoch --json | sed 's/^{"steps":\([0-9]*\),.*/\1/')
+holds "three validations after the best it ends" test "$last" -eq $((best + 3 * epoch))
+holds "before its 30 epochs" test "$last" -lt $((30 * epoch))
+holds "and says so" grep -q '^3 validations since the best' message
+holds "with the command that goes on" grep -q '^  unroll train --resume heart --patience 0  go on$' message
+holds "the best is the lowest of the metrics" test "$best" = "$(grep -v '"val_loss":null' heart/metrics.jsonl |
+    sed 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.]*\),.*/\2 \1/' | sort -g | sed -n '1s/.* //p')"
+holds "a run ends with its best weights" cmp -s heart/model.safetensors heart/ckpt/step-"$best"/model.safetensors
+holds "which are not the newest" test "$(ls heart/ckpt | sort -V | tr '\n' ' ')" = "step-$best step-$last "
+unroll eval heart text.txt > a 2> message; unroll eval heart/model.safetensors text.txt > b
+holds "a run is measured with its best weights" cmp -s a b
+holds "and says which" grep -qE "^heart: the best weights, of step $best, validation loss [0-9.]+\$" message
+holds "the best loss is the result's" \
+    test "$(sed 's/.*"best_val_loss":\([0-9.]*\),.*/\1/' output)" = "$(sed 's/.*"val_loss": \([0-9.]*\)}/\1/' heart/best.json)"
+unroll train text.txt $heart --patience 2 --out stopped --quiet
+holds "two are less" test -d stopped/ckpt/step-$((best + 2 * epoch))
+unroll train --resume stopped --patience 3 --quiet
+holds "a resumed run has as much patience left" test "$(ls stopped/ckpt | sort -V | tr '\n' ' ')" = "$(ls heart/ckpt | sort -V | tr '\n' ' ')"
+holds "and the same best weights" cmp -s heart/model.safetensors stopped/model.safetensors
+cp -r heart impatient; unroll train --resume impatient --quiet
+holds "a run without patience does nothing more" test "$(ls impatient/ckpt | wc -l)" -eq 2 -a -d impatient/ckpt/step-"$last"
+unroll train --resume impatient --patience 0 --steps $((last + 2)) --quiet
+holds "without a limit it goes on from its newest weights" test -d impatient/ckpt/step-$((last + 2))
+holds "the best stays" cmp -s impatient/model.safetensors heart/model.safetensors
+refuses "patience without a validation" 2 train text.txt --patience 3 --val 0
+
+refuses "overwriting nothing" 2 train text.txt --overwrite
+refuses "overwriting what is no run" 2 train text.txt --out full --overwrite
+mkdir begun && echo '{}' > begun/config.json
+refuses "out is a run without a checkpoint" 2 train text.txt --out begun
+unroll train text.txt $small --steps 4 --val 0 --quiet --out anew
+echo mine > heart/notes
+unroll train text.txt $small --steps 4 --val 0 --quiet --overwrite --out heart
+holds "a run is begun anew" cmp -s heart/model.safetensors anew/model.safetensors
+holds "and nothing is left of the one before" test "$(cd heart && find . -type f ! -name 'events*' | sort | tr '\n' ' ')" = \
+    "./ckpt/step-4/model.safetensors ./ckpt/step-4/optim.safetensors ./config.json ./metrics.jsonl ./model.safetensors ./notes "
+holds "its curve is that of the new one" test "$(ls heart/events.* | wc -l) $(grep -c '"step":1,' heart/metrics.jsonl)" = "1 1"
+
+# A schedule that ended and is made longer lets the rate rise.
+unroll train text.txt $small --steps 150 --quiet --out risen
+unroll train --resume risen --steps 160 2> message
+holds "a rate that rises is said" grep -qE '^the learning rate rises from 0.0001 to [0-9.]+: .*; --schedule-steps 150 keeps it low$' message
+holds "the progress has the rate" grep -qE '^step 160 .*  lr 0.0001 ' message
+cp -r risen low; unroll train --resume low --steps 200 --schedule-steps 150 2> message
+holds "and is kept low" test "$(grep -c 'rises' message) $(grep -cE '^step 200 .*  lr 0.0001 ' message)" = "0 1"
 
 # Files must not take the numbers of streams that are closed: messages would be written into them.
 unroll train text.txt $small --steps 30 --out closed 2>&-

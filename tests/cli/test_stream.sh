@@ -107,6 +107,13 @@ done
 unroll stream frames </dev/null >none; holds "no frame, no answer" test $? -eq 0 -a ! -s none
 { echo '# two'; echo; tr ',' ' ' <frames.csv | sed 's/ /\t, /; s/$/ \r/'; } | unroll stream frames >out.odd
 holds "blanks, comments, line ends" cmp -s out.csv out.odd
+tr ',' ' ' <frames.csv | unroll stream frames >out.odd; holds "spaces instead of commas" cmp -s out.csv out.odd
+{ printf '\xef\xbb\xbf'; cat frames.csv; } | unroll stream frames >out.odd 2>message
+holds "a byte order mark" cmp -s out.csv out.odd
+holds "of which nothing is said" test ! -s message
+{ printf '\xef\xbb\xbf"left side", right\r\n'; cat frames.csv; } | unroll stream frames >out.odd 2>message
+holds "a row of names" cmp -s out.csv out.odd
+holds "said once" test "$(grep -c 'first row names the columns and is left out: "left side", right' message)$(wc -l <message)" = 11
 
 # refuses CODE WORDS INPUT ARGUMENTS...
 refuses() {
@@ -127,7 +134,14 @@ refuses 3 "line 2 holds more than 2 numbers" '1,2\n1,2,3\n' frames
 refuses 3 "line 1, number 2: 'x' is no finite number" '1,x\n' frames
 refuses 3 "line 1, number 1: 'nan' is no finite number" 'nan,1\n' frames
 refuses 3 "line 1, number 1: '1e999' is no finite number" '1e999,1\n' frames
-refuses 3 "line 1, number 1: '2' follows it" '1 2\r\n' frames
+refuses 3 "line 1, number 1: '1x' is no finite number" '1x,2\n' frames
+refuses 3 "line 1, number 1: '0x1' is no finite number" '0x1,2\n' frames
+refuses 3 "line 1, number 2: '' is no finite number" '1,,2\n' frames
+refuses 3 "line 1, number 1: '1e39' is no finite number" '1e39,2\n' frames
+refuses 3 "line 2, number 1: 'x' is no finite number" 'x,y\nx,y\n1,2\n' frames
+refuses 3 "line 2, number 1: 'x' is no finite number" '1,2\nx,y\n' frames
+refuses 3 "line 1, number 1: 'NaN' is no finite number" 'NaN,inf\n1,2\n' frames
+refuses 3 "holds no numbers, only the words 'hello there'" 'hello there\n' frames
 refuses 3 "ends in frame 2, after 3 of 8 bytes" 'aaaabbbbccc' frames --format f32
 refuses 3 "number 1 is NaN" '\377\377\377\177aaaa' frames --format f32
 refuses 3 "is no wav" 'RIFFxxxxWAVY' frames --format wav

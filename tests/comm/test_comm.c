@@ -5,6 +5,7 @@
 #include "base/team.h"
 #include "comm/comm.h"
 #include "tests/check.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS_MOST = 9, NUMBERS = 10000 };       /* doubles of more than one piece */
@@ -193,8 +194,25 @@ static void check_memory(void)
     CHECK(memory_live() == live, "a world leaks");
 }
 
+/* What launchers say, and what no launcher says. */
+static void check_launched(void)
+{
+    static const struct { const char *name, *value; int ranks; } cases[] = {
+        { "PMI_SIZE", "4", 4 }, { "PMI_SIZE", "0", 1 }, { "PMI_SIZE", "-3", 1 }, { "PMI_SIZE", "four", 1 },
+        { "PMI_SIZE", "4294967298", 1 }, { "PMI_SIZE", "99999999999999999999", 1 }, { "SLURM_STEP_NUM_TASKS", "2(x3)", 2 },
+    };
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv(cases[i].name, cases[i].value, 1);
+        CHECK(comm_launched_ranks() == cases[i].ranks, "%s=%s: %d ranks", cases[i].name, cases[i].value,
+              comm_launched_ranks());
+        unsetenv(cases[i].name);
+    }
+}
+
 int main(void)
 {
+    check_launched();
     for (int ranks = 1; ranks <= RANKS_MOST; ranks++) {
         run(ranks, 10, sum_doubles);
         run(ranks, 10, sum_floats);

@@ -1,7 +1,9 @@
 """Arrays in and out: shared memory, and every kind of array that is refused."""
 
 import array
+import copy
 import gc
+import pickle
 import sys
 import unittest
 import weakref
@@ -53,7 +55,7 @@ class In(unittest.TestCase):
         self.refused(TypeError, "numbers of float32 are wanted, not d", array.array("d", [0.0] * T))
         self.refused(TypeError, "not i", integers(T, B, below=3))
         self.refused(TypeError, "not 'list'", [[1.0]])
-        self.refused(TypeError, "not 'NoneType'", None)
+        self.refused(TypeError, "the model reads inputs", None)
         self.refused(TypeError, "lengths", self.x, lengths=array.array("f", [1.0] * B))
 
     def test_wrong_shapes(self):
@@ -119,6 +121,19 @@ class Out(unittest.TestCase):
         self.assertEqual((self.y.shape, self.y.dtype, len(self.y)), ((T, B, HIDDEN), "float32", T))
         self.assertEqual(repr(self.y), f"Array(shape=({T}, {B}, {HIDDEN}), dtype='float32')")
         self.assertEqual(self.y[1, 2, 3], self.y.tolist()[1][2][3])
+
+    def test_pickles_and_copies(self):
+        result = model().run(floats(T, B, INPUT))
+        for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+            self.assertEqual((bytes(other.outputs), other.outputs.shape), (bytes(self.y), self.y.shape))
+            self.assertEqual(bytes(other.states["s.l0"]), bytes(result.states["s.l0"]))
+        other = copy.copy(self.y)
+        memoryview(other)[0, 0, 0] = 7
+        self.assertNotEqual(self.y[0, 0, 0], 7)
+        for shape, dtype in (((3,), "float32"), ((2, -1), "float32"), ((1,) * 5, "float32"), ((2,), "float64"),
+                             ((1 << 40, 1 << 40), "uint8"), (("2",), "float32")):
+            with self.assertRaises((ValueError, TypeError)):
+                unroll._core.array(bytes(8), shape, dtype)
 
     def test_memoryview_shares(self):
         view = memoryview(self.y)

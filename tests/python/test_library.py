@@ -1,8 +1,11 @@
 """Models, sessions, streams, texts and training, as unroll.h has them; without NumPy."""
 
 import array
+import copy
+import mmap
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -90,21 +93,53 @@ class Package(unittest.TestCase):
         for keywords, kind, words in (
             ({"hiden": 3}, TypeError, "a model has no 'hiden'; it has cell, layers, hidden"),
             ({"hidden": "3"}, TypeError, "hidden: a whole number is wanted, not str"),
-            ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 does not fit 32 bits"),
-            ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 does not fit 32 bits"),
+            ({"hidden": 1 << 40}, OverflowError, "hidden = 1099511627776 is outside -2147483648..2147483647"),
+            ({"hidden": 1 << 70}, OverflowError, "hidden = 1180591620717411303424 is outside -2147483648..2147483647"),
             ({"hidden": 2.5}, TypeError, "whole number"),
+            ({"clip": 1e300}, OverflowError, "clip = 1e+300 is outside -3.4e38..3.4e38"),
             ({"dropout": "x"}, TypeError, "a number"),
             ({"cell": 3}, TypeError, "a str is wanted"),
             ({"cell": "ls\0tm"}, ValueError, "null"),
             ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
             ({"loss": "l1"}, ValueError, "loss = 'l1': choose one of none, xent, mse"),
-            ({"seed": -1}, OverflowError, "seed = -1 does not fit 0..2^64 - 1"),
+            ({"seed": -1}, OverflowError, "seed = -1 is outside 0..2^64 - 1"),
         ):
             with self.assertRaises(kind) as caught:
                 unroll.Model(**({"input": 2} | keywords))
             self.assertIn(words, str(caught.exception))
         with self.assertRaises(TypeError):
             unroll.Model(3)
+
+    def test_numbers_that_are_no_int(self):
+        """Each whole number that becomes an int of C's: none wraps, all say what they may be."""
+        m = unroll.Model(input=INPUT, hidden=HIDDEN)
+        layers = [{"kind": "gru", "name": "a", "width": 4}, {"kind": "dense", "name": "b", "width": 1, "sources": [1 << 32]}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "text")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("abc" * 9)
+            text = unroll.Text(path)
+            read = unroll.Model(tokens=1, input=3, output=3, hidden=4, loss="xent")
+            read.set_symbols(text)
+            big = 1 << 32
+            for name, call in (
+                ("steps", lambda: m.session(steps=big)), ("rows", lambda: m.stream(rows=big)),
+                ("threads", lambda: m.run(floats(T, B, INPUT), threads=big)), ("row", lambda: m.stream().reset(big)),
+                ("sources", lambda: unroll.Model.network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
+                ("vocabulary", lambda: unroll.Text(path, words=True, vocabulary=big)),
+                ("threads", lambda: unroll.evaluate(read, text, threads=big)), ("length", lambda: unroll.sample(read, length=big)),
+                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("parts", lambda: unroll.divide(rows=1, count=2, parts=big)),
+                ("max_version", lambda: m.parameters()["rnn.bias_ih_l0"].__dlpack__(max_version=(big, 0))),
+            ):
+                with self.assertRaisesRegex(OverflowError, rf"{name} = 4294967296 is outside -2147483648..2147483647"):
+                    call()
+            with open(path, "r+b") as file:             # more steps than an int counts, of a file that is nearly all hole
+                file.truncate(4 << 31)
+                tokens = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("i", (1 << 31, 1))
+                with self.assertRaisesRegex(OverflowError, "tokens: 2147483648 steps at once are outside 1..2147483647"):
+                    read.stream().run(tokens)
+                with self.assertRaisesRegex(OverflowError, "steps = 2147483648 is outside"):
+                    read.run(tokens)
 
     def test_lists(self):
         self.assertIn("lstm", unroll.cells())
@@ -126,6 +161,40 @@ class Models(unittest.TestCase):
             self.assertEqual(flat(other.run(x).outputs), flat(m.run(x).outputs))
             with self.assertRaises(unroll.Error):
                 m.save(os.path.join(folder, "no", "m.safetensors"))
+
+    def test_pickles_and_copies(self):
+        stack = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN, layers=2, bidirectional=1, output=5, loss="xent")
+        network = unroll.Model.network([{"kind": "dense", "name": "front", "width": 5, "activation": "tanh"},
+                                        {"kind": "gru", "name": "inner", "width": 4, "sources": [0, -1]}], input=INPUT)
+        for m, x in (stack, integers(T, B, below=5)), (network, floats(T, B, INPUT)):
+            expected = flat(m.run(x).outputs)
+            weights = {name: bytes(w) for name, w in m.parameters().items()}
+            m.note = ["a user's"]
+            for other in [pickle.loads(pickle.dumps(m, p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)] + \
+                    [copy.copy(m), copy.deepcopy(m)]:
+                self.assertEqual((type(other), other.spec, other.layers, other.note),
+                                 (type(m), m.spec, m.layers, m.note))
+                self.assertEqual({name: bytes(w) for name, w in other.parameters().items()}, weights)
+                self.assertEqual(flat(other.run(x).outputs), expected)
+                memoryview(other.parameters()[next(iter(weights))]).cast("B").cast("f")[0] = 9      # its own weights
+                self.assertEqual(flat(m.run(x).outputs), expected)
+        data = pickle.dumps(network)
+        other = data.replace(b'"format_version":"2"', b'"format_version":"0"')
+        self.assertNotEqual(other, data)
+        with self.assertRaisesRegex(unroll.DataError, "is damaged"):
+            pickle.loads(other)
+        other = other.replace(b'"unroll_checksum"', b'"another_program"')
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 2"):
+            pickle.loads(other)
+
+    def test_looks(self):
+        m = unroll.Model(tokens=1, input=5, embed=3, hidden=6, projection=2, layers=2, bidirectional=1, output=5, loss="xent")
+        count = sum(len(flat(w)) for w in m.parameters().values())
+        self.assertEqual(repr(m), f"<Model 5 tokens -> embedding 3 -> 2 x lstm 6 to 2 both ways -> dense 5, loss xent, {count} parameters>")
+        m = unroll.Model(cell="gru", input=2, hidden=3)
+        self.assertEqual(repr(m), "<Model 2 inputs -> gru 3, loss none, 63 parameters>")
+        self.assertIn("<Session mode='infer', steps=7, rows=2, isa='", repr(m.session(steps=7, rows=2)))
+        self.assertIn("<Stream rows=2, inputs=2, outputs=3, isa='", repr(m.stream(rows=2)))
 
     def test_seed(self):
         def first(seed):
@@ -186,6 +255,24 @@ class Models(unittest.TestCase):
                 self.assertEqual(s.read(name).shape, parameter.shape, name)
                 self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
 
+    def test_inputs_have_one_name(self):
+        """What a model reads is inputs= or tokens=, or has no name where it is the only array."""
+        vectors = unroll.Model(input=INPUT, hidden=HIDDEN)
+        symbols = unroll.Model(tokens=1, input=5, embed=3, hidden=HIDDEN)
+        for m, name, x in (vectors, "inputs", floats(T, B, INPUT)), (symbols, "tokens", integers(T, B, below=5)):
+            other = "tokens" if name == "inputs" else "inputs"
+            expected = flat(m.run(x).outputs)
+            self.assertEqual(flat(m.run(**{name: x}).outputs), expected)
+            self.assertEqual(flat(m.stream(rows=B).run(**{name: x})), expected)
+            step = x[:1].cast("B").cast(x.format, x.shape[1:])
+            out = floats(B, HIDDEN)
+            m.stream(rows=B).step(**{name: step, "out": out})
+            self.assertEqual(flat(out), expected[:B * HIDDEN])
+            for call in (m.run, m.stream(rows=B).step, m.stream(rows=B).run):
+                for args, more in ((), {}), ((), {other: x}), ((x,), {other: x}), ((x,), {name: x}):
+                    with self.assertRaisesRegex(TypeError, f"the model reads {name}: one array"):
+                        call(*args, **more)
+
     def test_lengths(self):
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
         x = floats(T, B, INPUT)
@@ -203,10 +290,36 @@ class Models(unittest.TestCase):
         self.assertEqual(len(m._kept), m.SESSIONS)
         bf16 = flat(m.run(floats(T, B, INPUT), weights="bf16").outputs)
         self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
-        old = flat(m.run(floats(T, B, INPUT)).outputs)
+
+    def test_weights_that_are_written(self):
+        """They hold from the next run on; sessions and trainers of the user's have theirs."""
+        x = floats(T, B, INPUT)
+
+        def expected(bias):
+            fresh = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+            memoryview(fresh.parameters()["rnn.bias_ih_l0"])[0] = bias
+            return flat(fresh.run(x).outputs)
+
+        m = unroll.Model(input=INPUT, hidden=HIDDEN, output=2, loss="mse")
+        m.run(x)
+        bias = memoryview(m.parameters()["rnn.bias_ih_l0"])
+        for value in (2.0, 3.0):
+            bias[0] = value
+            self.assertEqual(flat(m.run(x).outputs), expected(value))
+        bias[0] = 4.0
         m.close()
-        memoryview(m.parameters()["rnn.bias_ih_l0"])[0] = 2.0
-        self.assertNotEqual(flat(m.run(floats(T, B, INPUT)).outputs), old)
+        self.assertEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), expected(4.0))
+        s = m.session("train", steps=T, rows=B, optimizer="sgd")
+        self.assertEqual(m.sessions, 2)
+        s.step("sgd", inputs=x, values=floats(T, B, 2, seed=9), learning_rate=0.5)
+        learned = flat(m.run(x).outputs)
+        self.assertNotEqual(learned, expected(4.0))
+        self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of what learned it
+        del s
+        self.assertEqual(m.sessions, 1)
+        self.assertNotEqual(bias[0], 4.0)
+        self.assertEqual(flat(m.run(x).outputs), learned)
 
     def test_plan(self):
         m = unroll.Model(input=INPUT, hidden=HIDDEN, output=1, loss="mse")
@@ -276,6 +389,11 @@ class Training(unittest.TestCase):
         self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
         self.assertLess(seen["loss"], ways[0]["loss"])
         self.assertGreater(seen["norm"], 0)
+        for call in (s.step, s.update):
+            with self.assertRaisesRegex(ValueError, "there is no optimizer 'adamm'; choose one of sgd, .*adamw"):
+                call("adamm")
+            with self.assertRaisesRegex(ValueError, "made to train with 'adam', not 'sgd'"):
+                call("sgd")
         with self.assertRaisesRegex(TypeError, "learning_rat"):
             s.step("adam", inputs=x, values=y, learning_rat=1)
         with self.assertRaisesRegex(unroll.UsageError, "values"):
@@ -431,9 +549,18 @@ class Texts(unittest.TestCase):
         expected = [trainer.step()["loss"] for _ in range(3)]
         other = unroll.Trainer(self.model(seed=99), self.text, batch=4, bptt=8, total_steps=30)
         other.load(saved)
+        there = ("step", "epoch", "symbols", "learning_rate", "best_validation", "best_step", "since_best")
+        self.assertEqual([other.progress[k] for k in there], [rows[-1][k] for k in there])
+        self.assertEqual(other.progress["best_validation"], min(m["validation"] for m in rows if "validation" in m))
         self.assertEqual([other.step()["loss"] for _ in range(3)], expected)
         with self.assertRaises(unroll.Error):
             other.load(saved + ".absent")
+
+    def test_patience(self):
+        trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, learning_rate=0)
+        rows = list(trainer.metrics(9, validate_every=1, patience=3))
+        self.assertEqual([m["since_best"] for m in rows], [0, 1, 2, 3])
+        self.assertEqual(trainer.progress["best_step"], 1)
 
     def test_evaluate_and_sample(self):
         m = self.model()

@@ -231,6 +231,12 @@ static void test_refusals(void)
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 1 reads layer 1");
     layer[1].sources = 0, layer[1].activation = "swish";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no activation 'swish'");
+    static const char *const wrong[] = { "hard_sigmoid(0x1,0.5)", "hard_sigmoid( 0.2,0.5)", "hard_sigmoid(0.2,)", "elu(nan)",
+                                         "elu(1e39)", "elu(1)x", "elu()", "elu(1" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        layer[1].activation = wrong[i];
+        CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, wrong[i]);
+    }
     layer[1].activation = "hard_sigmoid", layer[1].beta = NAN;
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "must be finite");
     layer[1].activation = "elu", layer[1].alpha = INFINITY, layer[1].beta = 0;

@@ -192,6 +192,33 @@ static void check_evaluations_beside(void)
             check_evaluation_beside(isa);
 }
 
+/* What nobody but the user changed stays at the end of a session; what it learned comes, whoever is left. */
+static void check_ends(void)
+{
+    static float before[WEIGHTS], after[WEIGHTS];
+    struct arrays a = draw(1);
+    unroll_model *m = new_model(vectors_spec());
+    unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    unroll_rates rates = unroll_rates_default("adam");
+    unroll_result result;
+    unroll_parameter p;
+    MUST(unroll_model_parameter(m, 0, &p));
+    p.data[0] = 0.25f;
+    unroll_session_free(infer);
+    CHECK(p.data[0] == 0.25f, "the end of a session that changed nothing took back what was written");
+    infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
+    unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
+    size_t count = weights_of(m, before);
+    MUST(step(train, &a, &rates, &result));
+    unroll_session_free(train);
+    weights_of(m, after);
+    CHECK(!same(before, after, count), "what was learned waits for the end of another session");
+    p.data[0] = 0.25f;
+    unroll_session_free(infer);
+    CHECK(p.data[0] == 0.25f, "what came before is brought once");
+    unroll_model_free(m);
+}
+
 static void check_push_and_pull(void)
 {
     static float before[WEIGHTS], after[WEIGHTS], again[WEIGHTS];
@@ -460,6 +487,7 @@ int main(void)
     check_sharing();
     check_evaluations_beside();
     check_steps();
+    check_ends();
     check_push_and_pull();
     for (int i = 0; i < 4; i++) {
         check_carry(cells[i]);

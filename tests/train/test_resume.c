@@ -1,5 +1,5 @@
 /* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
- * go on on others to the weights of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
+ * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
 #include "check.h"
 #include "comm/engine.h"
 #include "unroll.h"
@@ -29,6 +29,7 @@ struct rank {
     unroll_comm *comm;
     unroll_status status;
     char error[512];
+    unroll_progress progress;           /* after a validation */
     size_t count;
     float weights[MOST_WEIGHTS];
 };
@@ -89,17 +90,20 @@ static unroll_status train(unroll_model *m, struct rank *r)
 {
     unroll_train_config config = config_of(r);
     unroll_trainer *t;
-    unroll_progress progress = { 0 };
+    double nats;
     unroll_status status = unroll_trainer_new(m, text, &config, &t);
     if (status != UNROLL_OK)
         return status;
     const char *from = is_last(r) && r->leg->last_from ? r->leg->last_from : r->leg->from;
     if (from)
         status = unroll_trainer_load(t, from);
-    while (status == UNROLL_OK && progress.step < r->leg->until)
-        status = unroll_trainer_step(t, &progress);
+    while (status == UNROLL_OK && r->progress.step < r->leg->until)
+        status = unroll_trainer_step(t, &r->progress);
+    if (status == UNROLL_OK)
+        status = unroll_trainer_validate(t, &nats);
     if (status == UNROLL_OK)
         status = save(m, t, r);
+    unroll_trainer_progress(t, &r->progress);
     unroll_trainer_free(t);
     return status;
 }
@@ -164,8 +168,14 @@ static bool run_leg(const struct leg *leg)
 {
     int ranks = run_ranks(leg);
     bool fine = ranks > 0;
-    for (int i = 0; i < ranks; i++)
+    for (int i = 0; i < ranks; i++) {
+        const unroll_progress *p = &rank[i].progress, *first = &rank[0].progress;
         fine &= CHECK(rank[i].status == UNROLL_OK, "rank %d of %d: %s", i, ranks, rank[i].error);
+        CHECK(p->best_step > 0 && p->best_step == first->best_step && p->since_best == first->since_best &&
+                  p->best_validation == first->best_validation,
+              "rank %d of %d knows another best: %.17g at %d, not %.17g at %d", i, ranks, p->best_validation,
+              (int)p->best_step, first->best_validation, (int)first->best_step);
+    }
     return fine;
 }
 
@@ -190,16 +200,25 @@ static void check_unlike(void)
                   "the checkpoint is not the same");
 }
 
+/* Nothing in a checkpoint tells when, where or by how many ranks it was made. */
+static void check_same_files(const char *left, const char *right, const unroll_mesh *mesh)
+{
+    char command[160];
+    snprintf(command, sizeof command, "diff -r %s %s", left, right);
+    CHECK(system(command) == 0, "a checkpoint of %dx%dx%d ranks has other bytes", mesh->batch, mesh->layer, mesh->hidden);
+}
+
 static void check_network(bool bidirectional)
 {
     static const unroll_mesh others[] = {
         { 1, 1, 1 }, { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 1, 3, 1 }, { 2, 2, 1 }, { 2, 2, 2 },
     };
     static struct rank whole;
-    char half[64], end[64];
+    char half[64], end[64], straight[64];
     snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);
     snprintf(end, sizeof end, "%s/end%d", folder, bidirectional);
-    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = end }))
+    snprintf(straight, sizeof straight, "%s/straight%d", folder, bidirectional);
+    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = straight }))
         return;
     whole = rank[0];
     if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 4, 1, 1 }, .until = HALF, .to = half }))
@@ -214,6 +233,7 @@ static void check_network(bool bidirectional)
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
                   "%d directions, 4 ranks and then %dx%dx%d: other bits than without a stop", 1 + bidirectional,
                   m->batch, m->layer, m->hidden);
+        check_same_files(straight, end, m);
     }
 }
 

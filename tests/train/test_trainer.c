@@ -337,6 +337,40 @@ static void check_same_checkpoints(const char *left, const char *right, const ch
     CHECK(same_files(left, right, "optim.safetensors"), "%s: what goes with the weights differs", what);
 }
 
+/* Without updates a validation gives the same each time, which is no better; a smaller one is. */
+static void test_the_best_is_known(const unroll_text *text)
+{
+    unroll_train_config config = small_config();
+    unroll_progress progress, loaded;
+    double first, second;
+    char path[256];
+
+    struct training training = start(text, &config);
+    unroll_trainer_progress(training.trainer, &progress);
+    CHECK(isinf(progress.best_validation) && progress.best_step == 0 && progress.since_best == 0, "before the first");
+    steps(&training, 3);
+    MUST(unroll_trainer_validate(training.trainer, &first));
+    steps(&training, 60);
+    MUST(unroll_trainer_validate(training.trainer, &second));
+    for (int i = 0; i < 3; i++)
+        MUST(unroll_trainer_validate(training.trainer, &first));
+    progress = steps(&training, 2);
+    CHECK(progress.best_validation == second && progress.best_step == 63 && progress.since_best == 3,
+          "best %g at %d, %d since", progress.best_validation, (int)progress.best_step, (int)progress.since_best);
+    name_path(path, "best");
+    MUST(unroll_trainer_save(training.trainer, path));
+    end(&training);
+    training = start(text, &config);
+    MUST(unroll_trainer_load(training.trainer, path));
+    unroll_trainer_progress(training.trainer, &loaded);
+    CHECK(loaded.step == 65 && loaded.epoch == progress.epoch && loaded.symbols == progress.symbols &&
+              loaded.best_validation == second && loaded.best_step == 63 && loaded.since_best == 3 &&
+              loaded.learning_rate == progress.learning_rate,
+          "loaded: step %d, best %g at %d, %d since, rate %g", (int)loaded.step, loaded.best_validation,
+          (int)loaded.best_step, (int)loaded.since_best, loaded.learning_rate);
+    end(&training);
+}
+
 /* Six steps, against three, a save, a load into a new trainer of another model, and three more. */
 static void check_resume(const unroll_text *text, const char *optimizer, const char *schedule, int first)
 {
@@ -490,7 +524,16 @@ static void test_mismatches_are_refused(const unroll_text *text)
     OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
     OTHER(config.validation = 0.2, text, "symbols to train on, this training has ");
+    OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");
+    OTHER(config.rates.clip = 2, text, "made with clip_norm = 1, this training has 2");
+    OTHER(config.schedule = "constant", text, "made with schedule = cosine, this training has constant");
     OTHER((void)0, other, "made with another text");
+    config = small_config();
+    config.rates.learning_rate = 2e-2;
+    config.new_rates = 1;
+    training = start(text, &config);
+    MUST(unroll_trainer_load(training.trainer, saved));
+    end(&training);
     unroll_text_free(other);
 }
 
@@ -526,15 +569,23 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     size_t count = unroll_count(training.trainer->session, name);
-    char saved[256];
+    char saved[256], sound[256];
+    unroll_parameter p;
+    float *states = allocate_zeroed(count, sizeof *states);
 
     name_path(saved, "not_finite");
-    float *states = allocate_zeroed(count, sizeof *states);
+    name_path(sound, "finite");
+    MUST(unroll_trainer_save(training.trainer, saved));
+    MUST(unroll_trainer_save(training.trainer, sound));
     states[5] = NAN;
     MUST(unroll_write(training.trainer->session, name, states, count));
-    MUST(unroll_trainer_save(training.trainer, saved));
-    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_DATA,
-                  "'rnn.weight_ih_l0.opt1' holds NaN at number 5");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "'rnn.weight_ih_l0.opt1' holds NaN");
+    MUST(unroll_trainer_load(training.trainer, saved));
+    MUST(unroll_model_parameter(training.model, 1, &p));
+    p.data[3] = INFINITY;
+    MUST(unroll_session_push(training.trainer->session));
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "NaN or infinite");
+    check_same_checkpoints(sound, saved, "a refused save leaves what was there");
     release(states);
     end(&training);
 }
@@ -651,6 +702,7 @@ int main(int count, char **words)
     test_no_allocation(text);
     test_epochs_begin_with_zero_states();
     test_validations_steer_the_plateau(text);
+    test_the_best_is_known(text);
     test_divergence_is_reported(text);
     test_strings_are_not_kept(text);
     test_refused_configurations(text);

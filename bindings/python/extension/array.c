@@ -256,6 +256,54 @@ static PyObject *array_repr(PyObject *self)
     return text;
 }
 
+/* ---- pickles and copies --------------------------------------------------------------------- */
+
+/* The sizes, of which so many bytes are an array. False with an exception. */
+static bool take_shape(PyObject *shape, enum number number, Py_ssize_t bytes, Py_ssize_t sizes[AXES_MAX])
+{
+    Py_ssize_t axes = PyTuple_Size(shape), count = bytes / (Py_ssize_t)number_size(number);
+    bool fits = axes <= AXES_MAX;
+    Py_ssize_t product = 1;
+    for (Py_ssize_t i = 0; fits && i < axes; i++) {
+        sizes[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
+        fits = !PyErr_Occurred() && sizes[i] >= 0 && (!sizes[i] || product <= count / sizes[i]);
+        product *= fits ? sizes[i] : 1;
+    }
+    if (!PyErr_Occurred() && (!fits || product * (Py_ssize_t)number_size(number) != bytes))
+        PyErr_Format(PyExc_ValueError, "array: %zd bytes are not %R of %s", bytes, shape, number_name(number));
+    return !PyErr_Occurred();
+}
+
+PyObject *array_of(PyObject *module, PyObject *args)
+{
+    Py_buffer bytes;
+    PyObject *shape, *array = NULL;
+    Py_ssize_t sizes[AXES_MAX];
+    const char *name;
+    enum number number;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*O!s:array", &bytes, &PyTuple_Type, &shape, &name))
+        return NULL;
+    if (!number_of(name, &number))
+        PyErr_Format(PyExc_ValueError, "array: numbers are float32, int32 or uint8, not '%s'", name);
+    else if (take_shape(shape, number, bytes.len, sizes) && (array = array_new(number, (int)PyTuple_Size(shape), sizes)))
+        memcpy(array_data(array), bytes.buf, (size_t)bytes.len);
+    PyBuffer_Release(&bytes);
+    return array;
+}
+
+static PyObject *array_reduce(PyObject *self, PyObject *unused)
+{
+    array_object *a = (array_object *)self;
+    PyObject *core = PyImport_ImportModule("unroll._core"), *make = core ? PyObject_GetAttrString(core, "array") : NULL;
+    (void)unused;
+    Py_XDECREF(core);
+    return make ? Py_BuildValue("N(y#Ns)", make, a->data, a->count * (Py_ssize_t)number_size(a->number),
+                                array_shape(self, NULL), number_name(a->number)) : NULL;
+}
+
+/* ---- as a sequence --------------------------------------------------------------------------- */
+
 static Py_ssize_t array_length(PyObject *self)
 {
     array_object *a = (array_object *)self;
@@ -274,13 +322,14 @@ static PyMethodDef methods[] = {
     { "__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
       "The array as a DLPack capsule (versioned if max_version says so), without a copy unless copy=True." },
     { "__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
+    { "__reduce__", array_reduce, METH_NOARGS, "Pickles and copies: an array with memory of its own." },
     { "tolist", array_tolist, METH_NOARGS, "The numbers as nested lists." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef members[] = {
     { "shape", array_shape, NULL, "The sizes of the axes, a tuple.", NULL },
-    { "dtype", array_dtype, NULL, "'float32' or 'int32'.", NULL },
+    { "dtype", array_dtype, NULL, "'float32', 'int32' or 'uint8'.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -40,6 +40,7 @@ pthread_mutex_t *lock_here(struct lock *);  /* with the GIL: the mutex of this p
 enum { AXES_MAX = 4 };
 enum number { NUMBER_F32, NUMBER_I32, NUMBER_U8 };
 
+bool number_of(const char *name, enum number *);    /* false: there are none of that name */
 size_t number_size(enum number);
 const char *number_name(enum number);       /* "float32" */
 const char *number_format(enum number);     /* "f", as struct and memoryview say */
@@ -86,6 +87,9 @@ PyObject *array_inside(PyObject *base, void *data, enum number, int rank, const 
                        bool readonly);
 void *array_data(PyObject *array);
 
+/* array(bytes, shape, dtype): an Array with a copy of them. */
+PyObject *array_of(PyObject *module, PyObject *args);
+
 /* `out` as it is, or a new array if it is NULL or None: where results go. False with an exception. */
 bool result_take(PyObject *out, const struct wanted *wanted, struct view *view, PyObject **array);
 
@@ -105,9 +109,19 @@ struct field {
 
 #define FIELD(type, member, kind)   { #member, kind, offsetof(type, member), NULL }
 
+/* A whole number that is an int; false with an exception that names it and the range. */
+bool int_take(const char *name, PyObject *value, int *to);
+
 /* Keywords into a struct; texts stay the keywords'. `what` is for the sentence: "a session". */
 bool fields_take(const char *what, const struct field *fields, PyObject *keywords, void *config);
 PyObject *fields_give(const struct field *fields, const void *config);      /* a dict */
+
+/* A repr: "<Stream rows=1, ..>" of a dict, which it takes over; NULL if that is NULL. */
+PyObject *described(const char *type, PyObject *facts);
+
+/* The library's own text of this name, NULL: there is no such optimizer, which a false with an exception says. */
+const char *optimizer_name(const char *name);
+bool refuse_optimizer(const char *name);
 
 /* Takes a keyword out of the keywords: a new reference, NULL if it is not there. */
 PyObject *keyword_take(PyObject *keywords, const char *name);
@@ -118,6 +132,7 @@ typedef struct model_object {
     PyObject_HEAD
     unroll_model   *model;
     struct lock     lock;                   /* of the model and all its sessions */
+    int             sessions;               /* and trainers, that Python has of it */
 } model_object;
 
 typedef struct text_object {

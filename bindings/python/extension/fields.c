@@ -1,7 +1,9 @@
 /* Keyword arguments into the configuration structs of unroll.h and back, by a table of their members.
  * What a value may be is the library's business; only its type is looked at here. */
 #include "core.h"
+#include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 static const struct field *find(const struct field *fields, const char *name)
@@ -44,9 +46,10 @@ static bool refuse_choice(const struct field *f, const char *text)
 
 static bool refuse_size(const struct field *f, PyObject *number)
 {
+    static const char *const ranges[] = { [FIELD_INT] = "-2147483648..2147483647", [FIELD_LONG] = "-2^63..2^63 - 1",
+                                          [FIELD_UNSIGNED] = "0..2^64 - 1", [FIELD_FLOAT] = "-3.4e38..3.4e38" };
     PyErr_Clear();
-    PyErr_Format(PyExc_OverflowError, "%s = %S does not fit %s", f->name, number,
-                 f->kind == FIELD_INT ? "32 bits" : f->kind == FIELD_LONG ? "64 bits" : "0..2^64 - 1");
+    PyErr_Format(PyExc_OverflowError, "%s = %S is outside %s", f->name, number, ranges[f->kind]);
     return false;
 }
 
@@ -86,6 +89,12 @@ static bool take_integer(const struct field *f, PyObject *value, char *to)
     return true;
 }
 
+bool int_take(const char *name, PyObject *value, int *to)
+{
+    const struct field field = { name, FIELD_INT, 0, NULL };
+    return take_integer(&field, value, (char *)to);
+}
+
 static bool take_real(const struct field *f, PyObject *value, char *to)
 {
     double x = PyUnicode_Check(value) ? -1 : PyFloat_AsDouble(value);
@@ -93,6 +102,8 @@ static bool take_real(const struct field *f, PyObject *value, char *to)
         PyErr_Clear();
         return refuse_type(f->name, "a number", value);
     }
+    if (f->kind == FIELD_FLOAT && isfinite(x) && fabs(x) > FLT_MAX)
+        return refuse_size(f, value);
     if (f->kind == FIELD_FLOAT)
         *(float *)to = (float)x;
     else
@@ -185,6 +196,42 @@ PyObject *fields_give(const struct field *fields, const void *config)
         Py_XDECREF(value);
     }
     return dict;
+}
+
+PyObject *described(const char *type, PyObject *facts)
+{
+    PyObject *text = PyUnicode_FromFormat("<%s", type), *key, *value;
+    const char *between = " ";
+    Py_ssize_t position = 0;
+    while (facts && text && PyDict_Next(facts, &position, &key, &value)) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%U=%R", text, between, key, value);
+        Py_DECREF(text);
+        text = longer;
+        between = ", ";
+    }
+    PyObject *whole = facts && text ? PyUnicode_FromFormat("%U>", text) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(facts);
+    return whole;
+}
+
+const char *optimizer_name(const char *name)
+{
+    for (int i = 0; name && unroll_optimizer_name(i); i++)
+        if (!strcmp(name, unroll_optimizer_name(i)))
+            return unroll_optimizer_name(i);
+    return NULL;
+}
+
+bool refuse_optimizer(const char *name)
+{
+    PyObject *known = NULL;
+    for (int i = 0; unroll_optimizer_name(i) && (known || !i); i++)
+        known = listed(known, unroll_optimizer_name(i));
+    if (known)
+        PyErr_Format(PyExc_ValueError, "there is no optimizer '%s'; choose one of %U", name, known);
+    Py_XDECREF(known);
+    return false;
 }
 
 PyObject *keyword_take(PyObject *keywords, const char *name)

@@ -78,9 +78,10 @@ static bool take_sources(PyObject *dict, unroll_layer *layer)
 {
     PyObject *sources = keyword_take(dict, "sources");
     Py_ssize_t n = sources ? PySequence_Size(sources) : 0;
-    for (Py_ssize_t i = 0; i < n && n <= UNROLL_SOURCES_MAX; i++) {
+    for (Py_ssize_t i = 0; i < n && n <= UNROLL_SOURCES_MAX && !PyErr_Occurred(); i++) {
         PyObject *item = PySequence_GetItem(sources, i);
-        layer->source[i] = item ? (int)PyLong_AsLong(item) : 0;
+        if (item)
+            int_take("sources", item, &layer->source[i]);
         Py_XDECREF(item);
     }
     Py_XDECREF(sources);
@@ -250,6 +251,12 @@ static PyObject *model_parameters(PyObject *self, PyObject *unused)
     return dict;
 }
 
+static PyObject *model_sessions(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((model_object *)self)->sessions);
+}
+
 static PyObject *model_symbols(PyObject *self, void *unused)
 {
     const unroll_model *model = ((model_object *)self)->model;
@@ -320,9 +327,9 @@ static PyMethodDef methods[] = {
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
     { "parameters", model_parameters, METH_NOARGS,
-      "Arrays in the model's own memory by name. While there are sessions the weights are theirs: "
+      "Arrays in the model's own memory by name. While there are sessions of yours the weights are theirs: "
       "Session.push takes\n"
-      "these there, Session.pull brings them here, and so does the end of the last session." },
+      "these there, Session.pull brings them here, and so does the end of a session that changed them." },
     { "set_symbols", model_set_symbols, METH_O, "set_symbols(text): the symbols that the tokens stand for." },
     { NULL, NULL, 0, NULL },
 };
@@ -330,6 +337,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef members[] = {
     { "spec", model_spec_of, NULL, "What the network is: a dict.", NULL },
     { "layers", model_layers, NULL, "Its layers: a list of dicts.", NULL },
+    { "sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.", NULL },
     { "symbols", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

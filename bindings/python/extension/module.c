@@ -89,6 +89,7 @@ static PyMethodDef methods[] = {
     { "formats", formats, METH_NOARGS, "The other tools' formats: name -> (can import, can export, about)." },
     { "shape", view_shape, METH_VARARGS,
       "shape(array, name, dtype): its shape, or an exception that says why not." },
+    { "array", array_of, METH_VARARGS, "array(data, shape, dtype): an Array with a copy of these bytes." },
     { "isas", isas, METH_NOARGS, "The instruction sets that this build and this machine have." },
     { "cells", cells, METH_NOARGS, "The cells by name." },
     { "optimizers", optimizers, METH_NOARGS, "The optimizers by name." },

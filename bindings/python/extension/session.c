@@ -9,6 +9,7 @@ typedef struct session_object {
     model_object         *model;
     unroll_session       *session;
     unroll_session_config config;           /* without its texts, which were the caller's */
+    const char           *optimizer;        /* one of the library's names */
     unroll_spec           spec;
 } session_object;
 
@@ -50,7 +51,9 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     }
     s->session = session;
     s->model = (model_object *)Py_NewRef(model);
+    s->model->sessions++;
     s->config = config;
+    s->optimizer = optimizer_name(config.optimizer);
     s->config.optimizer = s->config.device = s->config.isa = s->config.precision = s->config.weights = NULL;
     unroll_model_spec(m->model, &s->spec);
     return (PyObject *)s;
@@ -68,8 +71,10 @@ static void session_dealloc(PyObject *self)
 {
     session_object *s = (session_object *)self;
     PyObject_GC_UnTrack(self);
-    if (s->session)
+    if (s->session) {
         UNLOCKED(LOCK(s), unroll_session_free(s->session));
+        s->model->sessions--;
+    }
     Py_XDECREF((PyObject *)s->model);
     object_free(self);
 }
@@ -183,16 +188,30 @@ static PyObject *session_loss(PyObject *self, PyObject *unused)
     return status == UNROLL_OK ? fields_give(result_fields, &result) : raise_status(status);
 }
 
+/* The rates that are not given are those of the session's optimizer, which the call names. */
+static bool take_rates(const session_object *s, const char *what, const char *optimizer, PyObject *keywords,
+                       unroll_rates *rates)
+{
+    const char *known = optimizer_name(optimizer);
+    if (!known)
+        return refuse_optimizer(optimizer);
+    if (s->config.mode == UNROLL_TRAIN && strcmp(known, s->optimizer)) {
+        PyErr_Format(PyExc_ValueError, "the session was made to train with '%s', not '%s'; fix: "
+                     "session('train', optimizer='%s')", s->optimizer, known, known);
+        return false;
+    }
+    *rates = unroll_rates_default(known);
+    return fields_take(what, rates_fields, keywords, rates);
+}
+
 static PyObject *session_update(PyObject *self, PyObject *args, PyObject *keywords)
 {
     session_object *s = (session_object *)self;
     unroll_result result = { 0, 0, 0 };
     unroll_status status;
     const char *optimizer;
-    if (!PyArg_ParseTuple(args, "s:update", &optimizer))
-        return NULL;
-    unroll_rates rates = unroll_rates_default(optimizer);
-    if (!fields_take("an update", rates_fields, keywords, &rates))
+    unroll_rates rates;
+    if (!PyArg_ParseTuple(args, "s:update", &optimizer) || !take_rates(s, "an update", optimizer, keywords, &rates))
         return NULL;
     UNLOCKED(LOCK(s), status = unroll_update(s->session, &rates, &result));
     return status == UNROLL_OK ? fields_give(result_fields, &result) : raise_status(status);
@@ -209,12 +228,12 @@ static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords
     const char *optimizer;
     if (!PyArg_ParseTuple(args, "s:step", &optimizer))
         return NULL;
-    unroll_rates rates = unroll_rates_default(optimizer);
+    unroll_rates rates;
     for (int i = 0; i < ARRAYS; i++)
         given[i] = keyword_take(keywords, array_names[i]);
     look = keyword_take(keywords, "look");
     int looks = look ? PyObject_IsTrue(look) : 1;
-    bool taken = looks >= 0 && fields_take("a step", rates_fields, keywords, &rates) && batch_take(s, given, &b);
+    bool taken = looks >= 0 && take_rates(s, "a step", optimizer, keywords, &rates) && batch_take(s, given, &b);
     if (taken) {
         UNLOCKED(LOCK(s), status = unroll_step(s->session, &b.batch, &rates, looks ? &result : NULL));
         batch_release(&b);
@@ -429,6 +448,11 @@ static PyObject *session_info(PyObject *self, void *unused)
                          (unsigned long long)unroll_session_forecast(s->session));
 }
 
+static PyObject *session_repr(PyObject *self)
+{
+    return described("Session", session_info(self, NULL));
+}
+
 static PyObject *session_model(PyObject *self, void *unused)
 {
     (void)unused;
@@ -477,6 +501,7 @@ static PyType_Slot slots[] = {
       "here. Calls of sessions of one model wait for each other; the GIL is released meanwhile." },
     { Py_tp_new, session_new },
     { Py_tp_dealloc, session_dealloc },
+    { Py_tp_repr, session_repr },
     { Py_tp_traverse, session_traverse },
     { Py_tp_methods, methods },
     { Py_tp_getset, members },

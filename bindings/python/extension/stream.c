@@ -1,5 +1,6 @@
 /* Stream: a model step by step, in memory of its own. A step takes no other lock than the stream's. */
 #include "core.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,8 @@ static unroll_status advance(stream_object *s, int steps, const void *inputs, fl
 
 static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many)
 {
+    if (!given)
+        return NULL;
     struct wanted in = { .name = s->tokens ? "tokens" : "inputs",
                          .number = s->tokens ? NUMBER_I32 : NUMBER_F32 };
     struct wanted to = { .name = "out", .number = NUMBER_F32 };
@@ -113,6 +116,11 @@ static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many
         in.shape[in.rank++] = unroll_stream_inputs(s->stream);
     if (!view_take(given, &in, &from))
         return NULL;
+    if (many && from.shape[0] > INT_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%s: %zd steps at once are outside 1..%d", in.name, from.shape[0], INT_MAX);
+        view_release(&from);
+        return NULL;
+    }
     if (many)
         to.shape[to.rank++] = from.shape[0];
     to.shape[to.rank++] = s->rows;
@@ -130,20 +138,34 @@ static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many
     return raise_status(status);
 }
 
-static PyObject *stream_step(PyObject *self, PyObject *args)
+/* What the model reads, by position or by its name; borrowed, NULL with an exception. */
+static PyObject *take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject **out)
 {
-    PyObject *inputs, *out = NULL;
-    if (!PyArg_ParseTuple(args, "O|O:step", &inputs, &out))
+    static char *names[] = { "", "out", "inputs", "tokens", NULL };
+    PyObject *x = Py_None, *inputs = Py_None, *tokens = Py_None;
+    *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO$OO", names, &x, out, &inputs, &tokens))
         return NULL;
-    return run((stream_object *)self, inputs, out, false);
+    const char *name = s->tokens ? "tokens" : "inputs";
+    PyObject *named = s->tokens ? tokens : inputs, *other = s->tokens ? inputs : tokens;
+    if (other != Py_None || (x == Py_None) == (named == Py_None))
+        return PyErr_Format(PyExc_TypeError, "the model reads %s: one array of them is wanted, by position or as %s=",
+                            name, name);
+    return x == Py_None ? named : x;
 }
 
-static PyObject *stream_run(PyObject *self, PyObject *args)
+static PyObject *stream_step(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    PyObject *inputs, *out = NULL;
-    if (!PyArg_ParseTuple(args, "O|O:run", &inputs, &out))
-        return NULL;
-    return run((stream_object *)self, inputs, out, true);
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, false);
+}
+
+static PyObject *stream_run(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, true);
 }
 
 /* ---- states --------------------------------------------------------------------------------- */
@@ -152,8 +174,9 @@ static PyObject *stream_reset(PyObject *self, PyObject *args)
 {
     stream_object *s = (stream_object *)self;
     unroll_status status;
+    PyObject *given = NULL;
     int row = -1;
-    if (!PyArg_ParseTuple(args, "|i:reset", &row))
+    if (!PyArg_ParseTuple(args, "|O:reset", &given) || (given && !int_take("row", given, &row)))
         return NULL;
     UNLOCKED(&s->lock, status = unroll_stream_reset(s->stream, row));
     return status == UNROLL_OK ? none() : raise_status(status);
@@ -196,10 +219,17 @@ static PyObject *stream_info(PyObject *self, void *unused)
                          "bytes", (Py_ssize_t)s->bytes);
 }
 
+static PyObject *stream_repr(PyObject *self)
+{
+    return described("Stream", stream_info(self, NULL));
+}
+
 static PyMethodDef methods[] = {
-    { "step", stream_step, METH_VARARGS,
-      "step(inputs, out=None): [rows, input] of float32, or [rows] tokens of int32; gives [rows, output]." },
-    { "run", stream_run, METH_VARARGS, "run(inputs, out=None): many steps, with an axis of time in front." },
+    { "step", (PyCFunction)(void (*)(void))stream_step, METH_VARARGS | METH_KEYWORDS,
+      "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=; gives "
+      "[rows, output]." },
+    { "run", (PyCFunction)(void (*)(void))stream_run, METH_VARARGS | METH_KEYWORDS,
+      "run(x, out=None): many steps, with an axis of time in front." },
     { "reset", stream_reset, METH_VARARGS, "reset(row=-1): the states of a row, or of all, become zero." },
     { "save", stream_save, METH_NOARGS, "The states as bytes." },
     { "load", stream_load, METH_VARARGS, "load(state): states that save gave, of a stream alike." },
@@ -218,6 +248,7 @@ static PyType_Slot slots[] = {
       "model's weights as they are now. Streams of different threads run side by side." },
     { Py_tp_new, stream_new },
     { Py_tp_dealloc, stream_dealloc },
+    { Py_tp_repr, stream_repr },
     { Py_tp_methods, methods },
     { Py_tp_getset, members },
     { 0, NULL },

@@ -45,18 +45,18 @@ static unroll_status open_text(const char *path, const struct strings *symbols, 
 static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "path", "words", "vocabulary", "symbols", "model", NULL };
-    PyObject *path, *given = NULL, *model = Py_None;
+    PyObject *path, *size = NULL, *given = NULL, *model = Py_None;
     int words = 0, vocabulary = 10000;
     struct strings symbols;
     unroll_text *text = NULL;
     unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$piOO:Text", names, PyUnicode_FSConverter, &path,
-                                     &words, &vocabulary, &given, &model))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$pOOO:Text", names, PyUnicode_FSConverter, &path,
+                                     &words, &size, &given, &model))
         return NULL;
     bool known = model == Py_None || PyObject_TypeCheck(model, model_type);
     if (!known)
         PyErr_SetString(PyExc_TypeError, "model: a Model is wanted, that the text is to be read for");
-    if (!known || !strings_take(given, &symbols)) {
+    if (!known || (size && !int_take("vocabulary", size, &vocabulary)) || !strings_take(given, &symbols)) {
         Py_DECREF(path);
         return NULL;
     }
@@ -138,7 +138,7 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
     C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT),
+    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -148,6 +148,7 @@ static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
     P(step, FIELD_LONG), P(epoch, FIELD_DOUBLE), P(loss, FIELD_DOUBLE), P(norm, FIELD_DOUBLE),
     P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG), P(looked, FIELD_INT),
+    P(best_validation, FIELD_DOUBLE), P(best_step, FIELD_LONG), P(since_best, FIELD_LONG),
     { NULL, 0, 0, NULL },
 #undef P
 };
@@ -179,6 +180,7 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     }
     self->trainer = trainer;
     self->model = (model_object *)Py_NewRef(model);
+    self->model->sessions++;
     self->text = Py_NewRef(text);
     self->validation = Py_XNewRef(validation);
     return (PyObject *)self;
@@ -219,8 +221,10 @@ static void trainer_dealloc(PyObject *self)
 {
     trainer_object *t = (trainer_object *)self;
     PyObject_GC_UnTrack(self);
-    if (t->trainer)
+    if (t->trainer) {
         UNLOCKED(&t->model->lock, unroll_trainer_free(t->trainer));
+        t->model->sessions--;
+    }
     Py_XDECREF((PyObject *)t->model);
     Py_XDECREF(t->text);
     Py_XDECREF(t->validation);
@@ -235,6 +239,15 @@ static PyObject *trainer_step(PyObject *self, PyObject *unused)
     (void)unused;
     UNLOCKED(&t->model->lock, status = unroll_trainer_step(t->trainer, &progress));
     return status == UNROLL_OK ? fields_give(progress_fields, &progress) : raise_status(status);
+}
+
+static PyObject *trainer_progress(PyObject *self, void *unused)
+{
+    trainer_object *t = (trainer_object *)self;
+    unroll_progress progress;
+    (void)unused;
+    UNLOCKED(&t->model->lock, unroll_trainer_progress(t->trainer, &progress));
+    return fields_give(progress_fields, &progress);
 }
 
 static PyObject *trainer_validate(PyObject *self, PyObject *unused)
@@ -289,7 +302,7 @@ static PyObject *trainer_forecast(PyObject *self, void *unused)
 
 static PyMethodDef trainer_methods[] = {
     { "step", trainer_step, METH_NOARGS,
-      "One update: a dict of step, epoch, loss, norm, learning_rate, symbols." },
+      "One update: a dict, as `progress`." },
     { "validate", trainer_validate, METH_NOARGS, "Nats per symbol of the validation part." },
     { "save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all." },
     { "load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come." },
@@ -299,6 +312,9 @@ static PyMethodDef trainer_methods[] = {
 
 static PyGetSetDef trainer_members[] = {
     { "forecast", trainer_forecast, NULL, "Bytes of its plans.", NULL },
+    { "progress", trainer_progress, NULL,
+      "Where it stands: a dict of step, epoch, loss, norm, learning_rate, symbols, steps_per_epoch, looked, "
+      "best_validation, best_step, since_best.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -322,13 +338,14 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "model", "text", "threads", "weights", "device", NULL };
     unroll_session_config machine = unroll_session_default();
-    PyObject *model, *text;
+    PyObject *model, *text, *threads = NULL;
     int64_t foretold = 0;
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$izz:evaluate", names, model_type, &model,
-                                     text_type, &text, &machine.threads, &machine.weights, &machine.device))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$Ozz:evaluate", names, model_type, &model,
+                                     text_type, &text, &threads, &machine.weights, &machine.device) ||
+        (threads && !int_take("threads", threads, &machine.threads)))
         return NULL;
     model_object *m = (model_object *)model;
     UNLOCKED(&m->lock,

@@ -12,6 +12,16 @@ static const struct { const char *name, *format; size_t size; struct dlpack_dtyp
     [NUMBER_U8]  = { "uint8", "B", 1, { DLPACK_UINT, 8, 1 } },
 };
 
+bool number_of(const char *name, enum number *number)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(name, numbers[i].name)) {
+            *number = (enum number)i;
+            return true;
+        }
+    return false;
+}
+
 size_t number_size(enum number n)        { return numbers[n].size; }
 const char *number_name(enum number n)   { return numbers[n].name; }
 const char *number_format(enum number n) { return numbers[n].format; }
@@ -134,9 +144,9 @@ static PyObject *ask_for_capsule(PyObject *from)
 
 bool pair_take(PyObject *pair, const char *name, int *first, int *second)
 {
-    if (!PyTuple_Check(pair))
+    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2)
         return PyErr_Format(PyExc_TypeError, "%s: a pair of whole numbers is wanted", name), false;
-    return PyArg_ParseTuple(pair, "ii", first, second) != 0;
+    return int_take(name, PyTuple_GetItem(pair, 0), first) && int_take(name, PyTuple_GetItem(pair, 1), second);
 }
 
 static bool on_cpu(PyObject *from, const struct wanted *w)

@@ -2,6 +2,7 @@
 #include "device/cpu/isa.h"
 #include "base/status.h"
 #ifdef UNROLL_DEBUG
+#include "base/number.h"
 #include "base/philox.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,14 +39,16 @@ const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *isa, const char *n
 }
 
 #ifdef UNROLL_DEBUG
-static uint64_t draw_seed;
+static int64_t draw_seed;
 
 static void choose_draw_seed(void)
 {
     const char *given = getenv("RNN_ISA_SEED");
-    draw_seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 65536 + (uint64_t)getpid();
-    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%llu draws the same\n",
-            (unsigned long long)draw_seed);
+    draw_seed = (int64_t)time(NULL) * 65536 + (int64_t)getpid();
+    if (given && number_whole_integer(given, 0, INT64_MAX, &draw_seed) != NUMBER_OK)
+        fprintf(stderr, "RNN_ISA_SEED is '%s', not a whole number from 0 to %lld: another is drawn\n", given,
+                (long long)INT64_MAX);
+    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%lld draws the same\n", (long long)draw_seed);
 }
 
 /* One of those that the machine has, so that tests run what users of lesser machines will run. */

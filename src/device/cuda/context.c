@@ -1,6 +1,7 @@
 /* Opens GPUs (context.h). One lock guards the list of open ones and their tables of kernels. */
 #include "device/cuda/context.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "device/cuda/image.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ struct cuda_kernel { struct cuda_kernel *next; cu_function function; char name[6
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cuda_context *open_contexts;
 
-enum { OLDEST_CAPABILITY = 80, MODULES_MOST = 16 };
+enum { OLDEST_CAPABILITY = 80, MODULES_MOST = 16, GPUS_MAX = 1024 };
 
 /* ---- the kernels' images ------------------------------------------------------------------ */
 
@@ -141,14 +142,12 @@ static unroll_status learn(struct cuda_context *c)
 static unroll_status parse_index(const char *which, int *index)
 {
     int count;
-    char *end;
-    *index = 0;
-    if (which) {
-        long number = strtol(which, &end, 10);
-        if (!*which || *end || number < 0 || number > 1023)
-            return fail(UNROLL_USAGE, "device cuda:%s: after the colon comes the number of a GPU, from 0 on", which);
-        *index = (int)number;
-    }
+    int64_t number = 0;
+    if (which && number_whole_integer(which, 0, GPUS_MAX - 1, &number) != NUMBER_OK)
+        return fail(UNROLL_USAGE, "device cuda:%.40s: after the colon comes the number of a GPU, 0 to %d", which,
+                    GPUS_MAX - 1);
+    *index = (int)number;
+    TRY(cuda_load());
     TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
     if (*index >= count)
         return fail(UNROLL_UNSUPPORTED, "there is no GPU %d: this machine has %d, counted from 0%s", *index, count,
@@ -214,7 +213,6 @@ static unroll_status open_new(int index, struct cuda_context **context)
 unroll_status cuda_context_open(const char *which, struct cuda_context **context)
 {
     int index;
-    TRY(cuda_load());
     TRY(parse_index(which, &index));
     pthread_mutex_lock(&lock);
     struct cuda_context *c = open_contexts;
@@ -244,7 +242,6 @@ unroll_status cuda_describe(char *text, size_t size)
     struct cuda_context c = { 0 };
     int count;
     size_t used = 0;
-    TRY(cuda_load());
     TRY(parse_index(NULL, &count));
     TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
     TRY(check_images());

@@ -148,9 +148,10 @@ static unroll_status add_json(const struct explanation *e, json_t *json)
 unroll_status cuda_explain(const struct plan *plan, const char *which, FILE *file, json_t *json)
 {
     struct explanation e = { .plan = plan };
-    e.is_here = cuda_context_open(which, &e.context) == UNROLL_OK;
+    unroll_status opened = cuda_context_open(which, &e.context);
+    e.is_here = opened == UNROLL_OK;
     if (!e.is_here && which)
-        return UNROLL_UNSUPPORTED;                      /* that GPU was asked for; the sentence is said */
+        return opened;                                  /* that GPU was asked for; the sentence is said */
     if (!e.is_here) {
         cuda_context_known(&e.facts);
         e.context = &e.facts;

@@ -2,6 +2,7 @@
  * kind) and a varint, 8 bytes, 4 bytes, or a length and so many bytes; fields that are not known are skipped. */
 #include "device/xla/compiled.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,12 +124,10 @@ static double cycles_of(const struct instruction *i)
     static const char key[] = "\"estimated_cycles\":\"";
     size_t length = sizeof key - 1;
     for (const unsigned char *p = i->config.at; p && p + length < i->config.end; p++) {
-        double cycles = 0;
-        if (memcmp(p, key, length))
-            continue;
-        for (p += length; p < i->config.end && *p >= '0' && *p <= '9' && cycles < 1e15; p++)
-            cycles = 10 * cycles + (*p - '0');
-        return cycles;
+        const char *at = (const char *)p + length, *end = (const char *)i->config.end;
+        int64_t cycles;
+        if (!memcmp(p, key, length))
+            return number_integer(&at, end, 0, INT64_MAX, &cycles) == NUMBER_OK ? (double)cycles : 0;
     }
     return 0;
 }

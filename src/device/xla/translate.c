@@ -2,6 +2,7 @@
  * before, and what they must leave behind, follows from the views. */
 #include "device/xla/translate.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -501,9 +502,11 @@ static unroll_status write_program(struct translation *t, const char *name)
 static unroll_status find_unroll(int chosen, int *factor)
 {
     const char *said = getenv("RNN_XLA_UNROLL");
-    *factor = said ? atoi(said) : chosen ? chosen : 1;
-    return *factor >= 1 && *factor <= 64 ? UNROLL_OK
-        : fail(UNROLL_USAGE, "RNN_XLA_UNROLL is '%s'; fix: steps in a turn of a loop, 1 to 64", said);
+    int64_t number = chosen ? chosen : 1;
+    if (said && number_whole_integer(said, 1, 64, &number) != NUMBER_OK)
+        return fail(UNROLL_USAGE, "RNN_XLA_UNROLL is '%.40s'; fix: steps in a turn of a loop, 1 to 64", said);
+    *factor = (int)number;
+    return UNROLL_OK;
 }
 
 unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part last, const char *name,

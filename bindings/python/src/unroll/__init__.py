@@ -12,7 +12,9 @@ row by row and time-major, and come out as `Array`, which shows both. The GIL is
 from __future__ import annotations
 
 import collections
+import itertools
 import json
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -61,32 +63,39 @@ class Model(_core.Model):
 
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
     _kept_for: tuple[Any, ...] = ()     # the process and the type of weights
+    _shown = False                      # parameters() was called: somebody may write there
+    _OF_SESSIONS = frozenset({"_kept", "_kept_for", "_locks", "_shown"})
 
     def run(
         self,
-        inputs: Any,
+        x: Any = None,
+        /,
         *,
+        inputs: Any = None,
+        tokens: Any = None,
         lengths: Any = None,
         states: Optional[Mapping[str, Any]] = None,
         weights: str = "fp32",
         threads: int = 0,
     ) -> Result:
-        """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32.
+        """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32. Their
+        name may be left out.
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
         states: initial ones [rows, width], as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
         "int8" in products. threads: 0, as many as are faster, or a number."""
-        tokens = bool(self.spec["tokens"])
-        name = "tokens" if tokens else "inputs"
-        shape = _core.shape(inputs, name, "int32" if tokens else "float32")
-        if len(shape) != (2 if tokens else 3):
-            axes = "[steps, rows]" if tokens else "[steps, rows, input]"
+        name, x = _input(self, x, inputs, tokens)
+        shape = _core.shape(x, name, "int32" if name == "tokens" else "float32")
+        if len(shape) != (2 if name == "tokens" else 3):
+            axes = "[steps, rows]" if name == "tokens" else "[steps, rows, input]"
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
         with self._alone():                             # states, forward and results are one
             session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+            if self._shown and self.sessions == len(self._kept or ()):
+                session.set_weights(list(super().parameters().values()))        # looks whether they are the same
             names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
             _give_states(session, names, states or {})
-            session.forward(**{name: inputs, "lengths": lengths})
+            session.forward(**{name: x, "lengths": lengths})
             outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
             return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
 
@@ -105,15 +114,38 @@ class Model(_core.Model):
             self._kept.popitem(last=False)
         return self._kept[key]
 
+    def parameters(self) -> dict[str, Array]:
+        """The weights by name: Arrays in the model's own memory. What is written there holds from the next `run`,
+        `stream` or `save` on; while there are sessions or a trainer of yours the weights are theirs: `Session.push`
+        takes these there, `Session.pull` brings them here, and so does the end of one that changed them."""
+        self._shown = True
+        return super().parameters()
+
+    def __repr__(self) -> str:
+        spec = self.spec
+        parts = [f"{spec['input']} {'tokens' if spec['tokens'] else 'inputs'}"]
+        if spec["embed"]:
+            parts.append(f"embedding {spec['embed']}")
+        for name, alike in itertools.groupby(_layer_name(layer) for layer in self.layers):
+            count = len(list(alike))
+            parts.append(f"{count} x {name}" if count > 1 else name)
+        numbers = sum(math.prod(array.shape) for array in super().parameters().values())
+        return f"<{type(self).__name__} {' -> '.join(parts)}, loss {spec['loss']}, {numbers} parameters>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The bytes of the file that `save` writes, which say their version, and what a user has put into the object.
+        So copies and pickles have the weights that are in `parameters()`, bit for bit, and no sessions."""
+        own = {name: value for name, value in self.__dict__.items() if name not in Model._OF_SESSIONS}
+        return _from_bytes, (type(self), _to_bytes(self)), own or None
+
     def close(self) -> None:
-        """Frees the sessions that `run` keeps. Write into `parameters()` afterwards: while there are sessions, the
-        weights are theirs."""
+        """Frees the sessions that `run` keeps."""
         with self._alone():
             self._kept = None
 
     def _alone(self) -> Any:
         """The lock of this process: in a child that was forked no thread is left that would give back its parent's."""
-        return self.__dict__.setdefault(f"_lock_{os.getpid()}", threading.RLock())
+        return self.__dict__.setdefault("_locks", {}).setdefault(os.getpid(), threading.RLock())
 
     def session(self, mode: str = "infer", **config: Any) -> Session:
         """A session: the members of unroll_session_config are its keywords (steps, rows, lengths, ...)."""
@@ -131,6 +163,33 @@ class Model(_core.Model):
     def export(self, path: _Path, format: str, **config: Any) -> str:
         """Writes a file for another tool (`formats()`); gives what there is to know about it."""
         return _core.export_model(self, path, format=format, **config)
+
+
+def _input(model: Model, x: Any, inputs: Any, tokens: Any) -> tuple[str, Any]:
+    """What the model reads, whose name may have been left out, and its name."""
+    name, given, other = ("tokens", tokens, inputs) if model.spec["tokens"] else ("inputs", inputs, tokens)
+    if other is not None or (x is None) == (given is None):
+        raise TypeError(f"the model reads {name}: one array of them is wanted, by position or as {name}=")
+    return name, x if given is None else given
+
+
+def _layer_name(layer: dict[str, Any]) -> str:
+    projected = f" to {layer['projection']}" if layer["projection"] else ""
+    return f"{layer['kind']} {layer['width']}{projected}{' both ways' if layer['bidirectional'] else ''}"
+
+
+def _to_bytes(model: _core.Model) -> bytes:
+    with os.fdopen(os.memfd_create("model"), "rb") as file:
+        model.save(f"/proc/self/fd/{file.fileno()}")
+        file.seek(0)
+        return file.read()
+
+
+def _from_bytes(kind: type[Model], data: bytes) -> Model:
+    with os.fdopen(os.memfd_create("model"), "wb") as file:
+        file.write(data)
+        file.flush()
+        return kind.load(f"/proc/self/fd/{file.fileno()}")
 
 
 def _state_names(layers: int) -> list[str]:
@@ -169,13 +228,17 @@ class Trainer(_core.Trainer):
     """Training on a text as `unroll train` does it. Trainer(model, text, *, batch=32, bptt=64, optimizer="adam",
     learning_rate=..., validation=0.1, seed=1, ...): the keywords are the members of unroll_train_config, with the
     rates among them. `step()` makes one update, `validate()` measures, `save(directory)` and `load(directory)` keep
-    what is needed to go on bit for bit."""
+    what is needed to go on bit for bit; `progress` is where it stands, with the best validation so far."""
 
-    def metrics(self, steps: int, validate_every: int = 0) -> Iterator[dict[str, float]]:
-        """Trains for so many updates; a dict after each: step, epoch, loss, norm, learning_rate, symbols,
-        steps_per_epoch, and after each `validate_every` of them also validation."""
+    def metrics(self, steps: int, validate_every: int = 0, patience: int = 0) -> Iterator[dict[str, float]]:
+        """Trains for so many updates; a dict after each: `progress`, and after each `validate_every` of them also
+        validation: a new best one has since_best == 0. Ends after `patience` validations that were no better than the
+        best; 0: never."""
         for count in range(1, steps + 1):
             measured: dict[str, float] = self.step()
             if validate_every and count % validate_every == 0:
-                measured["validation"] = self.validate()
+                nats = self.validate()
+                measured = self.progress | {"validation": nats}
             yield measured
+            if patience and self.progress["since_best"] >= patience:
+                return
