@@ -5,6 +5,9 @@
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
  * only where it is said; every *_free takes NULL.
+ * 256 KB of stack are enough for any call (what drivers, plugins and MPI take comes on top), in builds with optimization.
+ * In a child that fork() made, models, streams and sessions on the CPU go on as they are; sessions on other devices, those
+ * of several ranks, and those that another thread was in are refused with UNROLL_UNSUPPORTED. Freeing is always allowed.
  */
 #ifndef UNROLL_H
 #define UNROLL_H

@@ -164,6 +164,7 @@ lines:
 	@echo '30 tests/rules/test_rules.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '60 tests/cli/test_small_stack.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
