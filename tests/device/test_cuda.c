@@ -405,5 +405,6 @@ int main(void)
     test_scale_is_kept();
     test_profile();
     test_long();
+    check_refused((struct setting){ NULL, NULL }, "cuda", NULL, "forked from one that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

@@ -387,10 +387,10 @@ static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 static void product_block(const struct product *p, struct tile *t, size_t rows,
                           const struct ahead *wanted)
 {
-    real *panel = PRODUCT_KEEPS(struct product_kept)->panel;
     const real *b = t->b, *bias = t->bias;
     real *c = t->c;
     bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t->k <= BLOCK_K;
+    real *panel = copies ? PRODUCT_KEEPS(struct product_kept)->panel : NULL;
     size_t tiles = tiles_over(rows, TILE_ROWS);
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
