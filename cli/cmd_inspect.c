@@ -25,7 +25,7 @@ static json_t *short_real(float value)
     return json_real(rounded);
 }
 
-static json_t *specification(const unroll_spec *spec)
+static json_t *stack(const unroll_spec *spec)
 {
     return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell,
                      "layers", spec->layers, "hidden", spec->hidden, "bidirectional", spec->bidirectional,
@@ -34,6 +34,27 @@ static json_t *specification(const unroll_spec *spec)
                      "dropout", short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input,
                      "embed", spec->embed, "tied", spec->tied, "output", spec->output,
                      "loss", loss_names[spec->loss]);
+}
+
+/* Its layers as "gru a, 8 units". */
+static json_t *specification(const unroll_model *model)
+{
+    unroll_network network;
+    unroll_layer layer;
+    unroll_spec spec;
+
+    if (unroll_model_spec(model, &spec))
+        return stack(&spec);
+    unroll_model_network(model, &network);
+    json_t *json = json_pack("{sb si si sb si ss}", "tokens", network.tokens, "input", network.input, "embed",
+                             network.embed, "tied", network.tied, "output", unroll_model_outputs(model), "loss",
+                             loss_names[network.loss]);
+    for (int i = 0; i < network.layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "layer %d", i);
+        json_object_set_new(json, key, json_sprintf("%s %s, %d units", layer.kind, layer.name, layer.width));
+    }
+    return json;
 }
 
 static json_t *tensors(unroll_model *model)
@@ -60,10 +81,29 @@ static json_t *symbols(const unroll_model *model, int count)
     return list;
 }
 
-/* key value, a line each, from the same object that --json prints. */
-static void print_specification(const unroll_spec *spec)
+static json_t *signature(const unroll_model *model)
 {
-    json_t *object = specification(spec), *value;
+    json_t *list = json_array();
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        json_array_append_new(list, json_pack("{ss ss ss}", e.output ? "output" : "input", e.name, "array", e.array,
+                                              "axes", e.axes));
+    return list;
+}
+
+static void print_signature(const unroll_model *model)
+{
+    unroll_signature e;
+
+    for (int i = 0; unroll_model_signature(model, i, &e); i++)
+        printf("%-15s'%s': %s as [%s]\n", e.output ? "output" : "input", e.name, e.array, e.axes);
+}
+
+/* key value, a line each, from the same object that --json prints. */
+static void print_specification(const unroll_model *model)
+{
+    json_t *object = specification(model), *value;
     const char *key;
 
     json_object_foreach(object, key, value) {
@@ -128,7 +168,7 @@ static void print_tensors(unroll_model *model)
 
 unroll_status cmd_inspect(struct settings *settings)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_network network;
     unroll_model *model;
     unroll_status status = settings_need(settings, OPTION_MODEL);
 
@@ -136,18 +176,19 @@ unroll_status cmd_inspect(struct settings *settings)
         status = network_open(text_of(settings, OPTION_MODEL), &model);
     if (status != UNROLL_OK)
         return status;
-    unroll_model_spec(model, &spec);
+    unroll_model_network(model, &network);
     if (is_on(settings, OPTION_JSON)) {
-        status = print_json(json_pack("{so ss so so sI}", "specification", specification(&spec), "symbol_kind",
+        status = print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "symbol_kind",
                                       symbols_name(unroll_model_symbol_kind(model)), "symbols",
-                                      symbols(model, spec.input), "tensors", tensors(model), "parameters",
-                                      (json_int_t)network_parameters(model)));
+                                      symbols(model, network.input), "signature", signature(model), "tensors",
+                                      tensors(model), "parameters", (json_int_t)network_parameters(model)));
     } else {
-        print_specification(&spec);
+        print_specification(model);
         if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
-            print_words(model, spec.input);
+            print_words(model, network.input);
         else
-            print_symbols(model, spec.input);
+            print_symbols(model, network.input);
+        print_signature(model);
         print_tensors(model);
     }
     unroll_model_free(model);

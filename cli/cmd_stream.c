@@ -16,7 +16,7 @@
 struct streamer {
     const struct settings *settings;
     unroll_model *model;
-    unroll_spec spec;
+    unroll_network network;
     struct stepper stepper;
     int width;                      /* of the outputs */
     float *frame, *outputs;
@@ -77,7 +77,7 @@ static unroll_status answer_token(struct streamer *s, int32_t token)
 
     if (status != UNROLL_OK)
         return complain_library(status);
-    if (s->spec.loss == UNROLL_LOSS_XENT)
+    if (s->network.loss == UNROLL_LOSS_XENT)
         softmax(s->outputs, s->width);
     return UNROLL_OK;
 }
@@ -86,18 +86,18 @@ static unroll_status answer_token(struct streamer *s, int32_t token)
 
 static unroll_status answer_frame(struct streamer *s)
 {
-    if (s->spec.tokens) {
+    if (s->network.tokens) {
         float token = s->frame[0];
-        if (token != floorf(token) || token < 0 || token >= (float)s->spec.input)
+        if (token != floorf(token) || token < 0 || token >= (float)s->network.input)
             return complain(UNROLL_DATA, "%g is no symbol's number; fix: give whole numbers in 0..%d",
-                            (double)token, s->spec.input - 1);
+                            (double)token, s->network.input - 1);
         unroll_status status = answer_token(s, (int32_t)token);
         return status == UNROLL_OK ? write_outputs(s) : status;
     }
     unroll_status status = stepper_step(&s->stepper, s->frame, s->outputs);
     if (status != UNROLL_OK)
         return complain_library(status);
-    if (s->spec.loss == UNROLL_LOSS_XENT)
+    if (s->network.loss == UNROLL_LOSS_XENT)
         softmax(s->outputs, s->width);
     return write_outputs(s);
 }
@@ -105,10 +105,10 @@ static unroll_status answer_frame(struct streamer *s)
 static unroll_status stream_frames(struct streamer *s, enum frame_format format)
 {
     struct frames frames;
-    int width = s->spec.tokens ? 1 : s->spec.input;
+    int width = s->network.tokens ? 1 : s->network.input;
     bool more = true, named = false;
 
-    if (s->spec.tokens && format != FRAMES_CSV)
+    if (s->network.tokens && format != FRAMES_CSV)
         return complain(UNROLL_USAGE, "the model reads symbols; fix: --format text or csv");
     unroll_status status = frames_open(&frames, stdin, format, width);
     if (status != UNROLL_OK && !stopped)
@@ -159,7 +159,7 @@ static int32_t find_symbol(const struct streamer *s, const char *symbol)
 {
     const char *const *symbols = unroll_model_symbols(s->model);
 
-    for (int i = 0; i < s->spec.input; i++)
+    for (int i = 0; i < s->network.input; i++)
         if (strcmp(symbols[i], symbol) == 0)
             return i;
     return -1;
@@ -213,7 +213,7 @@ static unroll_status answer_character(struct streamer *s, const char *character,
                         (unsigned)(unsigned char)*character);
     if (token < 0)
         return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's %d symbols; fix: remove or replace "
-                        "it, or train a model on a text that has it", (long long)number, character, s->spec.input);
+                        "it, or train a model on a text that has it", (long long)number, character, s->network.input);
     double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
     unroll_status status = answer_token(s, token);
     if (status == UNROLL_OK)
@@ -227,7 +227,7 @@ static unroll_status stream_text(struct streamer *s)
     unroll_status status = UNROLL_OK;
     char character[LONGEST_SYMBOL + 1];
 
-    if (unroll_model_symbols(s->model) == NULL || s->spec.output != s->spec.input)
+    if (unroll_model_symbols(s->model) == NULL || s->width != s->network.input)
         return complain(UNROLL_USAGE, "the model has no symbols of a text; fix: --format csv or f32");
     if (unroll_model_symbol_kind(s->model) != UNROLL_CHARACTERS)
         return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
@@ -250,9 +250,9 @@ static unroll_status open_stream(struct streamer *s)
 
     if (status != UNROLL_OK)
         return status;
-    unroll_model_spec(s->model, &s->spec);
+    unroll_model_network(s->model, &s->network);
     s->width = s->stepper.width;
-    s->frame = malloc((size_t)s->spec.input * sizeof *s->frame);
+    s->frame = malloc((size_t)s->network.input * sizeof *s->frame);
     s->outputs = malloc((size_t)s->width * sizeof *s->outputs);
     if (s->frame && s->outputs)
         return UNROLL_OK;

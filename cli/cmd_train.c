@@ -341,7 +341,7 @@ static unroll_status say_header(const struct training *t)
 {
     const struct settings *s = t->settings;
     unroll_session_config config = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
+    unroll_network network;
     unroll_session *session;
     char name[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
 
@@ -355,10 +355,10 @@ static unroll_status say_header(const struct training *t)
     unroll_status status = unroll_session_new(t->model, &config, &session);
     if (status != UNROLL_OK)
         return complain_library(status);
-    unroll_model_spec(t->model, &spec);
-    network_name(&spec, name);
+    unroll_model_network(t->model, &network);
+    network_name(t->model, name);
     say("%s, %s params, %d symbols | %s, %d thread%s | plan: %s | seed %" PRId64, name,
-        with_commas(parameters, network_parameters(t->model)), spec.input, unroll_session_isa(session),
+        with_commas(parameters, network_parameters(t->model)), network.input, unroll_session_isa(session),
         unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
         as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
@@ -389,7 +389,7 @@ static unroll_status train(struct training *t)
     if (status == UNROLL_OK && is_on(t->settings, OPTION_DRY_RUN))
         return ranks_lead(&t->ranks) ? print_settings(t->settings) : UNROLL_OK;
     if (status == UNROLL_OK)
-        status = ranks_together(&t->ranks, resumes ? run_write_settings(&t->run, t->settings)
+        status = ranks_together(&t->ranks, resumes ? run_go_on(&t->run, t->settings)
                                                    : run_create(&t->run, t->settings));
     t->is_training = status == UNROLL_OK;
     return t->is_training ? training_run(t) : status;

@@ -65,12 +65,14 @@ static void print_error(const char *who, char *text)
 
 void console_unmute(int rank)
 {
-    char who[32];
+    char who[32] = "";
 
-    snprintf(who, sizeof who, "rank %d: ", rank);
+    if (rank >= 0)
+        snprintf(who, sizeof who, "rank %d: ", rank);
     if (console.mute && *console.held)
         print_error(who, console.held);
     *console.held = '\0';
+    console.mute = false;
 }
 
 static void print_line(const char *format, va_list arguments)
@@ -132,7 +134,7 @@ unroll_status complain(unroll_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (console.mute && status != UNROLL_COMMUNICATION)
+    if (console.mute)
         memcpy(console.held, text, sizeof text);
     else
         print_error("", text);

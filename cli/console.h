@@ -10,8 +10,8 @@
 /* A terminal gets the live line and colour (without NO_COLOR); call once, before messages. */
 void console_open(bool quiet);
 bool console_is_live(void);
-/* Of ranks that do as rank 0 does: prints nothing more, but that another rank was waited for in vain. The last
- * error is kept, and printed by unmute. */
+/* Of ranks that do as rank 0 does: prints nothing more. The last error is kept, and printed by unmute, with the rank in
+ * front of it unless that is -1. */
 void console_mute(void);
 void console_unmute(int rank);
 

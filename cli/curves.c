@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "console.h"
+#include "metrics.h"
 
 const struct metric_entry metrics[METRICS] = {
     [METRIC_LOSS]       = {"loss", "loss", "nats", false, true},
@@ -110,8 +111,6 @@ static unroll_status take_object(struct reading *r, const json_t *object)
     struct report report = {.step = json_integer_value(step)};
     double last = r->curves->count ? (double)r->curves->report[r->curves->count - 1].step : -1;
 
-    if (!json_is_object(object))
-        return refuse_line(r, "is not a JSON object");
     if (!json_is_integer(step) || report.step < 0)
         return refuse_line(r, "has no step");
     if ((double)report.step < last)
@@ -126,8 +125,8 @@ static unroll_status take_object(struct reading *r, const json_t *object)
 
 static unroll_status take_line(struct reading *r, const char *line)
 {
-    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-    unroll_status status = take_object(r, object);
+    json_t *object = metrics_parse(line, strlen(line));
+    unroll_status status = object ? take_object(r, object) : refuse_line(r, "is damaged, or no JSON object");
 
     json_decref(object);
     return status;

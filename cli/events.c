@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "console.h"
+#include "crc.h"
 
 /* ---- messages ---- */
 
@@ -90,19 +91,6 @@ static struct message event_of(int64_t step)
 }
 
 /* ---- records ---- */
-
-/* CRC-32C (Castagnoli, reflected), bit by bit: a record is a few hundred bytes a second. */
-static uint32_t crc32c(const uint8_t *bytes, size_t count)
-{
-    uint32_t crc = 0xffffffff;
-
-    for (size_t i = 0; i < count; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-    }
-    return ~crc;
-}
 
 /* The format masks its sums, so that the sum of data that holds sums is still a good one. */
 static uint32_t masked(uint32_t crc)

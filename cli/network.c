@@ -38,19 +38,24 @@ int64_t network_parameters(unroll_model *model)
     return numbers;
 }
 
-void network_name(const unroll_spec *spec, char text[NAME_MAX])
+void network_name(const unroll_model *model, char text[NAME_MAX])
 {
-    int at = snprintf(text, NAME_MAX, "%s %dx%d", spec->cell, spec->layers, spec->hidden);
+    unroll_spec spec;
 
-    if (spec->bidirectional)
+    if (!unroll_model_spec(model, &spec)) {
+        snprintf(text, NAME_MAX, "network of %d layers", unroll_model_layers(model));
+        return;
+    }
+    int at = snprintf(text, NAME_MAX, "%s %dx%d", spec.cell, spec.layers, spec.hidden);
+    if (spec.bidirectional)
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", bidirectional");
-    if (spec->projection)
-        at += snprintf(text + at, NAME_MAX - (size_t)at, ", projection %d", spec->projection);
-    if (spec->peephole)
+    if (spec.projection)
+        at += snprintf(text + at, NAME_MAX - (size_t)at, ", projection %d", spec.projection);
+    if (spec.peephole)
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", peephole");
-    if (spec->embed)
-        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec->tied ? "tied embedding" : "embedding",
-                 spec->embed);
+    if (spec.embed)
+        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec.tied ? "tied embedding" : "embedding",
+                 spec.embed);
 }
 
 const char *symbols_name(unroll_symbol_kind kind)

@@ -12,8 +12,8 @@ unroll_spec network_spec(const struct settings *settings, int symbols);
 /* How many numbers the parameters have in all. */
 int64_t network_parameters(unroll_model *model);
 
-/* "lstm 2x128, bidirectional" */
-void network_name(const unroll_spec *spec, char text[NAME_MAX]);
+/* "lstm 2x128, bidirectional"; "network of 5 layers" if it is no stack. */
+void network_name(const unroll_model *model, char text[NAME_MAX]);
 
 /* "characters" or "words"; short: "char" or "words", for speeds. */
 const char *symbols_name(unroll_symbol_kind kind);

@@ -92,6 +92,8 @@ unroll_status settings_need(const struct settings *settings, enum option_id id);
 /* Config files and saved runs; options_json.c. The object is the caller's. */
 unroll_status settings_read_json(struct settings *settings, const char *path, enum source source);
 json_t *settings_to_json(const struct settings *settings);
+/* With a checksum, which settings_read_json compares. free() it; NULL: no memory. */
+char *settings_to_text(const struct settings *settings);
 
 /* "rnn, lstm" from "rnn lstm". */
 void list_choices(const char *choices, char *text, size_t size);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "console.h"
+#include "crc.h"
 #include "suggest.h"
 
 /* Digits of a number: enough for what people write, and 0.1 stays 0.1. */
@@ -77,6 +78,59 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
     return settings_set(settings, id, text, source, where);
 }
 
+/* ---- the checksum of saved settings ---- */
+
+static const char checksum_key[] = "checksum";
+enum { CHECKSUM_SIZE = 9 };
+
+/* Equal objects give equal text. */
+static char *text_of_object(const json_t *object)
+{
+    return json_dumps(object, JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+}
+
+/* False: no memory. */
+static bool checksum_of(const json_t *object, char checksum[CHECKSUM_SIZE])
+{
+    char *text = text_of_object(object);
+
+    if (text)
+        snprintf(checksum, CHECKSUM_SIZE, "%08" PRIx32, crc32c(text, strlen(text)));
+    free(text);
+    return text != NULL;
+}
+
+/* Takes it out of the object. Files that people write have none. */
+static unroll_status check_checksum(const char *path, json_t *object)
+{
+    json_t *stated = json_incref(json_object_get(object, checksum_key));
+    char found[CHECKSUM_SIZE];
+    unroll_status status = UNROLL_OK;
+
+    json_object_del(object, checksum_key);
+    if (stated && !checksum_of(object, found))
+        status = complain(UNROLL_RESOURCE, "no memory for the settings");
+    else if (stated && (!json_is_string(stated) || strcmp(json_string_value(stated), found) != 0))
+        status = complain(UNROLL_DATA, "%s is not as it was saved: its checksum is not %s; fix: take another copy, or "
+                          "remove \"%s\" if it was changed on purpose", path, found, checksum_key);
+    json_decref(stated);
+    return status;
+}
+
+char *settings_to_text(const struct settings *settings)
+{
+    json_t *object = settings_to_json(settings);
+    char checksum[CHECKSUM_SIZE], *text = NULL;
+
+    if (object && checksum_of(object, checksum)
+        && json_object_set_new(object, checksum_key, json_string(checksum)) == 0)
+        text = text_of_object(object);
+    json_decref(object);
+    return text;
+}
+
+/* ---- reading and writing ---- */
+
 unroll_status settings_read_json(struct settings *settings, const char *path, enum source source)
 {
     json_error_t error;
@@ -103,9 +157,10 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     if (!json_is_object(object))
         status = complain(UNROLL_DATA, "%s is not a JSON object; fix: write {\"hidden\": 128}", path);
     else
-        json_object_foreach(object, key, value)
-            if (status == UNROLL_OK)
-                status = read_key(settings, path, source, key, value);
+        status = check_checksum(path, object);
+    json_object_foreach(object, key, value)
+        if (status == UNROLL_OK)
+            status = read_key(settings, path, source, key, value);
     json_decref(object);
     return status;
 }

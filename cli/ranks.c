@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "console.h"
+#include "guard.h"
 
 /* ---- the cut ---- */
 
@@ -91,16 +93,50 @@ static unroll_status check_count(const struct ranks *ranks, const struct setting
                     text_of(s, OPTION_SPLIT), cut, started, cut, started);
 }
 
+/* Processes with the same number share this kernel and its numbers of processes. */
+static double number_of_machine(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    struct stat space = {0};
+    unsigned long first = 0;
+
+    if (file && fscanf(file, "%8lx", &first) != 1)
+        first = 0;
+    if (file)
+        fclose(file);
+    stat("/proc/self/ns/pid", &space);
+    return (double)first * 0x1p20 + (double)(space.st_ino & 0xfffff);
+}
+
+/* Guards want to know whether rank 0 lives. */
+static unroll_status find_lead(const struct ranks *ranks)
+{
+    double mine = number_of_machine(), lead[2] = {0};
+
+    if (ranks_lead(ranks))
+        lead[0] = getpid(), lead[1] = mine;
+    unroll_status status = unroll_comm_sum(ranks->comm, lead, 2);
+    if (status != UNROLL_OK)
+        return complain_library(status);
+    if (!ranks_lead(ranks) && lead[1] == mine)
+        guard_lead((pid_t)lead[0]);
+    return UNROLL_OK;
+}
+
 unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
     unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->mesh);
 
     if (unroll_comm_launched() > 1) {
+        guard_start();
         unroll_status opened = unroll_comm_open("mpi", number_of(s, OPTION_DEADLINE), &ranks->comm);
         if (opened != UNROLL_OK)
             return complain_library(opened);
         if (unroll_comm_rank(ranks->comm) > 0)
             console_mute();
+        opened = find_lead(ranks);
+        if (opened != UNROLL_OK)
+            return opened;
     }
     if (status == UNROLL_OK && unroll_comm_launched() > 1 && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN &&
         number_of(s, OPTION_SAMPLE_EVERY) > 0)
@@ -158,6 +194,18 @@ json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
     return list;
 }
 
+/* One reports for all that wait in vain for another; a failure that it alone has met each reports itself. */
+bool ranks_report(const struct ranks *ranks, unroll_status status)
+{
+    int rank = unroll_comm_rank(ranks->comm), first = unroll_comm_first(ranks->comm);
+
+    if (status != UNROLL_COMMUNICATION || (first >= 0 && first != rank))
+        return false;
+    if (rank > 0)
+        console_unmute(-1);
+    return true;
+}
+
 /* A machine that can't be reached can't be told to end, and MPI may wait for it: this rank does not. */
 static void end_at_once(int number)
 {
@@ -167,12 +215,18 @@ static void end_at_once(int number)
 
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone)
 {
-    enum { SECONDS_TO_END = 5 };
+    enum { SECONDS_TO_END = 5, SECONDS_TO_REPORT = 1 };
 
     if (ranks->comm == NULL)
         return;
+    if (ranks_lead(ranks))
+        guard_done();
+    guard_hush();
     signal(SIGALRM, end_at_once);
     alarm(SECONDS_TO_END);
+    if (status == UNROLL_COMMUNICATION && !ranks_report(ranks, status))
+        for (alarm(SECONDS_TO_REPORT);;)         /* the one that reports ends all */
+            pause();
     if (status == UNROLL_COMMUNICATION || alone)
         unroll_comm_abort(ranks->comm, status);
     unroll_comm_close(ranks->comm);

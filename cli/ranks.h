@@ -20,6 +20,8 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *settings);
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine);
 /* Rank 0 speaks, and keeps the files of the run. */
 bool ranks_lead(const struct ranks *ranks);
+/* After a failure: does this rank report it? Then it prints from here on. */
+bool ranks_report(const struct ranks *ranks, unroll_status status);
 /* alone: others may not know of this failure, and would wait. */
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 

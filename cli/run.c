@@ -14,6 +14,7 @@
 
 #include "base/number.h"
 #include "console.h"
+#include "metrics.h"
 #include "output.h"
 
 enum { NAMES_RESERVED = 320 };      /* of PATH_MAX, for what a run puts behind its directory */
@@ -41,16 +42,17 @@ void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
     run_path(run, name, path);
 }
 
-/* N of "step-N", written as run_checkpoint writes it; -1: another name. */
-static int64_t step_of(const char *name)
+/* "step-N.old" is what a kill leaves while step-N is replaced: the library looks there, too. */
+int64_t run_step_of(const char *name)
 {
-    char canonical[64];
+    char canonical[64], old[64];
     int64_t step;
 
     if (strncmp(name, "step-", 5) != 0 || number_whole_integer(name + 5, 0, INT64_MAX, &step) != NUMBER_OK)
         return -1;
     snprintf(canonical, sizeof canonical, "step-%" PRId64, step);
-    return strcmp(canonical, name) == 0 ? step : -1;
+    snprintf(old, sizeof old, "step-%" PRId64 ".old", step);
+    return strcmp(canonical, name) == 0 || strcmp(old, name) == 0 ? step : -1;
 }
 
 unroll_status run_name(struct run *run, const char *directory)
@@ -65,22 +67,6 @@ unroll_status run_name(struct run *run, const char *directory)
     memcpy(run->directory, directory, length);
     run->directory[length] = '\0';
     return UNROLL_OK;
-}
-
-int64_t run_newest_checkpoint(const char *directory)
-{
-    char path[PATH_MAX];
-    struct dirent *entry;
-    int64_t newest = -1;
-
-    join(path, directory, "ckpt");
-    DIR *entries = opendir(path);
-    while (entries && (entry = readdir(entries)))
-        if (step_of(entry->d_name) > newest)
-            newest = step_of(entry->d_name);
-    if (entries)
-        closedir(entries);
-    return newest;
 }
 
 static bool is_empty(const char *directory)
@@ -149,7 +135,7 @@ static unroll_status refuse_existing(const struct run *run)
 {
     char word[PATH_MAX], resume[PATH_MAX + 32] = "";
 
-    if (run_newest_checkpoint(run->directory) >= 0)
+    if (run_has_checkpoint(run))
         snprintf(resume, sizeof resume, "go on with --resume %s, ", as_word(word, sizeof word, run->directory));
     return complain(UNROLL_USAGE, "--out: '%s' exists; fix: %sbegin anew with --overwrite, or choose another --out",
                     run->directory, resume);
@@ -204,17 +190,10 @@ static unroll_status make_directory(const char *path)
     return UNROLL_OK;
 }
 
-unroll_status run_write_settings(const struct run *run, const struct settings *settings)
+static unroll_status write_settings(const struct run *run, const struct settings *settings)
 {
-    char path[PATH_MAX];
-    size_t format = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_REAL_PRECISION(15);
+    char path[PATH_MAX], *text = settings_to_text(settings);
 
-    if (run->watches)
-        return UNROLL_OK;
-    json_t *object = settings_to_json(settings);
-    char *text = object ? json_dumps(object, format) : NULL;
-
-    json_decref(object);
     if (text == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     join(path, run->directory, "config.json");
@@ -258,18 +237,19 @@ static json_t *real_or_null(double value)
 
 static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
-    json_t *object = json_pack("{sI so so so so so so so sO*}", "step", (json_int_t)r->step,
+    json_t *checkpoint = run->newest >= 0 ? json_integer(run->newest) : NULL;
+    json_t *object = json_pack("{sI so so so so so so so so* sO*}", "step", (json_int_t)r->step,
                                "epoch", real_or_null(r->epoch), "loss", real_or_null(r->loss),
                                "val_loss", real_or_null(r->validation),
                                "norm", real_or_null(r->norm), "lr", real_or_null(r->rate),
                                "items_per_second", real_or_null(r->speed),
-                               "seconds", real_or_null(r->seconds), "ranks", r->ranks);
-    char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10)) : NULL;
+                               "seconds", real_or_null(r->seconds), "checkpoint", checkpoint, "ranks", r->ranks);
+    char *line = object ? metrics_format(object) : NULL;
 
     json_decref(object);
     if (line == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the metrics");
-    bool written = fprintf(run->metrics, "%s\n", line) > 0 && fflush(run->metrics) == 0;
+    bool written = fputs(line, run->metrics) >= 0 && fflush(run->metrics) == 0;
     free(line);
     if (!written)
         return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory,
@@ -335,7 +315,7 @@ static bool is_unfinished(const char *name)
 
 static bool is_of_a_run(const char *name)
 {
-    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, RUN_BEST) == 0 || strcmp(name, "metrics.jsonl") == 0
+    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, "metrics.jsonl") == 0
         || strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
 }
 
@@ -356,15 +336,16 @@ static void remove_files(const struct run *run, bool (*is_unwanted)(const char *
         closedir(entries);
 }
 
-/* How many checkpoints are newer than that of `step`. */
-static int64_t newer(const char *directory, int64_t step)
+/* How many checkpoints are newer than that of `step`, up to the newest that this process knows: beyond it there may be
+ * damaged ones, which go when the run has passed them. */
+static int64_t newer(const struct run *run, const char *directory, int64_t step)
 {
     struct dirent *entry;
     int64_t count = 0;
 
     DIR *entries = opendir(directory);
     while (entries && (entry = readdir(entries)))
-        count += step_of(entry->d_name) > step;
+        count += run_step_of(entry->d_name) > step && run_step_of(entry->d_name) <= run->newest;
     if (entries)
         closedir(entries);
     return count;
@@ -380,8 +361,8 @@ static void tidy(const struct run *run, int64_t keep)
     join(directory, run->directory, "ckpt");
     DIR *entries = opendir(directory);
     while (entries && (entry = readdir(entries))) {
-        int64_t step = step_of(entry->d_name);
-        bool old = step >= 0 && step != run->best && newer(directory, step) >= keep;
+        int64_t step = run_step_of(entry->d_name);
+        bool old = step >= 0 && step != run->best && newer(run, directory, step) >= keep;
         if (!old && !is_unfinished(entry->d_name))
             continue;
         join(path, directory, entry->d_name);
@@ -412,7 +393,7 @@ unroll_status run_create(struct run *run, const struct settings *settings)
         status = open_metrics(run);
     if (status == UNROLL_OK && run->overwrites)
         status = remove_run(run);
-    return status == UNROLL_OK ? run_write_settings(run, settings) : status;
+    return status == UNROLL_OK ? write_settings(run, settings) : status;
 }
 
 unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep)
@@ -422,19 +403,27 @@ unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_pr
     run_checkpoint(run, progress->step, path);
     unroll_status status = unroll_trainer_save(trainer, path);
     if (status != UNROLL_OK)
-        return complain_library(status);
+        return status == UNROLL_DIVERGED ? status : complain_library(status);
     run->newest = progress->step;
-    status = run_mark_best(run, progress);
-    if (status == UNROLL_OK && !run->watches)
+    run_mark_best(run, progress);
+    if (!run->watches)
         tidy(run, keep);
-    return status;
+    return UNROLL_OK;
+}
+
+void run_resume(const struct run *run, char line[RESUME_LONGEST])
+{
+    char word[PATH_MAX];
+
+    snprintf(line, RESUME_LONGEST, "resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
 }
 
 void run_say_resume(const struct run *run)
 {
-    char word[PATH_MAX];
+    char line[RESUME_LONGEST];
 
-    say_always("resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
+    run_resume(run, line);
+    say_always("%s", line);
 }
 
 /* ---- going on ---- */
@@ -455,8 +444,8 @@ static bool take_line(struct run *run, const json_t *line)
     return true;
 }
 
-/* *kept: bytes of the lines up to the newest checkpoint. A last line without end is a killed process's. */
-static unroll_status read_metrics(struct run *run, FILE *file, const char *path, off_t *kept)
+/* A last line without end is a killed process's. Those after the newest checkpoint only tell whether there was one. */
+static unroll_status read_lines(struct run *run, FILE *file, const char *path)
 {
     char *line = NULL;
     size_t room = 0;
@@ -465,18 +454,15 @@ static unroll_status read_metrics(struct run *run, FILE *file, const char *path,
     bool takes = true;
     unroll_status status = UNROLL_OK;
 
-    *kept = 0;
-    while (takes && status == UNROLL_OK && (length = getline(&line, &room, file)) > 0
-           && line[length - 1] == '\n') {
-        json_t *object = json_loads(line, 0, NULL);
+    while (status == UNROLL_OK && (length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+        json_t *object = metrics_parse(line, (size_t)length);
         number++;
-        if (!json_is_object(object))
-            status = complain(UNROLL_DATA, "%s: line %d is not a JSON object; fix: remove the line", path,
+        if (object == NULL && takes)
+            status = complain(UNROLL_DATA, "%s: line %d is damaged, or no JSON object; fix: remove the line", path,
                               number);
-        else
-            takes = take_line(run, object);
-        if (takes)
-            *kept += length;
+        takes = takes && object && take_line(run, object);
+        run->kept += takes ? length : 0;
+        run->had_checkpoint |= json_object_get(object, "checkpoint") != NULL;
         json_decref(object);
     }
     free(line);
@@ -484,47 +470,89 @@ static unroll_status read_metrics(struct run *run, FILE *file, const char *path,
 }
 
 /* Metrics that are no regular file (a pipe to another program) are only written. */
-static unroll_status cut_metrics(struct run *run)
+static bool can_be_read(const struct run *run)
+{
+    struct stat found;
+
+    return fstat(fileno(run->metrics), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+static unroll_status read_metrics(struct run *run)
 {
     char path[PATH_MAX];
-    struct stat found;
-    off_t kept;
 
-    join(path, run->directory, "metrics.jsonl");
-    if (fstat(fileno(run->metrics), &found) != 0)
-        return cannot("read", path);
-    if (!S_ISREG(found.st_mode))
+    if (!can_be_read(run))
         return UNROLL_OK;
+    join(path, run->directory, "metrics.jsonl");
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return cannot("read", path);
-    unroll_status status = read_metrics(run, file, path, &kept);
+    unroll_status status = read_lines(run, file, path);
     fclose(file);
-    if (status == UNROLL_OK && kept < found.st_size && ftruncate(fileno(run->metrics), kept) != 0)
-        return cannot("shorten", path);
+    if (status == UNROLL_OK && run->newest > 0 && run->kept == 0)
+        say_always("note: '%s' holds nothing of the steps up to %" PRId64 ": curves and the time of the run begin there",
+                   path, run->newest);
     return status;
+}
+
+unroll_status run_refuse_damaged(const struct run *run)
+{
+    char word[PATH_MAX];
+
+    return complain(UNROLL_DATA, "none of the checkpoints of '%s' is whole; fix: take another copy of one, or begin anew "
+                    "with --out %s --overwrite", run->directory, as_word(word, sizeof word, run->directory));
+}
+
+/* A run is killed before its first checkpoint and begins again; one that had checkpoints has lost what it learned. */
+static unroll_status begin_again(const struct run *run)
+{
+    char model[PATH_MAX], checkpoints[PATH_MAX], word[PATH_MAX];
+
+    join(model, run->directory, RUN_MODEL);
+    join(checkpoints, run->directory, "ckpt");
+    if (run->had_checkpoint || exists(model) || !exists(checkpoints))
+        return complain(UNROLL_DATA, "the checkpoints of '%s' are gone; fix: take another copy of them, or begin anew with "
+                        "--out %s --overwrite", run->directory, as_word(word, sizeof word, run->directory));
+    say_always("note: '%s' has no checkpoint yet: it begins again at step 0", run->directory);
+    return UNROLL_OK;
 }
 
 unroll_status run_open(struct run *run, const char *directory)
 {
-    char checkpoints[PATH_MAX];
+    unroll_progress newest;
+    int damaged = 0;
     unroll_status status = run_name(run, directory);
 
-    if (status != UNROLL_OK)
-        return status;
-    join(checkpoints, run->directory, "ckpt");
-    status = make_directory(checkpoints);
     if (status == UNROLL_OK)
         status = open_metrics(run);
+    if (status == UNROLL_OK)
+        status = run_find_checkpoint(run, &newest, &damaged);
     if (status != UNROLL_OK)
         return status;
-    run->newest = run_newest_checkpoint(run->directory);
-    status = cut_metrics(run);
-    if (status != UNROLL_OK)
-        return status;
+    run->newest = newest.step;
+    if (newest.step < 0 && damaged > 0)
+        return run_refuse_damaged(run);
+    if (newest.step >= 0)
+        status = run_check_best(run, &newest);
+    if (status == UNROLL_OK)
+        status = read_metrics(run);
+    return status == UNROLL_OK && run->newest < 0 ? begin_again(run) : status;
+}
+
+unroll_status run_go_on(struct run *run, const struct settings *settings)
+{
+    struct stat metrics;
+    char path[PATH_MAX];
+
+    if (run->watches)
+        return UNROLL_OK;
+    join(path, run->directory, "metrics.jsonl");
+    if (can_be_read(run) && fstat(fileno(run->metrics), &metrics) == 0 && run->kept < metrics.st_size
+        && ftruncate(fileno(run->metrics), run->kept) != 0)
+        return cannot("shorten", path);
     remove_files(run, is_unfinished);
     tidy(run, INT64_MAX);                              /* only what was left unfinished */
-    return UNROLL_OK;
+    return write_settings(run, settings);
 }
 
 unroll_status run_follow(struct run *run, const char *directory)

@@ -1,5 +1,5 @@
 /* The directory of a run: config.json, metrics.jsonl and the same for TensorBoard (events.h), ckpt/step-N/
- * (the newest ones and the best), best.json, which says which is the best, and at the end model.safetensors.
+ * (the newest ones and the best), and at the end model.safetensors.
  * Not what is in a checkpoint: the library writes that. */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
@@ -19,10 +19,11 @@ struct run {
     int64_t newest, best;       /* steps of the checkpoints; -1: none */
     double  loss, validation;   /* the last that were measured, nats; NAN: none */
     double  seconds;            /* trained up to the newest checkpoint */
+    off_t   kept;               /* bytes of the metrics that reach up to it */
+    bool    had_checkpoint;     /* so the metrics say */
 };
 
 #define RUN_MODEL "model.safetensors"
-#define RUN_BEST  "best.json"
 
 /* One line of metrics.jsonl, and one event. */
 struct report {
@@ -37,30 +38,41 @@ struct report {
 /* As run_open without looking at what is there. */
 unroll_status run_name(struct run *run, const char *directory);
 void run_path(const struct run *run, const char *name, char path[PATH_MAX]);
-int64_t run_newest_checkpoint(const char *directory);      /* -1: none */
+/* The step of a checkpoint by the name of its directory; -1: it is no name of one. */
+int64_t run_step_of(const char *name);
+bool run_has_checkpoint(const struct run *run);             /* whole or not */
+/* The newest checkpoint that is whole: where it stands, and how many newer ones are damaged; each is said, and what is
+ * taken instead. found->step -1: there is none. */
+unroll_status run_find_checkpoint(const struct run *run, unroll_progress *found, int *damaged);
+/* UNROLL_DATA: of its checkpoints none is whole. */
+unroll_status run_refuse_damaged(const struct run *run);
 
 /* Where a new run will be: --out, which must be new or empty, or a run with --overwrite; or runs/NAME-OF-DATA.
  * Creates nothing. */
 unroll_status run_choose(struct run *run, const struct settings *settings);
 /* Makes the directories, removes an earlier run, writes the settings, opens the metrics. */
 unroll_status run_create(struct run *run, const struct settings *settings);
-/* A run to go on with: removes what an interrupted write left, and the metrics that came after the newest
- * checkpoint. */
+/* A run to go on with from its newest checkpoint that is whole. Changes nothing. */
 unroll_status run_open(struct run *run, const char *directory);
+/* Removes what an interrupted write left and the metrics that came after that checkpoint; writes the settings. */
+unroll_status run_go_on(struct run *run, const struct settings *settings);
 /* As a rank that watches: what is there is told by the rank that opened it. */
 unroll_status run_follow(struct run *run, const char *directory);
 void run_close(struct run *run);
 
-unroll_status run_write_settings(const struct run *run, const struct settings *settings);
 unroll_status run_report(struct run *run, const struct report *report);
 /* Writes a checkpoint, and removes those that are neither among the `keep` newest nor the best. */
 unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep);
+/* Refuses a run whose best weights, with which it may end, are damaged. */
+unroll_status run_check_best(const struct run *run, const unroll_progress *newest);
 /* The best checkpoint is the one that the trainer knows as such, if it is there. */
-unroll_status run_mark_best(struct run *run, const unroll_progress *progress);
+void run_mark_best(struct run *run, const unroll_progress *progress);
 /* Writes model.safetensors: the weights of the best checkpoint, or the model's own if none is marked. */
 unroll_status run_save_model(const struct run *run, const unroll_model *model);
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX]);
-/* "unroll train --resume DIR" */
+/* "resume: unroll train --resume DIR" */
+enum { RESUME_LONGEST = PATH_MAX + 64 };
+void run_resume(const struct run *run, char line[RESUME_LONGEST]);
 void run_say_resume(const struct run *run);
 
 /* The model file of a run (its best weights, or the newest where nothing was validated: which is said) or of a

@@ -1,7 +1,9 @@
-/* Which weights a run stands for: those of the best checkpoint, which a validation has chosen. Checkpoints are written
- * and removed in run.c. */
+/* Which checkpoints of a run can be trusted, and which weights it stands for: those of the best, which a validation has
+ * chosen and the newest knows. Checkpoints are written and removed in run.c. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "console.h"
 #include "output.h"
@@ -15,20 +17,102 @@ static void weights_of_checkpoint(const struct run *run, int64_t step, char path
     run_path(run, name, path);
 }
 
+/* ---- what is whole ---- */
+
+/* Says what is damaged. UNROLL_DATA: it is. */
+static unroll_status check_checkpoint(const struct run *run, int64_t step, unroll_progress *progress)
+{
+    char path[PATH_MAX];
+
+    run_checkpoint(run, step, path);
+    unroll_status status = unroll_checkpoint_check(path, progress);
+    if (status == UNROLL_OK && progress->step == step)
+        return UNROLL_OK;
+    if (status == UNROLL_OK)
+        say_always("damaged: '%s' holds the checkpoint of step %" PRId64, path, progress->step);
+    else if (status == UNROLL_DATA)
+        say_always("damaged: %s", unroll_last_error());
+    else
+        return complain_library(status);
+    return UNROLL_DATA;
+}
+
+/* The newest checkpoint before `step`. -1: there is none. */
+static int64_t newest_before(const struct run *run, int64_t step)
+{
+    char path[PATH_MAX];
+    struct dirent *entry;
+    int64_t newest = -1;
+
+    run_path(run, "ckpt", path);
+    DIR *entries = opendir(path);
+    while (entries && (entry = readdir(entries))) {
+        int64_t found = run_step_of(entry->d_name);
+        if (found < step && found > newest)
+            newest = found;
+    }
+    if (entries)
+        closedir(entries);
+    return newest;
+}
+
+unroll_status run_find_checkpoint(const struct run *run, unroll_progress *found, int *damaged)
+{
+    char path[PATH_MAX];
+    int64_t step = INT64_MAX;
+    unroll_status status = UNROLL_DATA;
+
+    *damaged = 0;
+    while (status == UNROLL_DATA && (step = newest_before(run, step)) >= 0) {
+        status = check_checkpoint(run, step, found);
+        *damaged += status == UNROLL_DATA;
+    }
+    if (step < 0) {
+        found->step = -1;
+        return UNROLL_OK;
+    }
+    if (status == UNROLL_OK && *damaged > 0) {
+        run_checkpoint(run, step, path);
+        say_always("taken instead: '%s', the newest that is whole", path);
+    }
+    return status;
+}
+
+bool run_has_checkpoint(const struct run *run)
+{
+    return newest_before(run, INT64_MAX) >= 0;
+}
+
 /* ---- the best ---- */
 
-unroll_status run_mark_best(struct run *run, const unroll_progress *progress)
+/* Is there a best, and is it there? */
+static bool has_best(const struct run *run, const unroll_progress *progress)
 {
-    char checkpoint[PATH_MAX], path[PATH_MAX], text[128];
+    char path[PATH_MAX];
 
-    run_checkpoint(run, progress->best_step, checkpoint);
-    if (!isfinite(progress->best_validation) || progress->best_step == run->best || !exists(checkpoint))
+    run_checkpoint(run, progress->best_step, path);
+    return isfinite(progress->best_validation) && exists(path);
+}
+
+void run_mark_best(struct run *run, const unroll_progress *progress)
+{
+    if (has_best(run, progress))
+        run->best = progress->best_step;
+}
+
+unroll_status run_check_best(const struct run *run, const unroll_progress *newest)
+{
+    char path[PATH_MAX];
+    unroll_progress best;
+
+    if (!has_best(run, newest) || newest->best_step == newest->step)
         return UNROLL_OK;
-    run->best = progress->best_step;
-    run_path(run, RUN_BEST, path);
-    int length = snprintf(text, sizeof text, "{\"step\": %" PRId64 ", \"val_loss\": %.10g}\n", run->best,
-                          progress->best_validation);
-    return run->watches ? UNROLL_OK : replace_file(path, text, (size_t)length);
+    unroll_status status = check_checkpoint(run, newest->best_step, &best);
+    if (status != UNROLL_DATA)
+        return status;
+    run_checkpoint(run, newest->best_step, path);
+    return complain(UNROLL_DATA, "the best weights of '%s' are damaged; fix: take another copy of '%s', or remove it: the "
+                    "run then ends with its last weights if it finds none better", run->directory, path);
 }
 
 unroll_status run_save_model(const struct run *run, const unroll_model *model)
@@ -50,33 +134,45 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
 
 /* ---- using ---- */
 
-/* True if the weights of the best checkpoint are there. */
-static bool choose_best(const struct run *run, char file[PATH_MAX])
+static unroll_status choose_weights(const struct run *run, const unroll_progress *newest, char file[PATH_MAX])
 {
-    char path[PATH_MAX], number[NUMBER_TEXT];
+    char number[NUMBER_TEXT];
+    unroll_progress best;
+    unroll_status status = UNROLL_DATA;
 
-    run_path(run, RUN_BEST, path);
-    json_t *best = json_load_file(path, 0, NULL);
-    json_int_t step = json_integer_value(json_object_get(best, "step"));
-    weights_of_checkpoint(run, step, file);
-    bool is_there = best && exists(file);
-    if (is_there)
-        say("%s: the best weights, of step %s, validation loss %.4f", run->directory, with_commas(number, step),
-            json_number_value(json_object_get(best, "val_loss")));
-    json_decref(best);
-    return is_there;
+    weights_of_checkpoint(run, newest->best_step, file);
+    if (has_best(run, newest))
+        status = check_checkpoint(run, newest->best_step, &best);
+    if (status == UNROLL_OK)
+        say("%s: the best weights, of step %s, validation loss %.4f", run->directory, with_commas(number, best.step),
+            newest->best_validation);
+    if (status != UNROLL_DATA)
+        return status;
+    weights_of_checkpoint(run, newest->step, file);
+    say("%s: the newest weights, of step %s", run->directory, with_commas(number, newest->step));
+    return UNROLL_OK;
 }
 
-static bool choose_newest(const struct run *run, char file[PATH_MAX])
+static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 {
-    int64_t step = run_newest_checkpoint(run->directory);
-    char number[NUMBER_TEXT];
+    unroll_progress newest;
+    int damaged;
+    unroll_status status = run_find_checkpoint(run, &newest, &damaged);
 
-    weights_of_checkpoint(run, step, file);
-    if (step < 0 || !exists(file))
-        return false;
-    say("%s: the newest weights, of step %s", run->directory, with_commas(number, step));
-    return true;
+    if (status != UNROLL_OK)
+        return status;
+    if (newest.step >= 0)
+        return choose_weights(run, &newest, file);
+    run_path(run, RUN_MODEL, file);
+    if (exists(file)) {
+        if (damaged > 0)
+            say_always("taken instead: '%s'", file);
+        return UNROLL_OK;
+    }
+    if (damaged > 0)
+        return run_refuse_damaged(run);
+    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor "
+                    "model.safetensors; fix: give a model file or the directory of a run", run->directory);
 }
 
 unroll_status run_weights(const char *path, char file[PATH_MAX])
@@ -86,15 +182,8 @@ unroll_status run_weights(const char *path, char file[PATH_MAX])
 
     if (status != UNROLL_OK)
         return status;
-    if (!is_directory(run.directory)) {
-        snprintf(file, PATH_MAX, "%s", run.directory);
-        return UNROLL_OK;
-    }
-    if (choose_best(&run, file) || choose_newest(&run, file))
-        return UNROLL_OK;
-    run_path(&run, RUN_MODEL, file);
-    if (exists(file))
-        return UNROLL_OK;
-    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor "
-                    "model.safetensors; fix: give a model file or the directory of a run", path);
+    if (is_directory(run.directory))
+        return weights_of_run(&run, file);
+    snprintf(file, PATH_MAX, "%s", run.directory);
+    return UNROLL_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "console.h"
+#include "guard.h"
 #include "network.h"
 #include "output.h"
 #include "train.h"
@@ -41,6 +42,7 @@ static volatile sig_atomic_t stop_signal, save_signal;
 static void ask_to_stop(int number)
 {
     stop_signal = number;
+    guard_hush();
     signal(SIGINT, SIG_DFL);
 }
 
@@ -56,6 +58,7 @@ static void listen_to_signals(void)
 
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGUSR2, &stop, NULL);        /* which mpirun passes on, and Open MPI's keeps no grace after */
     sigaction(SIGHUP, &stop, &hangup);
     if (hangup.sa_handler == SIG_IGN)       /* nohup */
         signal(SIGHUP, SIG_IGN);
@@ -225,12 +228,23 @@ static unroll_status report(struct loop *loop, double validation)
     return status;
 }
 
+/* Should this process be killed. */
+static void leave_word(const struct run *run)
+{
+    char line[RESUME_LONGEST];
+
+    run_resume(run, line);
+    if (run->newest >= 0)
+        guard_will_say(line);
+}
+
 static unroll_status save(struct loop *loop)
 {
     unroll_status status = run_save(&loop->t->run, loop->t->trainer, &loop->progress,
                                     integer_of(loop->t->settings, OPTION_KEEP));
 
     loop->save_failed = status != UNROLL_OK;
+    leave_word(&loop->t->run);
     return status;
 }
 
@@ -531,6 +545,7 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 
     if (reachable && !loop->save_failed && loop->steps_here > 0)
         save_unless_saved(loop);
+    ranks_report(&loop->t->ranks, status);
     if (loop->t->run.newest >= 0)
         run_say_resume(&loop->t->run);
     return status;
@@ -544,9 +559,9 @@ unroll_status training_run(struct training *training)
     unroll_trainer_progress(training->trainer, &loop.progress);
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
-    unroll_status status = run_mark_best(run, &loop.progress);          /* of a run that goes on */
-    if (status == UNROLL_OK)
-        status = train_on(&loop);
+    leave_word(run);
+    run_mark_best(run, &loop.progress);                 /* of a run that goes on */
+    unroll_status status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
     if (status == UNROLL_DIVERGED)

@@ -41,7 +41,6 @@ int main(int count, char *words[])
     enum { CALIBRATION = 2000 };
     unroll_model *model;
     unroll_text *text;
-    unroll_spec spec;
     unroll_stream *stream;
     unroll_integer *integer;
     unroll_stream_config config = unroll_stream_default();
@@ -54,7 +53,7 @@ int main(int count, char *words[])
     }
     check(unroll_model_load(words[1], &model));
     check(unroll_text_open_for(words[2], model, &text));
-    unroll_model_spec(model, &spec);
+    const int outputs = unroll_model_outputs(model);
     const int32_t *token = unroll_text_tokens(text, &symbols);
     if (symbols < CALIBRATION + 2) {
         fprintf(stderr, "integers: the text is shorter than %d symbols\n", CALIBRATION + 2);
@@ -67,15 +66,15 @@ int main(int count, char *words[])
     void *memory = memory_of(bytes);
     check(unroll_stream_init(memory, bytes, model, &config, &stream));
 
-    float *z = memory_of((size_t)spec.output * sizeof *z), *y = memory_of((size_t)spec.output * sizeof *y);
+    float *z = memory_of((size_t)outputs * sizeof *z), *y = memory_of((size_t)outputs * sizeof *y);
     double floats = 0, integers = 0, worst = 0;
     size_t first = measured + 1 < symbols ? symbols - measured - 1 : 0, last = symbols - 1;
     for (size_t t = first; t < last; t++) {
         check(unroll_stream_step_tokens(stream, &token[t], z));
         check(unroll_integer_step_token(integer, token[t], y));
-        floats += nats(z, spec.output, token[t + 1]);
-        integers += nats(y, spec.output, token[t + 1]);
-        for (int i = 0; i < spec.output; i++)
+        floats += nats(z, outputs, token[t + 1]);
+        integers += nats(y, outputs, token[t + 1]);
+        for (int i = 0; i < outputs; i++)
             worst = fmax(worst, fabs((double)(z[i] - y[i])));
     }
     size_t n = last - first;

@@ -40,10 +40,10 @@ static unroll_model *open_model(const char *path)
 /* Only a model of one number in and one out fits this program. */
 static void check_shape(const unroll_model *model)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_network network;
 
-    unroll_model_spec(model, &spec);
-    if (!spec.tokens && spec.input == 1 && spec.output == 1)
+    unroll_model_network(model, &network);
+    if (!network.tokens && network.input == 1 && unroll_model_outputs(model) == 1)
         return;
     fprintf(stderr, "step_by_step: the model must have 1 input and 1 output, as train_tiny's\n");
     exit(UNROLL_USAGE);

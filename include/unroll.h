@@ -5,9 +5,9 @@
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
  * only where it is said; every *_free takes NULL.
- * 256 KB of stack are enough for any call (what drivers, plugins and MPI take comes on top), in builds with optimization.
- * In a child that fork() made, models, streams and sessions on the CPU go on as they are; sessions on other devices, those
- * of several ranks, and those that another thread was in are refused with UNROLL_UNSUPPORTED. Freeing is always allowed.
+ * 256 KB of stack are enough for any call (drivers, plugins and MPI take what they take; not in builds for debugging).
+ * A child that fork() made goes on with models, streams and sessions, and may free them; sessions on other devices than
+ * the CPU, of several ranks, or that another thread was in at the fork are refused there (UNROLL_UNSUPPORTED).
  */
 #ifndef UNROLL_H
 #define UNROLL_H
@@ -57,7 +57,7 @@ typedef enum unroll_loss {
     UNROLL_LOSS_MSE                 /* squared error: mean over the outputs, then over the rows that count */
 } unroll_loss;
 
-/* What a network is. Begin with unroll_spec_default(). */
+/* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
     size_t      size;               /* sizeof(unroll_spec) */
     const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
@@ -77,14 +77,13 @@ typedef struct unroll_spec {
     unroll_loss loss;
 } unroll_spec;
 
-/* The cells and the optimizers by name, in order; NULL after the last. A cell's name is good until this
- * thread's next call. */
+/* The cells and the optimizers by name, in order; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
 UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
 
-/* One layer of a network that is no plain stack. Begin with unroll_layer_default(). */
+/* One layer of a network. Begin with unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
@@ -110,11 +109,11 @@ typedef struct unroll_layer {
     int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 
-/* A network of up to 64 layers, in an order in which each reads earlier ones. Its specification has the
- * cell "network", the number of layers, the input, and as hidden and output the width of the last one. */
+/* A network: up to 65 layers, in an order in which each reads earlier ones. */
 typedef struct unroll_network {
     size_t      size;               /* sizeof(unroll_network) */
     int         tokens, input, embed;           /* as in unroll_spec */
+    int         tied;               /* the last layer, dense and linear, multiplies by the embedding's weights */
     const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
     unroll_loss loss;               /* of the last layer, which must be dense; XENT wants it linear */
     const unroll_layer *layer;      /* [layers], the caller's */
@@ -130,19 +129,20 @@ typedef struct unroll_model unroll_model;
  * alone. The caller frees it, after all sessions of it. */
 UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
 UNROLL_API void unroll_model_free(unroll_model *model);
-
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* The layers of any model; their strings belong to it, or are good until this thread's next call. */
-UNROLL_API int unroll_model_layers(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
-
-/* safetensors with PyTorch's names; the spec and the symbols are in its metadata. */
+/* safetensors with PyTorch's names; the network and the symbols are in its metadata. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* spec->cell belongs to the model. */
-UNROLL_API void unroll_model_spec(const unroll_model *model, unroll_spec *spec);
+/* What a model is; `layer` stays NULL: they are asked for one by one. Strings belong to the model, or are good until
+ * this thread's next call. Outputs: the width of what the last layer gives. */
+UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
+UNROLL_API int unroll_model_layers(const unroll_model *model);
+UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
+UNROLL_API int unroll_model_outputs(const unroll_model *model);
+/* 1: it is a stack, and *spec says which, whatever its layers are named; 0: it is none. */
+UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
 /* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
  * that are made when there is none, others by unroll_session_push. */
@@ -162,13 +162,27 @@ typedef enum unroll_symbol_kind {
     UNROLL_WORDS                    /* see unroll_text_open_words */
 } unroll_symbol_kind;
 
-/* Symbols of the tokens as UTF-8 strings, [spec.input] of them; NULL where the model has none.
+/* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
  * Set copies characters, or the symbols of a text, whatever they are; the array belongs to the model. */
 typedef struct unroll_text unroll_text;
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
 UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
+
+/* An input or output of the graph that a model was imported from, as an array of unroll_run. */
+typedef struct unroll_signature {
+    const char *name;               /* in the graph */
+    int         output;             /* 0: an input */
+    const char *array;              /* "x", "tokens", "lengths", "y", "y.NAME"; "y[-1]" the last step, "y[lengths-1]" the
+                                       last of each row; "hn[0,1]" entries 0 and 1 of hn, side by side, or "h0[0]",
+                                       with " + " between several arrays */
+    const char *axes;               /* of the graph, in order: "batch time features"; "time*batch" two as one; a number: an
+                                       axis of so many entries, which the features of `array` are in turn (or planes) */
+} unroll_signature;
+
+/* Entry `index`, which belongs to the model; 0: there are no more. */
+UNROLL_API int unroll_model_signature(const unroll_model *model, int index, unroll_signature *entry);
 
 /* ---- models of other tools ------------------------------------------------------------- */
 
@@ -268,6 +282,8 @@ UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int
 UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
 /* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
 UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
+/* After a wait that failed: the first rank that still answers, which may report for all; before, -1. */
+UNROLL_API int unroll_comm_first(const unroll_comm *comm);
 /* Ends all ranks with this exit code. */
 UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 
@@ -457,7 +473,8 @@ typedef struct unroll_arrays_config {
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
- * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". */
+ * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". Models with outputs beside y are refused
+ * a .npy. Reports the shapes, and the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
@@ -651,7 +668,7 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
  * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
-UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, int64_t *step);    /* undamaged? at which step? */
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress);   /* is it whole? */
 UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
 
 /* ---- evaluating and sampling ----------------------------------------------------------- */

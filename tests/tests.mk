@@ -165,9 +165,11 @@ lines:
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_small_stack.sh $B/unroll'
+	@echo '60 tests/cli/test_damage.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
+	@echo 'alone 60 tests/mpi/test_ends.sh $B/unroll'
 	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
@@ -177,7 +179,8 @@ lines:
 	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
-	@echo '60 tests/docs/test_docs.sh $B/unroll $B/libunroll.a'
+	@echo '60 tests/docs/test_docs.sh $B/unroll'
+	@echo '200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a'
 memory-lines:
 	@$(call LINES,$(QUICK_MEMORY))
 	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))

@@ -90,7 +90,8 @@ class Conversion:
         if self.order:
             refuse(layer, "an embedding can only be the first layer")
         if layer.mask_zero:
-            print(f"note: '{layer.name}' masks symbol 0: give lengths instead (Keras' masks inside a row can't be said)")
+            print(f"note: '{layer.name}' masks symbol 0: pad at the end of rows, and give their lengths beside the tokens; "
+                  "without lengths, or with 0 inside of a row, the results are others than Keras'")
         self.add_module(layer.name, "", {"weight": np.asarray(layer.get_weights()[0], np.float32)})
 
     def add_recurrent(self, layer):
@@ -199,14 +200,18 @@ def save(model, path):
 
 
 def write_reference(model, path, steps, rows, seed=1):
-    """Random inputs and what Keras makes of them, batch-first."""
+    """Random inputs and what Keras makes of them, batch-first; of a model that masks symbol 0 rows of all lengths."""
     random = np.random.default_rng(seed)
     first = next(layer for layer in model.layers if type(layer).__name__ != "InputLayer")
+    arrays = {}
     if type(first).__name__ == "Embedding":
         name, x = "tokens", random.integers(1, first.input_dim, (rows, steps))
+        if first.mask_zero:
+            arrays["lengths"] = np.linspace(1, steps, rows).astype(np.int32)
+            x[np.arange(steps) >= arrays["lengths"][:, None]] = 0
     else:
         name, x = "x", random.standard_normal((rows, steps, model.inputs[0].shape[-1])).astype(np.float32)
-    np.savez(path, **{name: x, "y": np.asarray(model.predict(x, verbose=0), np.float32)})
+    np.savez(path, **{name: x, "y": np.asarray(model.predict(x, verbose=0), np.float32)}, **arrays)
 
 
 def main(words=None):

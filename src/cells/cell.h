@@ -17,8 +17,31 @@ struct cell_input {
     int         phase;      /* 0 or 1: the phase that reads it */
 };
 
+/* How other tools have a cell. Gate k of ours, in the order of the rows of weights, is number NAME_gates[k] there. */
+enum { CELL_FUNCTIONS = 3, CELL_GATES = 4 };
+
+struct cell_foreign {
+    const char *name;           /* of the module of torch.nn and of ONNX's operator, "GRU"; NULL: they have none */
+    const char *kind;           /* which cell of that name: a GRU resets "after" or "before" the product with h */
+    bool        in_torch;       /* PyTorch computes it; its order of gates is ours */
+    const char *onnx_attribute; /* by which ONNX tells cells of one operator apart, and its value here */
+    int         onnx_value;
+    int         onnx_gates[CELL_GATES], onnx_vectors[CELL_GATES];
+    int         keras_gates[CELL_GATES];
+    int         keras_biases;   /* of each gate: 1: of x and h together, 2: of x, then of h; 0: Keras has it not, or
+                                   nobody reads it */
+};
+
 struct cell_declaration {
-    const char *name;
+    const char *name;                               /* of this variant: "lstm_clip" */
+    const char *called;                             /* by users: "lstm" */
+    const char *formula;                            /* cells that differ in their functions alone share it */
+    bool chooses;                                   /* functions of the user's choice, clipped or not */
+    bool projects;                                  /* h may be projected: nothing reads it unit by unit */
+    bool couples;                                   /* if it chooses: the forget gate may be 1 - the input gate */
+    int functions;                                  /* how many it has: of gates, candidate, output */
+    enum activation_kind function[CELL_FUNCTIONS];  /* its own, of which the user may choose others */
+    struct cell_foreign foreign;
     int phases;
     int inputs, states, saved, links, vectors, options;     /* how many of each; saved <= inputs */
     const struct cell_input *input;                 /* [inputs] in the order of the weight rows */
@@ -54,8 +77,6 @@ struct cell_arrays {
 
 /* What a cell may have as an option: the same for all units. Cells of a table read the clip as a V; those of
  * any.h look at all of it. */
-enum { CELL_FUNCTIONS = 3 };
-
 struct cell_options {
     float clip;             /* > 0: inputs of activation functions are kept within [-clip, clip] */
     bool  coupled;          /* lstm: the forget gate is 1 - i */

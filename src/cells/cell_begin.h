@@ -13,7 +13,11 @@
  *   VECTORS         VECTOR(name): weights that multiply unit by unit (peepholes)
  *   OPTIONS         OPTION(name): numbers of struct cell_options, the same for all units
  *
- * A cell that few networks have defines CELL_IS_RARE: its fused steps are made smaller, and slower.
+ *   CELL_CALLED     what users call it; variants of a cell share that. If it is left out: CELL
+ *   CELL_FORMULA    shared by cells that differ in their functions alone. If it is left out: CELL_CALLED
+ *   CELL_FACTS      initializers of struct cell_declaration: what else it can do, and how other tools have it
+ *   CELL_CHOOSES    its functions are the user's choice (functions.h). Few networks have such a cell: its fused steps
+ *                   are made smaller, and slower.
  *
  * A cell with a second matrix phase in a step declares also
  *

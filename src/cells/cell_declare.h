@@ -7,6 +7,15 @@
 #define QUOTE2(name)                 #name
 #define QUOTE(name)                  QUOTE2(name)
 #endif
+#ifndef CELL_CALLED
+#define CELL_CALLED QUOTE(CELL)
+#endif
+#ifndef CELL_FORMULA
+#define CELL_FORMULA CELL_CALLED
+#endif
+#ifndef CELL_FACTS
+#define CELL_FACTS
+#endif
 
 static const struct cell_input CELL_(input_table)[] = {
     GATE_INPUTS(INPUT_OF_PHASE_1) GATE_INPUTS_2(INPUT_OF_PHASE_2)
@@ -32,4 +41,10 @@ static const struct cell_declaration CELL_(declaration) = {
     .link        = CELL_(link_names),
     .vector      = CELL_(vector_names),
     .option      = CELL_(option_names),
+    .called      = CELL_CALLED,
+    .formula     = CELL_FORMULA,
+#ifdef CELL_CHOOSES
+    .chooses     = true,
+#endif
+    CELL_FACTS
 };

@@ -2,7 +2,11 @@
 #include CELL_USER
 
 #undef CELL
-#undef CELL_IS_RARE
+#undef CELL_CHOOSES
+#undef CELL_CLIPS
+#undef CELL_CALLED
+#undef CELL_FORMULA
+#undef CELL_FACTS
 #undef CELL_PHASES
 #undef GATE_INPUTS
 #undef GATE_INPUTS_2

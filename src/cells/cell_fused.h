@@ -212,7 +212,7 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
 /* The tiles of a rare cell are low: it is slower with many rows, and a third of the code. */
 #undef TILE_ROWS
 #undef TILE_HEIGHTS
-#if defined(CELL_IS_RARE) && V_WIDTH > 1
+#if defined(CELL_CHOOSES) && V_WIDTH > 1
 #define TILE_ROWS 3
 #define TILE_HEIGHTS(H) H(2) H(3)
 #else

@@ -5,16 +5,12 @@
  * act. A program may have further tables of its own, made the same way.
  */
 #include "cells/lstm.h"
-#include "cells/lstm_variants.h"
 #include "cells/gru.h"
 #include "cells/gru_before.h"
 #include "cells/rnn.h"
-#include "cells/rnn_relu.h"
 #include "cells/mingru.h"
-#ifndef CELLS_WITHOUT_CHOICE        /* where functions can't be chosen at run time: records, fixed point, CUDA */
-#include "cells/lstm_any.h"
-#include "cells/gru_any.h"
-#include "cells/rnn_any.h"
+#include "cells/variants.h"
+#ifndef CELLS_WITHOUT_CHOICE
 #define CELLS_OF_CHOICE(NAMED)                                                      \
     NAMED(lstm_any) NAMED(lstm_peephole_any) NAMED(gru_any) NAMED(gru_before_any)   \
     NAMED(rnn_any)

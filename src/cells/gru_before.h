@@ -6,9 +6,17 @@
  *     n  = tanh(W_n x + U_n rh + b_n)                  candidate
  *     h' = (1 - z) n + z h
  *
- * Cho et al. 2014. A step has two phases because U_n rh cannot start before rh is known.
+ * Cho et al. 2014. A step has two phases because U_n rh cannot start before rh is known. With CELL_CHOOSES its
+ * functions are the user's (variants.h).
  */
+#ifndef CELL
 #define CELL                  gru_before
+#endif
+#define CELL_CALLED           "gru-before"
+#define CELL_FACTS            .functions = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },          \
+                              .foreign = { .name = "GRU", .kind = "before",                                 \
+                                           .onnx_attribute = "linear_before_reset", .onnx_value = 0,        \
+                                           .onnx_gates = { 1, 0, 2 }, .keras_gates = { 1, 0, 2 }, .keras_biases = 1 }
 #define STATES(STATE)         STATE(h)
 #define GATE_INPUTS(INPUT)    INPUT(r, FROM_X | FROM_H)
 #define SAVED(VALUE)          VALUE(r)
@@ -16,10 +24,11 @@
 #define GATE_INPUTS_2(INPUT)  INPUT(z, FROM_X | FROM_H) INPUT(n, FROM_X | FROM_LINK)
 #define SAVED_2(VALUE)        VALUE(z) VALUE(n)
 #include "cells/cell_begin.h"
+#include "cells/functions.h"
 
 FORWARD(v)
 {
-    V r = v_sigmoid(v->in.r);
+    V r = GATE(v->in.r);
 
     v->link.rh = v_mul(r, v->state.h);
     v->saved.r = r;
@@ -27,8 +36,8 @@ FORWARD(v)
 
 FORWARD_2(v)
 {
-    V z = v_sigmoid(v->in.z);
-    V n = v_tanh(v->in.n);
+    V z = GATE(v->in.z);
+    V n = CANDIDATE(v->in.n);
 
     v->next.h = v_mix(z, v->state.h, n);
     v->saved.z = z;
@@ -40,8 +49,8 @@ BACKWARD_2(v, d)
     V z = v->saved.z, n = v->saved.n;
     V d_h = d->next.h;
 
-    d->in.z = v_mul(v_mul(d_h, v_sub(v->state.h, n)), v_sigmoid_slope(z));
-    d->in.n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), v_tanh_slope(n));
+    d->in.z = v_mul(v_mul(d_h, v_sub(v->state.h, n)), GATE_SLOPE(z));
+    d->in.n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), CANDIDATE_SLOPE(n));
     d->state.h = v_fma(d_h, z, d->state.h);
 }
 
@@ -50,7 +59,7 @@ BACKWARD(v, d)
     V r = v->saved.r;
     V d_rh = d->link.rh;
 
-    d->in.r = v_mul(v_mul(d_rh, v->state.h), v_sigmoid_slope(r));
+    d->in.r = v_mul(v_mul(d_rh, v->state.h), GATE_SLOPE(r));
     d->state.h = v_fma(d_rh, r, d->state.h);
 }
 

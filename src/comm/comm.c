@@ -66,11 +66,8 @@ unroll_status comm_open(const char *engine, double deadline_seconds, struct unro
     if (!(deadline_seconds > 0 && deadline_seconds <= 1e6))
         return fail(UNROLL_USAGE, "a deadline of %g seconds is outside 0 .. 1000000", deadline_seconds);
     for (int i = 0; engine_at(i); i++)
-        if (!strcmp(engine_at(i)->name, name)) {
-            TRY(engine_at(i)->open(deadline_seconds, comm));
-            (*comm)->process = process_number();
-            return UNROLL_OK;
-        }
+        if (!strcmp(engine_at(i)->name, name))
+            return engine_at(i)->open(deadline_seconds, comm);
     return fail(UNROLL_USAGE, "there is no engine '%.40s' between processes; choose self or mpi", name);
 }
 
@@ -84,6 +81,7 @@ void comm_close(struct unroll_comm *comm)
 {
     if (!comm || comm->process != process_number())
         return;
+    comm_ping_end(comm);
     comm_collectives_free(comm);
     comm->engine->close(comm);
 }
@@ -133,13 +131,12 @@ void comm_waited(struct unroll_comm *comm, double begin)
 
 unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
 {
+    char from[32], silence[SILENCE_SIZE];
     comm->engine->drop(comm, r);
-    if (r->from == ENGINE_SUM)
-        return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for the other ranks of a sum (tag %u); fix: see "
-                    "which one stopped, or allow more time (--deadline)", comm->rank, comm->deadline, (unsigned)r->tag);
-    return fail(UNROLL_COMMUNICATION, "rank %d waited %g seconds for a message from rank %d (tag %u); fix: see why "
-                "rank %d stopped, or allow more time (--deadline)", comm->rank, comm->deadline, r->from,
-                (unsigned)r->tag, r->from);
+    snprintf(from, sizeof from, r->from == ENGINE_SUM ? "the other ranks of a sum" : "a message from rank %d", r->from);
+    return fail(UNROLL_COMMUNICATION, "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
+                "its machine lost, or allow more time (--deadline)", comm->rank, comm->ping.waited, from,
+                (unsigned)r->tag, comm_silence(comm, silence));
 }
 
 bool comm_patient(struct unroll_comm *comm, struct patience *p)
@@ -150,7 +147,7 @@ bool comm_patient(struct unroll_comm *comm, struct patience *p)
     double now = clock_seconds();
     if (p->looks == LOOKS_BEFORE_CLOCK + 1)
         p->begin = now;
-    if (now - p->begin > comm->deadline)
+    if (!comm_waits_on(comm, p, now))
         return false;
     comm->engine->idle(comm, p->looks);
     return true;

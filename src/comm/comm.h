@@ -35,9 +35,13 @@ void comm_abort(struct unroll_comm *, int code);
 
 /* Whoever waits for other ranks without a message, on a device, keeps the same deadline. False: it has passed; else a
  * little time has. */
-struct patience { int looks; double begin; };
+struct patience { int looks; bool asked; double begin; };
 bool comm_patient(struct unroll_comm *, struct patience *);
 double comm_deadline(const struct unroll_comm *);
+/* After a wait that failed: "; rank 1 does not answer", or nothing; and the first rank that does, -1: no wait failed. */
+enum { SILENCE_SIZE = 64 };
+const char *comm_silence(const struct unroll_comm *, char text[SILENCE_SIZE]);
+int comm_first(const struct unroll_comm *);
 
 /* ---- messages -------------------------------------------------------------------------- */
 

@@ -8,14 +8,15 @@
 
 /* A receive that has begun. */
 struct receipt {
-    int from;                                           /* ENGINE_SUM: what has begun is a sum of the engine's own */
+    int from;                                           /* or ENGINE_ANY; ENGINE_SUM: what has begun is a sum of the
+                                                           engine's own */
     uint32_t tag;
     void *data;
     size_t bytes;
     union { void *pointer; int number; } request;       /* the engine's */
 };
 
-enum { ENGINE_SUM = -1 };
+enum { ENGINE_SUM = -1, ENGINE_ANY = -2 };
 
 struct engine {
     const char *name;
@@ -35,6 +36,19 @@ struct engine {
 
 struct collective;
 
+/* What ping.c keeps of a rank. */
+struct ping_words { int32_t from, kind, silent, silents, first; };
+struct ping {
+    bool ended, over;                           /* no looks any more; waits are in vain: */
+    double waited;                              /* seconds that the last one took */
+    int silent, silents, first;                 /* the first rank that does not answer, how many; the first that does */
+    bool listens;
+    struct receipt receipt;
+    struct ping_words words;
+    unsigned char *answered;                    /* [ranks]; NULL: nobody was asked */
+    double looked;                              /* when, in seconds */
+};
+
 /* The first part of what an engine keeps for each rank. */
 struct unroll_comm {
     const struct engine *engine;
@@ -46,6 +60,7 @@ struct unroll_comm {
     double polled;                              /* when comm_poll last looked, in seconds */
     unroll_status failed;                       /* what a poll met: told by the next wait, in these words */
     char words[512];
+    struct ping ping;
     struct comm_totals totals;
     double began;                               /* when sums were under way again; 0: none is */
 };
@@ -62,6 +77,9 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
 /* Refuses the ranks of the process that this one was forked from. */
 unroll_status comm_check(const struct unroll_comm *);
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
+/* A look at ping.c's messages in a wait; false: it has failed. */
+bool comm_waits_on(struct unroll_comm *, struct patience *, double now);
+void comm_ping_end(struct unroll_comm *);
 void comm_waited(struct unroll_comm *, double begin);           /* since then: counts as exposed */
 void comm_collectives_free(struct unroll_comm *);
 

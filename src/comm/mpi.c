@@ -30,6 +30,7 @@ struct rank_mpi {
     const struct mpi_abi *mpi;
     struct parcel *sent, *free;                 /* under way; to use again */
     struct joined *joined;
+    double crowded;                             /* until then the processor is not yielded */
 };
 
 static unroll_status broken(const struct rank_mpi *r, int error, const char *what, int peer)
@@ -140,17 +141,24 @@ static void mpi_drop(struct unroll_comm *comm, struct receipt *receipt)
         ((struct rank_mpi *)comm)->mpi->cancel(&request);
 }
 
-/* Others may need the processor to send what we wait for: soon it is left to them. */
+/* Others may need the processor to send what we wait for: soon it is left to them. Where something else computes, too,
+ * a yield may cost a slice of the scheduler, milliseconds; then short sleeps are tried for ten times as long. */
 static void mpi_idle(struct unroll_comm *comm, int looks)
 {
-    enum { SPINS = 64, YIELDS = 2000 };
-    (void)comm;
+    enum { SPINS = 64, YIELDS = 2000, SHORT = 10000, LONG = 100000 };   /* nanoseconds */
+    const double quick = 200e-6, times = 10;
+    struct rank_mpi *r = (struct rank_mpi *)comm;
     if (looks < SPINS)
         return;
-    if (looks < YIELDS)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    double now = clock_seconds();
+    if (looks >= YIELDS || now < r->crowded) {
+        nanosleep(&(struct timespec){ .tv_nsec = looks < YIELDS ? SHORT : LONG }, NULL);
+        return;
+    }
+    sched_yield();
+    double took = clock_seconds() - now;
+    if (took > quick)
+        r->crowded = now + times * took;
 }
 
 static unroll_status mpi_push(struct unroll_comm *comm, bool *more)
@@ -279,7 +287,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
         "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_join, mpi_sum,
         mpi_abort, mpi_close,
     };
-    r->comm = (struct unroll_comm){ .engine = &engine, .deadline = deadline };
+    r->comm = (struct unroll_comm){ .engine = &engine, .process = process_number(), .deadline = deadline };
     r->mpi = abi;
     int error = abi->init(&r->comm.rank, &r->comm.ranks, &most_tag);
     unroll_status status = error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
@@ -291,6 +299,8 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
         return status;
     }
     opened_here(&opened);
+    TRY(comm_agree(&r->comm, UNROLL_OK, 0, ""));        /* else the world is lost, and with it this rank */
+    abi->all_have_begun();
     *comm = &r->comm;
     return UNROLL_OK;
 }

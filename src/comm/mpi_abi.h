@@ -14,8 +14,9 @@ struct mpi_abi {
     const char *(*find)(void *library);
     /* All return MPI's error number, 0 for success. Messages are bytes in the world of all ranks. */
     int  (*init)(int *rank, int *ranks, int *most_tag);         /* funneled; errors are returned */
+    void (*all_have_begun)(void);               /* once, when every rank has */
     int  (*send)(const void *data, int bytes, int to, int tag, union mpi_request *);
-    int  (*recv)(void *data, int bytes, int from, int tag, union mpi_request *);
+    int  (*recv)(void *data, int bytes, int from, int tag, union mpi_request *);    /* from < 0: anybody */
     int  (*test)(union mpi_request *, int *done, int *bytes);   /* bytes: of a receive; -1: of a send */
     void (*cancel)(union mpi_request *);
     /* A communicator of these ranks, who all call it; then sums in place over it, begun by all in one order. */

@@ -1,18 +1,24 @@
 /* The calls of mpi_abi.h for one binary interface. The includer defines HANDLE, the type of MPI's handles;
  * ABI, the name of the struct; ABI_NAME; FILES, the library's names; KEY_TAG_UB; and
- *     static const char *find_handles(void *library)
- * which fills `handle`. Functions have the same names and order of arguments everywhere. */
+ *     static const char *find_handles(void *library)      which fills `handle`
+ *     static void all_have_begun(void), will_end(void)    what this library wants then
+ * Functions have the same names and order of arguments everywhere. */
 #include "comm/mpi_abi.h"
 #include <dlfcn.h>
 #include <stdalign.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { THREAD_FUNNELED = 1 };
 
 typedef HANDLE mpi_handle;
-static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; } handle;
+static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; int any; } handle;
+
+static bool begun_here;                         /* not by the program before it called us */
 
 static const char *find_handles(void *library);
+static void all_have_begun(void);
+static void will_end(void);
 
 /* MPI_NAME, its type, its parameters. A status is at least as large as any library's. */
 #define MPI_FUNCTIONS(F)                                                                        \
@@ -60,6 +66,7 @@ static int init(int *rank, int *ranks, int *most_tag)
     int begun = 0, level = 0, found = 0, error, *tag = NULL;
     if ((error = mpi.Initialized(&begun)) || (!begun && (error = mpi.Init_thread(NULL, NULL, THREAD_FUNNELED, &level))))
         return error;
+    begun_here = !begun;
     if ((error = mpi.Comm_set_errhandler(handle.world, handle.errors_return)) ||
         (error = mpi.Comm_rank(handle.world, rank)) || (error = mpi.Comm_size(handle.world, ranks)) ||
         (error = mpi.Comm_get_attr(handle.world, KEY_TAG_UB, &tag, &found)))
@@ -75,7 +82,7 @@ static int send(const void *data, int bytes, int to, int tag, union mpi_request 
 
 static int recv(void *data, int bytes, int from, int tag, union mpi_request *request)
 {
-    return mpi.Irecv(data, bytes, handle.byte, from, tag, handle.world, (HANDLE *)request);
+    return mpi.Irecv(data, bytes, handle.byte, from < 0 ? handle.any : from, tag, handle.world, (HANDLE *)request);
 }
 
 static int test(union mpi_request *request, int *done, int *bytes)
@@ -122,10 +129,12 @@ static void abort_all(int code)
 
 static void finalize(void)
 {
+    will_end();
     mpi.Finalize();
 }
 
 const struct mpi_abi ABI = {
-    .name = ABI_NAME, .files = (const char *const[]){ FILES, NULL }, .find = find, .init = init, .send = send,
-    .recv = recv, .test = test, .join = join, .sum = sum, .cancel = cancel, .words = words, .abort = abort_all, .finalize = finalize,
+    .name = ABI_NAME, .files = (const char *const[]){ FILES, NULL }, .find = find, .init = init,
+    .all_have_begun = all_have_begun, .send = send, .recv = recv, .test = test, .join = join, .sum = sum, .cancel = cancel,
+    .words = words, .abort = abort_all, .finalize = finalize,
 };

@@ -18,5 +18,14 @@ static const char *find_handles(void *library)
     handle.add = 0x58000003;
     handle.no_status = (void *)1;
     handle.in_place = (void *)-1;
+    handle.any = -2;
     return NULL;
+}
+
+static void all_have_begun(void)
+{
+}
+
+static void will_end(void)
+{
 }

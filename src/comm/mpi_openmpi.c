@@ -5,6 +5,13 @@
 #define FILES      "libmpi.so.40"
 #define KEY_TAG_UB 0
 #include "comm/mpi_calls.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool (*set_yields)(bool);
 
 static const char *find_handles(void *library)
 {
@@ -19,6 +26,48 @@ static const char *find_handles(void *library)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!(*wanted[i].to = dlsym(library, wanted[i].symbol)))
             return wanted[i].symbol;
+    void *symbol = dlsym(library, "opal_progress_set_yield_when_idle");
+    memcpy(&set_yields, &symbol, sizeof symbol);
     handle.in_place = (void *)1;
+    handle.any = -1;
     return NULL;
+}
+
+/* The ranks of a machine share memory that has names: DIRECTORY/vader_segment.HOST.USER.JOB.RANK, sm_segment... of Open
+ * MPI 5. A run that is killed leaves the 4 MB files to which these lead. When all have begun nobody looks for them any
+ * more but their rank's end, which would complain: until then they have none. */
+static char segment[PATH_MAX];                  /* this rank's; empty: none is known */
+
+static void find_segment(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    char line[PATH_MAX + 128];
+    FILE *maps = rank ? fopen("/proc/self/maps", "re") : NULL;
+    while (maps && !*segment && fgets(line, sizeof line, maps)) {
+        char *path = strchr(line, '/'), *last = strrchr(line, '.');
+        line[strcspn(line, "\n")] = 0;
+        if (path && last && strstr(path, "_segment.") && !strcmp(last + 1, rank))
+            snprintf(segment, sizeof segment, "%s", path);
+    }
+    if (maps)
+        fclose(maps);
+}
+
+static void all_have_begun(void)
+{
+    if (set_yields)
+        set_yields(false);                      /* in each look, whatever that costs: mpi.c yields where it is cheap */
+    if (begun_here)                             /* another's end may come without ours */
+        find_segment();
+    if (*segment)
+        unlink(segment);
+}
+
+static void will_end(void)
+{
+    int file = *segment ? open(segment, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (file >= 0)
+        close(file);
+    if (set_yields)
+        set_yields(true);
 }

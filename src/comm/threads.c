@@ -74,7 +74,7 @@ static unroll_status threads_send(struct unroll_comm *comm, int to, uint32_t tag
 static struct message **find(struct rank_threads *box, int from, uint32_t tag)
 {
     struct message **at = &box->arrived;
-    while (*at && ((*at)->from != from || (*at)->tag != tag))
+    while (*at && (((*at)->from != from && from != ENGINE_ANY) || (*at)->tag != tag))
         at = &(*at)->next;
     return at;
 }
@@ -184,6 +184,7 @@ static void release_all(struct message *m)
 
 static void free_rank(struct rank_threads *r)
 {
+    comm_ping_end(&r->comm);
     comm_collectives_free(&r->comm);
     release_all(r->arrived);
     release_all(r->free);

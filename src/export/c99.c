@@ -71,13 +71,13 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
 
 static unroll_status check_shape(const struct tensor_view *t, const char *path, const struct unroll_model *m)
 {
-    const int wanted = m->spec.tokens ? 1 : 2;
+    const int wanted = m->tokens ? 1 : 2;
     if (t->rank != wanted && t->rank != wanted + 1)
         return fail(UNROLL_DATA, "'%s' has %d axes; a calibration is %s", path, t->rank,
-                    m->spec.tokens ? "[T] or [T, B] tokens" : "[T, input] or [T, B, input]");
-    if (!m->spec.tokens && t->shape[t->rank - 1] != (uint64_t)m->spec.input)
+                    m->tokens ? "[T] or [T, B] tokens" : "[T, input] or [T, B, input]");
+    if (!m->tokens && t->shape[t->rank - 1] != (uint64_t)m->input)
         return fail(UNROLL_DATA, "'%s' has frames of %llu numbers; the model reads %d", path,
-                    (unsigned long long)t->shape[t->rank - 1], m->spec.input);
+                    (unsigned long long)t->shape[t->rank - 1], m->input);
     return UNROLL_OK;
 }
 
@@ -89,7 +89,7 @@ static unroll_status take_numbers(const struct tensor_view *t, const struct unro
     for (int i = 0; i < t->rank; i++)
         count *= (size_t)t->shape[i];             /* the file has as many, npy.c saw to that */
     c->steps = (size_t)t->shape[0];
-    c->rows = t->rank == (m->spec.tokens ? 2 : 3) ? (size_t)t->shape[1] : 1;
+    c->rows = t->rank == (m->tokens ? 2 : 3) ? (size_t)t->shape[1] : 1;
     float *x = allocate_zeroed(count ? count : 1, sizeof *x);
     if (!x)
         return fail(UNROLL_RESOURCE, "no memory for a calibration of %zu numbers", count);
@@ -97,8 +97,8 @@ static unroll_status take_numbers(const struct tensor_view *t, const struct unro
     TRY(tensor_view_to_floats(t, x));
     c->frames = x;
     c->tokens = (int32_t *)x;
-    for (size_t i = 0; m->spec.tokens && i < count; i++) {
-        if (!(x[i] >= 0 && x[i] < (float)m->spec.input) || x[i] != (float)(int32_t)x[i])
+    for (size_t i = 0; m->tokens && i < count; i++) {
+        if (!(x[i] >= 0 && x[i] < (float)m->input) || x[i] != (float)(int32_t)x[i])
             return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model",
                         (double)x[i]);
         ((int32_t *)x)[i] = (int32_t)x[i];

@@ -5,12 +5,12 @@
 static void print_network(const struct printer *p)
 {
     const struct unroll_model *m = p->program->model;
-    if (m->spec.tokens)
-        fprintf(p->file, " *     token of %d", m->spec.input);
+    if (m->tokens)
+        fprintf(p->file, " *     token of %d", m->input);
     else
-        fprintf(p->file, " *     x [%d]", m->spec.input);
-    if (m->spec.embed)
-        fprintf(p->file, " -> embedding %d", m->spec.embed);
+        fprintf(p->file, " *     x [%d]", m->input);
+    if (m->embed)
+        fprintf(p->file, " -> embedding %d", m->embed);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         const bool is_dense = l->kind == LAYER_DENSE;
@@ -120,7 +120,7 @@ void print_header(const struct printer *p)
             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
             p->upper, p->upper);
     fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
-            program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->spec.input, p->upper, outputs);
+            program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->input, p->upper, outputs);
     print_struct(p);
     print_symbol_table(p);
     print_functions(p);

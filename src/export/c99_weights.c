@@ -169,9 +169,9 @@ void print_symbols(const struct printer *p)
     if (!m->symbol)
         return;
     fprintf(p->file, "const char *const %s_symbol[%s_SYMBOLS] = {\n    ", p->prefix, p->upper);
-    for (int i = 0; i < m->spec.input; i++) {
+    for (int i = 0; i < m->input; i++) {
         print_string(p->file, m->symbol[i]);
-        separate(p->file, (size_t)i, (size_t)m->spec.input, 2 * PER_LINE);
+        separate(p->file, (size_t)i, (size_t)m->input, 2 * PER_LINE);
     }
     fputs("\n};\n\n", p->file);
 }

@@ -156,7 +156,7 @@ static unroll_status check_calibration(const struct program *p, const struct cal
         return fail(UNROLL_DATA, "the calibration has no frame");
     for (size_t i = 0; i < frames * width; i++)
         if (p->has_tokens ? c->tokens[i] < 0 ||
-            c->tokens[i] >= p->model->spec.input : !isfinite(c->frames[i]))
+            c->tokens[i] >= p->model->input : !isfinite(c->frames[i]))
             return fail(UNROLL_DATA, "the calibration's frame %zu holds %s", i / width,
                         p->has_tokens ? "a token that the model does not have"
                                 : "a number that is not finite");
@@ -214,7 +214,7 @@ static unroll_status run_noise(struct program *p)
         if (p->has_tokens) {
             uint32_t words[4];
             philox((uint32_t[2]){ 0x63393921, 0 }, (uint32_t[4]){ (uint32_t)i, 0, 0, 0 }, words);
-            token[i] = (int32_t)(words[0] % (uint32_t)p->model->spec.input);
+            token[i] = (int32_t)(words[0] % (uint32_t)p->model->input);
         } else {
             x[i] = noise(i);
         }

@@ -259,7 +259,7 @@ static unroll_status check_model(const struct unroll_model *m)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind == LAYER_RECURRENT && layer_end(l) > 1)
+        if (layer_end(l) > 1)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is bidirectional: its outputs depend on frames that are "
                         "still to come, and a step sees one; fix: train one direction", i, l->name);

@@ -1,9 +1,12 @@
 /* From Keras' order of gates and axes to ours. */
 #include "file/keras.h"
 
-static const int same[] = { 0, 1, 2, 3 }, reset_first[] = { 1, 0, 2 };
-
-const struct keras_gates keras_dense = { 1, same }, keras_lstm = { 4, same }, keras_gru = { 3, reset_first };
+struct keras_gates keras_gates(const struct cell_declaration *cell)
+{
+    static const int alone[] = { 0 };
+    return cell ? (struct keras_gates){ cell_inputs_from(cell, FROM_X), cell->foreign.keras_gates }
+                : (struct keras_gates){ 1, alone };
+}
 
 void keras_kernel(const struct keras_gates *k, const float *from, size_t inputs, size_t units, float *to)
 {

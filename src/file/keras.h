@@ -3,11 +3,13 @@
 #ifndef FILE_KERAS_H
 #define FILE_KERAS_H
 #include <stddef.h>
+#include "cells/cell.h"
 
 /* Our gate g is gate order[g] there. */
 struct keras_gates { int count; const int *order; };
 
-extern const struct keras_gates keras_dense, keras_lstm, keras_gru;
+/* cell NULL: of a dense layer. */
+struct keras_gates keras_gates(const struct cell_declaration *cell);
 
 /* from [inputs, gates x units] into to [gates x units, inputs]. */
 void keras_kernel(const struct keras_gates *, const float *from, size_t inputs, size_t units, float *to);

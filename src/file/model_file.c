@@ -1,21 +1,19 @@
-/* Model files: safetensors with PyTorch's names; the specification and the symbols as JSON in the
- * metadata. No time stamp: the same weights give the same bytes. */
+/* Model files: safetensors with PyTorch's names; the network and the symbols as JSON in the
+ * metadata. No time stamp: the same weights give the same bytes. Files of version 1: model_file_1.c. */
+#include "file/model_file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "file/safetensors.h"
-#include "model/model.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Version 2 is version 1 with a checksum, which must be there. */
-static const char version_of_old_files[] = "1", format_version[] = "2";
+/* Version 1 has no checksum, and may describe a stack in another way (model_file_1.c). */
+static const char format_version[] = "2", version_1[] = "1";
 
-/* The fields of a specification that a file holds, once for writing and reading. */
-#define INTEGER_FIELDS(FIELD) \
-    FIELD(layers) FIELD(hidden) FIELD(bidirectional) FIELD(projection) FIELD(peephole) FIELD(bias) \
-    FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied) FIELD(output)
-#define REAL_FIELDS(FIELD) FIELD(clip) FIELD(dropout)
+/* The fields of a network that a file holds, once for writing and reading. */
+#define NETWORK_INTEGERS(FIELD) FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied)
 
 static const char *const loss_names[] = { "none", "xent", "mse" };
 enum { LOSSES = sizeof loss_names / sizeof *loss_names };
@@ -32,22 +30,6 @@ static size_t first_not_finite(const struct unroll_model *m, int i)
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
-
-static json_t *spec_to_json(const unroll_spec *s)
-{
-    json_t *json = json_object();
-    bool good = json && !json_object_set_new(json, "cell", json_string(s->cell)) &&
-                !json_object_set_new(json, "loss", json_string(loss_names[s->loss]));
-#define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(s->name));
-#define SET_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)s->name));
-    INTEGER_FIELDS(SET_INTEGER)
-    REAL_FIELDS(SET_REAL)
-    if (!good) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
-}
 
 /* The fields of a layer, likewise. Its sources are an array. */
 #define LAYER_INTEGERS(FIELD) \
@@ -91,38 +73,46 @@ static json_t *layers_to_json(const struct unroll_model *m)
     return NULL;
 }
 
-/* The names of what has no name in the specification or in the layers. */
-static const char *name_of(const struct unroll_model *m, enum layer_kind kind)
+static json_t *network_to_json(const struct unroll_model *m)
 {
-    for (int i = 0; i < m->layers && !m->is_network; i++)
-        if (m->layer[i].kind == kind)
-            return m->layer[i].name;
-    return kind == LAYER_DENSE ? "head" : "rnn";
-}
-
-static bool has_names(const struct unroll_model *m)
-{
-    return strcmp(m->embedding, "embedding") || strcmp(name_of(m, LAYER_RECURRENT), "rnn") ||
-           strcmp(name_of(m, LAYER_DENSE), "head");
-}
-
-static json_t *names_to_json(const struct unroll_model *m)
-{
-    return json_pack("{ss ss ss}", "embedding", m->embedding, "rnn", name_of(m, LAYER_RECURRENT), "head",
-                     name_of(m, LAYER_DENSE));
+    json_t *json = json_object();
+    bool good = json && !json_object_set_new(json, "embedding", json_string(m->embedding)) &&
+                !json_object_set_new(json, "loss", json_string(loss_names[m->loss])) &&
+                !json_object_set_new(json, "layers", layers_to_json(m));
+#define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
+    NETWORK_INTEGERS(SET_INTEGER)
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *symbols_to_json(const struct unroll_model *m)
 {
     json_t *json = json_array();
     bool good = json != NULL;
-    for (int i = 0; good && m->symbol && i < m->spec.input; i++)
+    for (int i = 0; good && m->symbol && i < m->input; i++)
         good = !json_array_append_new(json, json_string(m->symbol[i]));
     if (!good) {
         json_decref(json);
         return NULL;
     }
     return json;
+}
+
+static json_t *signature_to_json(const struct unroll_model *m)
+{
+    json_t *json = json_array();
+    bool good = json != NULL;
+    for (int i = 0; good && i < m->signatures; i++) {
+        const unroll_signature *e = &m->signature[i];
+        good = !json_array_append_new(json, json_pack("{ss ss ss}", e->output ? "output" : "input", e->name, "array",
+                                                      e->array, "axes", e->axes));
+    }
+    if (good)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static unroll_status to_text(json_t *json, char **text)
@@ -152,8 +142,54 @@ static unroll_status write_tensors(struct unroll_model *m, const char *path, con
     return status;
 }
 
+unroll_status describe_network(const struct unroll_model *m, char **text)
+{
+    return to_text(network_to_json(m), text);
+}
+
+/* One level deeper: ".width", "[0]". */
+static bool values_differ(const json_t *was, const json_t *is, struct network_difference *d, size_t length)
+{
+    const char *key;
+    json_t *value;
+    if (json_is_object(was) && json_is_object(is)) {
+        json_object_foreach((json_t *)was, key, value) {
+            snprintf(d->field + length, sizeof d->field - length, "%s%s", length ? "." : "", key);
+            if (values_differ(value, json_object_get(is, key), d, strlen(d->field)))
+                return true;
+        }
+        return false;
+    }
+    for (size_t i = 0; json_is_array(was) && json_array_size(was) == json_array_size(is); i++) {
+        if (i == json_array_size(was))
+            return false;
+        snprintf(d->field + length, sizeof d->field - length, "[%zu]", i);
+        if (values_differ(json_array_get(was, i), json_array_get(is, i), d, strlen(d->field)))
+            return true;
+    }
+    if (json_equal(was, is))
+        return false;
+    const json_t *both[] = { was, is };
+    for (int i = 0; i < 2; i++) {
+        char *text = json_is_array(both[i]) ? NULL : json_dumps(both[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        snprintf(i ? d->is : d->was, sizeof d->is, "%s", text ? text : both[i] ? "others" : "nothing");
+        free(text);
+    }
+    return true;
+}
+
+bool networks_differ(const char *was, const char *is, struct network_difference *d)
+{
+    json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL);
+    *d = (struct network_difference){ .was = "no network", .is = "one" };
+    bool differ = values_differ(a, b, d, 0);
+    json_decref(a);
+    json_decref(b);
+    return differ;
+}
+
 /* What a file says beside the weights; the texts are released with the model's file. */
-struct description { struct metadata metadata[7]; int count; char *spec, *layers, *names, *symbols; };
+struct description { struct metadata metadata[6]; int count; char *network, *symbols, *signature; };
 
 static void describe_as(struct description *d, const char *key, const char *value)
 {
@@ -162,23 +198,19 @@ static void describe_as(struct description *d, const char *key, const char *valu
 
 static unroll_status describe(const struct unroll_model *m, struct description *d)
 {
-    TRY(to_text(spec_to_json(&m->spec), &d->spec));
+    TRY(describe_network(m, &d->network));
     describe_as(d, "format", "unroll");
     describe_as(d, "format_version", format_version);
-    describe_as(d, "spec", d->spec);
-    if (m->is_network) {
-        TRY(to_text(layers_to_json(m), &d->layers));
-        describe_as(d, "layers", d->layers);
-    }
-    if (has_names(m)) {
-        TRY(to_text(names_to_json(m), &d->names));
-        describe_as(d, "names", d->names);
-    }
+    describe_as(d, "network", d->network);
     if (m->symbol) {
         TRY(to_text(symbols_to_json(m), &d->symbols));
         describe_as(d, "symbols", d->symbols);
         if (m->symbol_kind == UNROLL_WORDS)
             describe_as(d, "symbol_kind", "words");
+    }
+    if (m->signatures) {
+        TRY(to_text(signature_to_json(m), &d->signature));
+        describe_as(d, "signature", d->signature);
     }
     return UNROLL_OK;
 }
@@ -203,44 +235,29 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
     unroll_status status = describe(m, &d);
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
+    release(d.signature);
     release(d.symbols);
-    release(d.names);
-    release(d.layers);
-    release(d.spec);
+    release(d.network);
     return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static unroll_status spec_from_json(json_t *json, const char *where, unroll_spec *s)
+unroll_status loss_from_json(json_t *json, const char *where, unroll_loss *loss)
 {
-#define KNOWN(name) #name,
-    static const char *const known[] = { "cell", "loss", INTEGER_FIELDS(KNOWN) REAL_FIELDS(KNOWN) NULL };
-    const char *loss;
-    *s = unroll_spec_default();
-    TRY(json_fields_known(json, where, known));
-    TRY(json_field_string(json, where, "cell", &s->cell));
-    TRY(json_field_string(json, where, "loss", &loss));
-    int64_t integer;
-    double real;
-#define GET_INTEGER(name)                                                                   \
-    TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
-    s->name = (int)integer;
-#define GET_REAL(name)                                                                      \
-    TRY(json_field_real(json, where, #name, &real));                                        \
-    s->name = (float)real;
-    INTEGER_FIELDS(GET_INTEGER)
-    REAL_FIELDS(GET_REAL)
+    const char *name;
+    TRY(json_field_string(json, where, "loss", &name));
     for (int i = 0; i < LOSSES; i++)
-        if (!strcmp(loss, loss_names[i])) {
-            s->loss = (unroll_loss)i;
+        if (!strcmp(name, loss_names[i])) {
+            *loss = (unroll_loss)i;
             return UNROLL_OK;
         }
-    return fail(UNROLL_DATA, "%s: there is no loss '%s'", where, loss);
+    return fail(UNROLL_DATA, "%s: there is no loss '%s'", where, name);
 }
 
 static unroll_status layer_from_json(json_t *json, const char *where, unroll_layer *l)
 {
+#define KNOWN(name) #name,
     static const char *const known[] = { "kind", "name", "activation", "functions", "sources", LAYER_INTEGERS(KNOWN)
                                          LAYER_REALS(KNOWN) NULL };
     json_t *sources;
@@ -271,10 +288,8 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
     return UNROLL_OK;
 }
 
-static unroll_status network_from_json(json_t *json, const unroll_spec *spec, const char *path, struct unroll_model **m)
+unroll_status layers_from_json(json_t *json, const char *path, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *n)
 {
-    unroll_layer layer[MODEL_LAYERS_MAX];
-    unroll_network network = unroll_network_default();
     size_t count = json_array_size(json);
     if (!json_is_array(json) || count < 1 || count > MODEL_LAYERS_MAX)
         return fail(UNROLL_DATA, "'%s': its layers are not an array of 1 to %d", path, MODEL_LAYERS_MAX);
@@ -283,88 +298,59 @@ static unroll_status network_from_json(json_t *json, const unroll_spec *spec, co
         snprintf(where, sizeof where, "%.400s: layer %zu", path, i);
         TRY(layer_from_json(json_array_get(json, i), where, &layer[i]));
     }
-    network.tokens = spec->tokens;
-    network.input = spec->input;
-    network.embed = spec->embed;
-    network.loss = spec->loss;
-    network.layer = layer;
-    network.layers = (int)count;
-    return unroll_network_new(&network, 0, m);
+    n->layer = layer;
+    n->layers = (int)count;
+    return UNROLL_OK;
 }
 
-static unroll_status read_network(const char *text, const unroll_spec *spec, const char *path, struct unroll_model **m)
+static unroll_status new_from_json(json_t *json, const char *path, struct unroll_model **m)
 {
-    json_t *json;
-    TRY(parse_json(text, strlen(text), path, &json));
-    unroll_status status = network_from_json(json, spec, path, m);
-    json_decref(json);
-    return status;
+    static const char *const known[] = { "embedding", "loss", "layers", NETWORK_INTEGERS(KNOWN) NULL };
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    unroll_network n = unroll_network_default();
+    json_t *layers;
+    int64_t integer;
+    TRY(json_fields_known(json, path, known));
+    TRY(json_field_string(json, path, "embedding", &n.embedding));
+    TRY(loss_from_json(json, path, &n.loss));
+    TRY(json_field_array(json, path, "layers", &layers));
+#define GET_INTEGER(name)                                                                   \
+    TRY(json_field_integer(json, path, #name, 0, INT32_MAX, &integer));                     \
+    n.name = (int)integer;
+    NETWORK_INTEGERS(GET_INTEGER)
+    TRY(layers_from_json(layers, path, layer, &n));
+    return unroll_network_new(&n, 0, m);
 }
 
 static unroll_status check_version(const struct safetensors *file, const char *path)
 {
     const char *format = safetensors_metadata(file, "format"), *version = safetensors_metadata(file, "format_version");
-    if (!format || strcmp(format, "unroll") || !version || !safetensors_metadata(file, "spec"))
-        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it has no specification in "
-                    "its metadata", path);
-    if (!strcmp(version, version_of_old_files))
+    const bool described = safetensors_metadata(file, "network") || safetensors_metadata(file, "spec");
+    if (!format || strcmp(format, "unroll") || !version || !described)
+        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it describes no network in its "
+                    "metadata", path);
+    if (!strcmp(version, version_1))
         return UNROLL_OK;
     if (strcmp(version, format_version))
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads version %s", path, version,
-                    format_version);
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions %s and %s", path, version,
+                    version_1, format_version);
     return safetensors_must_have_checksum(file, path);
 }
 
 static unroll_status new_from_metadata(const struct safetensors *file, const char *path, struct unroll_model **m)
 {
-    const char *text = safetensors_metadata(file, "spec"), *layers = safetensors_metadata(file, "layers");
+    const char *text = safetensors_metadata(file, "network");
+    unroll_status status;
+    json_t *json;
     TRY(check_version(file, path));
-    json_t *json;
-    TRY(parse_json(text, strlen(text), path, &json));
-    unroll_spec spec;
-    unroll_status status = spec_from_json(json, path, &spec);
-    if (status == UNROLL_OK) {
-        status = layers ? read_network(layers, &spec, path, m) : unroll_model_new(&spec, 0, m);
-        if (status == UNROLL_USAGE)
-            status = fail(UNROLL_DATA, "'%s': %s", path, unroll_last_error());
+    if (text) {
+        TRY(parse_json(text, strlen(text), path, &json));
+        status = new_from_json(json, path, m);
+        json_decref(json);
+    } else {
+        status = model_from_version_1(file, path, m);
     }
-    json_decref(json);
-    return status;
-}
-
-static unroll_status read_name(json_t *json, const char *where, const char *key, const char **name)
-{
-    enum { LONGEST = 63 };
-    TRY(json_field_string(json, where, key, name));
-    if (!**name || strlen(*name) > LONGEST)
-        return fail(UNROLL_DATA, "'%s': the name of '%s' has not 1 to %d bytes", where, key, LONGEST);
-    return UNROLL_OK;
-}
-
-static unroll_status rename_from_json(json_t *json, const char *where, struct unroll_model *m)
-{
-    static const char *const known[] = { "embedding", "rnn", "head", NULL };
-    const char *embedding, *rnn, *head;
-    TRY(json_fields_known(json, where, known));
-    TRY(read_name(json, where, "embedding", &embedding));
-    TRY(read_name(json, where, "rnn", &rnn));
-    TRY(read_name(json, where, "head", &head));
-    if (!m->is_network && (!strcmp(embedding, rnn) || !strcmp(embedding, head) || !strcmp(rnn, head)))
-        return fail(UNROLL_DATA, "'%s': two of its names are alike", where);
-    model_rename(m, embedding, m->is_network ? NULL : rnn, m->is_network ? NULL : head);
-    return UNROLL_OK;
-}
-
-static unroll_status read_names(const struct safetensors *file, const char *path, struct unroll_model *m)
-{
-    const char *text = safetensors_metadata(file, "names");
-    json_t *json;
-    if (!text)
-        return UNROLL_OK;
-    TRY(parse_json(text, strlen(text), path, &json));
-    unroll_status status = rename_from_json(json, path, m);
-    json_decref(json);
-    return status;
+    return status == UNROLL_USAGE ? fail(UNROLL_DATA, "'%s': %s", path, unroll_last_error()) : status;
 }
 
 /* Symbols of a file that does not say their kind are characters. */
@@ -393,11 +379,37 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
         if (!symbol[i])
             status = fail(UNROLL_DATA, "'%s': symbol %zu is not a string", path, i);
     }
-    if (status == UNROLL_OK && (!m->spec.tokens || count != (size_t)m->spec.input))
-        status = fail(UNROLL_DATA, "'%s': %zu symbols for a model of %d", path, count, m->spec.input);
+    if (status == UNROLL_OK && (!m->tokens || count != (size_t)m->input))
+        status = fail(UNROLL_DATA, "'%s': %zu symbols for a model of %d", path, count, m->input);
     if (status == UNROLL_OK)
         status = unroll_model_set_symbols(m, symbol, (int)count);
     release(symbol);
+    json_decref(json);
+    return status;
+}
+
+static unroll_status entry_from_json(json_t *json, const char *where, struct unroll_model *m)
+{
+    static const char *const known[] = { "input", "output", "array", "axes", NULL };
+    unroll_signature e = { .output = json_object_get(json, "output") != NULL };
+    TRY(json_fields_known(json, where, known));
+    TRY(json_field_string(json, where, e.output ? "output" : "input", &e.name));
+    TRY(json_field_string(json, where, "array", &e.array));
+    TRY(json_field_string(json, where, "axes", &e.axes));
+    return signature_add(m, &e);
+}
+
+static unroll_status read_signature(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *text = safetensors_metadata(file, "signature");
+    json_t *json;
+    if (!text)
+        return UNROLL_OK;
+    TRY(parse_json(text, strlen(text), path, &json));
+    unroll_status status = json_is_array(json) ? UNROLL_OK
+                                               : fail(UNROLL_DATA, "'%s': its signature is not an array", path);
+    for (size_t i = 0; i < json_array_size(json) && status == UNROLL_OK; i++)
+        status = entry_from_json(json_array_get(json, i), path, m);
     json_decref(json);
     return status;
 }
@@ -408,13 +420,13 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
     unroll_model_parameter(m, i, &q);
     const struct tensor_view *tensor = safetensors_find(file, q.name);
     if (!tensor)
-        return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its specification asks for", path, q.name);
+        return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its network asks for", path, q.name);
     if (tensor->dtype != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32", path, q.name,
                     dtype_name(tensor->dtype));
     if (tensor->rank != q.rank || tensor->shape[0] != (uint64_t)q.shape[0] ||
         (q.rank == 2 && tensor->shape[1] != (uint64_t)q.shape[1]))
-        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that the specification asks for: %d x %d", path,
+        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path,
                     q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
     size_t k = first_not_finite(m, i);
@@ -425,9 +437,9 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
 
 static unroll_status fill_from(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
-    TRY(read_names(file, path, m));
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
+    TRY(read_signature(file, path, m));
     for (int i = 0; i < m->parameters; i++)
         TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {
@@ -435,7 +447,7 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
         for (int k = 0; k < m->parameters && !known; k++)
             known = !strcmp(m->parameter[k].name, safetensors_at(file, i)->name);
         if (!known)
-            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its specification does not know", path,
+            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its network does not know", path,
                         safetensors_at(file, i)->name);
     }
     return UNROLL_OK;

@@ -141,6 +141,17 @@ unroll_status onnx_constant_concat(struct onnx_import *im, int axis, struct onnx
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
 
+/* No size is negative; whether it is another one only the run knows. */
+static int64_t are_equal(int64_t a, int64_t b)
+{
+    int64_t known = is_symbol(a) ? b : a;
+    if (a == b && a != SYMBOL_UNKNOWN)
+        return 1;
+    if (!is_symbol(a) && !is_symbol(b))
+        return 0;
+    return !is_symbol(known) && known < 0 ? 0 : SYMBOL_UNKNOWN;
+}
+
 static int64_t compute(char op, int64_t a, int64_t b)
 {
     if (op == '*' && (a == 1 || b == 1))
@@ -150,7 +161,7 @@ static int64_t compute(char op, int64_t a, int64_t b)
     if (op == '/' && b == 1)
         return a;
     if (op == '=')
-        return a == b && a != SYMBOL_UNKNOWN;
+        return are_equal(a, b);
     if (is_symbol(a) || is_symbol(b) || (op == '/' && (b == 0 || b == -1)))
         return SYMBOL_UNKNOWN;
     uint64_t x = (uint64_t)a, y = (uint64_t)b;          /* wraps, as ONNX Runtime does */
@@ -214,7 +225,11 @@ unroll_status onnx_where(struct onnx_import *im)
     }
     TRY(onnx_new_tensor(im, shape->rank, shape->dim, false, &m));
     for (size_t i = 0; i < m->count; i++) {
-        const struct onnx_tensor *c = v[0]->constant, *t = v[c->i[c->count == 1 ? 0 : i] ? 1 : 2]->constant;
+        const struct onnx_tensor *c = v[0]->constant;
+        int64_t condition = c->i[c->count == 1 ? 0 : i];
+        if (is_symbol(condition))
+            return refuse_node(im, "its condition depends on a size that is known only when the network runs");
+        const struct onnx_tensor *t = v[condition ? 1 : 2]->constant;
         m->i[i] = t->i[t->count == 1 ? 0 : i];
     }
     return onnx_set_constant(im, 0, m);
@@ -282,19 +297,15 @@ unroll_status onnx_constant_of_shape(struct onnx_import *im)
 unroll_status onnx_expand(struct onnx_import *im)
 {
     struct value *from = onnx_input(im, 0), *v = onnx_output(im, 0);
-    if (from && from->kind == VALUE_CONSTANT && from->constant->f && from->constant->count > 0) {
-        const struct onnx_tensor *t = from->constant;
-        for (size_t i = 1; i < t->count; i++)
-            if (t->f[i] != t->f[0])
-                return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
-                                       "zero or inputs");
-        v->kind = VALUE_FILL;
-        v->fill = t->f[0];
-        return UNROLL_OK;
-    }
-    if (!from || from->kind != VALUE_FILL)
+    const struct onnx_tensor *t = from ? from->constant : NULL;
+    if (!from || (from->kind != VALUE_FILL && (from->kind != VALUE_CONSTANT || t->count < 1)))
         return refuse_node(im, "only constants can be expanded");
+    for (size_t i = 1; t && i < t->count; i++)
+        if (t->f ? t->f[i] != t->f[0] : t->i[i] != t->i[0] || t->i[0] == SYMBOL_UNKNOWN)
+            return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
+                                   "zero or inputs");
     v->kind = VALUE_FILL;
-    v->fill = from->fill;
+    v->fill = from->kind == VALUE_FILL ? from->fill : t->f ? t->f[0] : 0;
+    v->constant = t && t->i ? t : NULL;
     return UNROLL_OK;
 }

@@ -22,7 +22,7 @@ enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBU
 struct exporter {
     struct pb_writer w;
     const struct unroll_model *m;
-    char y[MODEL_DEPTH_MAX + 1][64];    /* the value that holds what the input and each layer gives */
+    char y[MODEL_LAYERS_MAX + 1][64];    /* the value that holds what the input and each layer gives */
 };
 
 /* ---- nodes ----------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static struct dims states_of(const struct layer *l)
 
 static void export_input(struct exporter *e)
 {
-    const unroll_spec *s = &e->m->spec;
+    const struct unroll_model *s = e->m;
     if (!s->tokens) {
         snprintf(e->y[0], sizeof e->y[0], "x");
         put_value_info(e, GRAPH_INPUT, "x", ONNX_FLOAT, sequence_of((size_t)s->input));
@@ -245,11 +245,15 @@ static void export_numbers(struct exporter *e, const char *name, const struct ac
 
 static void export_functions(struct exporter *e, const struct layer *l)
 {
-    static const struct activation relu = { .kind = ACTIVATION_RELU };
-    bool any = strstr(l->cell->name, "_any") != NULL, is_relu = !strcmp(l->cell->name, "rnn_relu");
-    const struct activation *f = is_relu ? &relu : l->options.function;
-    int count = is_relu || l->cell->name[0] == 'r' ? 1 : l->cell->name[0] == 'g' ? 2 : 3, numbers = 0;
-    if (!any && !is_relu)
+    const struct cell_declaration *usual = cell_of_module(l->cell->foreign.name, NULL);
+    struct activation f[CELL_FUNCTIONS];
+    int count = l->cell->functions, numbers = 0;
+    bool own = !l->cell->chooses;
+    for (int i = 0; i < count; i++) {
+        f[i] = l->cell->chooses ? l->options.function[i] : (struct activation){ .kind = l->cell->function[i] };
+        own &= f[i].kind == usual->function[i];         /* what ONNX computes if nothing else is said */
+    }
+    if (own)
         return;
     size_t a = begin_attribute(e, "activations", ONNX_A_STRINGS);
     for (int i = 0; i < count * l->directions; i++) {
@@ -268,24 +272,24 @@ static void export_functions(struct exporter *e, const struct layer *l)
 static void export_recurrent_node(struct exporter *e, int layer, const char *x)
 {
     const struct layer *l = &e->m->layer[layer];
-    const bool lstm = l->cell->states > 1, gru = l->cell->name[0] == 'g';
+    const struct cell_foreign *foreign = &l->cell->foreign;
     char inputs[256], outputs[128];
     snprintf(inputs, sizeof inputs, "%s W.l%d R.l%d - - h0.l%d", x, layer, layer, layer);
     if (l->bias)
         snprintf(inputs, sizeof inputs, "%s W.l%d R.l%d B.l%d - h0.l%d", x, layer, layer, layer, layer);
     snprintf(outputs, sizeof outputs, "Y.l%d hn.l%d", layer, layer);
-    if (lstm) {
+    if (l->cell->states > 1) {
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " c0.l%d", layer);
         snprintf(outputs + strlen(outputs), sizeof outputs - strlen(outputs), " cn.l%d", layer);
     }
     if (l->cell->vectors)
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " P.l%d", layer);
-    size_t node = begin_node(e, lstm ? "LSTM" : gru ? "GRU" : "RNN", inputs, outputs);
+    size_t node = begin_node(e, foreign->name, inputs, outputs);
     put_int(e, "hidden_size", l->hidden);
     put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse"
                : "forward");
-    if (gru)
-        put_int(e, "linear_before_reset", strncmp(l->cell->name, "gru_before", 10) != 0);
+    if (foreign->onnx_attribute)
+        put_int(e, foreign->onnx_attribute, foreign->onnx_value);
     if (l->options.clip > 0)
         put_float(e, "clip", l->options.clip);
     if (l->options.coupled)
@@ -299,8 +303,7 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
     static const enum parameter_role w[] = { PARAM_W_IH }, r[] = { PARAM_W_HH },
                                      b[] = { PARAM_B_IH, PARAM_B_HH }, p[] = { PARAM_VECTOR };
     const struct layer *l = &e->m->layer[layer];
-    int gates;
-    const int *order = onnx_gates(l->cell->name, &gates);
+    const int *order = l->cell->foreign.onnx_gates, gates = cell_inputs_from(l->cell, FROM_X);
     char name[64], inputs[128];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d", layer), name)
     export_weights(e, NAMED("W"), layer, w, 1, order, gates, l->hidden, l->input);
@@ -308,7 +311,7 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
     if (l->bias)
         export_weights(e, NAMED("B"), layer, b, 2, order, gates, l->hidden, 0);
     if (l->cell->vectors)
-        export_weights(e, NAMED("P"), layer, p, 1, onnx_peepholes, 3, l->hidden, 0);
+        export_weights(e, NAMED("P"), layer, p, 1, l->cell->foreign.onnx_vectors, l->cell->vectors, l->hidden, 0);
     put_value_info(e, GRAPH_INPUT, NAMED("h0"), ONNX_FLOAT, states_of(l));
     put_value_info(e, GRAPH_OUTPUT, NAMED("hn"), ONNX_FLOAT, states_of(l));
     if (l->cell->states > 1) {
@@ -381,7 +384,7 @@ static void export_dense_weight(struct exporter *e, int layer, char *name, size_
 {
     const struct layer *l = &e->m->layer[layer];
     snprintf(name, size, "weight.l%d", layer);
-    if (e->m->spec.tied) {
+    if (e->m->tied && layer + 1 == e->m->layers) {
         put_node(e, "Transpose", "embedding.weight", name);
         return;
     }
@@ -432,10 +435,9 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
                         "to another format", i, l->name);
-        if (strncmp(l->cell->name, "lstm", 4) && strncmp(l->cell->name, "gru", 3) &&
-            strncmp(l->cell->name, "rnn", 3))
+        if (!l->cell->foreign.name)
             return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i,
-                        l->name, l->cell->name);
+                        l->name, l->cell->called);
     }
     return UNROLL_OK;
 }

@@ -41,7 +41,7 @@ static const struct row { const char *op; onnx_operator *read; const char *attri
     { "Expand", onnx_expand, "" },
     { "Cast", onnx_cast, "to saturate round_mode" },
     { "Equal", onnx_equal, "" }, { "Where", onnx_where, "" },
-    { "Identity", onnx_pass, "" }, { "Dropout", onnx_pass, "ratio seed" },
+    { "Identity", onnx_pass, "" }, { "Dropout", onnx_dropout, "ratio seed" },
 };
 
 static const struct row *find_operator(const char *op)
@@ -361,6 +361,21 @@ int onnx_axis(int64_t axis, int rank)
     return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
+const char *onnx_axis_word(const struct onnx_import *im, int id)
+{
+    return id == AXIS_FEATURE || id == im->features ? "features" : id == AXIS_STACK ? "layers or directions"
+           : id == AXIS_ONE ? "one entry" : !im->bound ? "the input" : id == im->time ? "time"
+           : id == im->batch ? "the batch" : "the input";
+}
+
+unroll_status onnx_set_flow(struct onnx_import *im, int output, const struct flow *f)
+{
+    struct value *v = onnx_output(im, output);
+    v->kind = VALUE_FLOW;
+    v->flow = *f;
+    return UNROLL_OK;
+}
+
 int64_t onnx_axis_size(const struct axis *a)
 {
     if (a->second)
@@ -390,7 +405,7 @@ unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_conf
     struct onnx_import *im = onnx_allocate(file, 1, sizeof *im);
     if (!im)
         return fail(UNROLL_RESOURCE, "'%s': no memory", file->path);
-    *im = (struct onnx_import){ .file = file, .config = config, .sequence = -1, .lengths = -1 };
+    *im = (struct onnx_import){ .file = file, .config = config, .features = -1, .sequence = -1, .lengths = -1 };
     unroll_status status = read_graph(im);
     if (status != UNROLL_OK) {
         onnx_import_free(im);

@@ -30,7 +30,8 @@ enum piece_kind {
 struct part {
     enum piece_kind kind;
     int     index, direction;           /* of an input, of a layer; of states: which direction */
-    int     row;                        /* inputs that were taken apart: which of the first axis, else -1 */
+    int     row, axis;                  /* of inputs: which of the first axis, if that was taken apart, else -1; the
+                                           axis that became features */
     int64_t first, width;               /* of the layer's outputs, of the state; width -1: unknown */
 };
 
@@ -54,7 +55,8 @@ struct value {
     int             uses, readers;      /* by needed nodes and as outputs of the graph; readers look at
                                            numbers, not at the shape alone */
     const struct onnx_tensor *constant; /* int64 among its numbers may be symbols, see below */
-    float           fill;               /* all numbers of a constant whose shape does not matter */
+    float           fill;               /* all numbers of a constant whose shape does not matter; integers: `constant` is
+                                           one of them */
     struct flow     flow;
 };
 
@@ -78,11 +80,15 @@ struct imported_layer {
     /* dense: [N, K], or its transpose; NULL: the identity */
     const struct onnx_tensor *weight, *bias;
     bool         transposed;
+    bool         is_unnamed;
+    const int   *column;                /* which of its sources' numbers, side by side, each input of the node is;
+                                           NULL: all of them, in their order */
     bool         shared;                /* several read it: what one of them does can't become part of it */
 };
 
-/* Where a layer's first state comes from. */
-struct state_use { int input, row, layer, direction; bool is_cell, batch_first; };
+/* Where a layer's first state comes from: a row of an input of the graph, whose axes of the batch and of units have
+ * these numbers (-1: it has none). */
+struct state_use { int input, row, layer, direction, batch, features; bool is_cell, batch_first; };
 
 struct onnx_import {
     struct onnx_file *file;
@@ -94,7 +100,7 @@ struct onnx_import {
     const struct onnx_node *node;       /* the one that is looked at */
 
     bool  bound;                        /* time and batch are known */
-    int   time, batch;                  /* axis ids */
+    int   time, batch, features;        /* axis ids; features: of the input, -1: not known yet */
     int   sequence, lengths;            /* inputs of the graph; -1: none */
     int   recurrent, with_lengths;      /* nodes, and those of them that read lengths */
     const struct onnx_tensor *embedding;
@@ -137,18 +143,31 @@ unroll_status onnx_set_constant(struct onnx_import *, int output, const struct o
 unroll_status onnx_new_pieces(struct onnx_import *, struct flow *, int stacks, int pieces);
 int onnx_axis(int64_t axis, int rank);                      /* negative ones from the end; -1: out of range */
 int64_t onnx_axis_size(const struct axis *);                /* or its symbol */
+const char *onnx_axis_word(const struct onnx_import *, int id);     /* "time", "the batch", ... */
+unroll_status onnx_set_flow(struct onnx_import *, int output, const struct flow *);
 
 /* The axis of features must be the last one: of an input it becomes that. */
 unroll_status onnx_take_features(struct onnx_import *, struct flow *);
-unroll_status onnx_sources(struct onnx_import *, struct flow *, int64_t width, unroll_layer *);
+int onnx_feature_axis(const struct flow *);                 /* -1: it has none, or is an input */
+
+/* Columns [first, first + count) of each entry of a stack; or a stack of so many entries of `count` columns each, which
+ * are all of a flow. */
+unroll_status onnx_cut(struct onnx_import *, struct flow *, int stacks, int64_t first, int64_t count);
+
+/* The layer reads this flow, of `width` features. */
+unroll_status onnx_sources(struct onnx_import *, const struct flow *, int64_t width, struct imported_layer *);
+int64_t onnx_layer_width(const struct imported_layer *);    /* of what it gives */
 unroll_status onnx_add_layer(struct onnx_import *, const char *kind, const char *name,
                              struct imported_layer **);
+
+/* The flow becomes what a layer with the identity as its weights makes of it. */
+unroll_status onnx_add_identity(struct onnx_import *, struct flow *, const char *name, struct imported_layer **);
 
 /* One function of an operator's name each; see onnx_import.c. */
 onnx_operator onnx_recurrent, onnx_matmul, onnx_gemm, onnx_add, onnx_arithmetic, onnx_activation,
     onnx_embedding_or_gather, onnx_one_hot, onnx_transpose, onnx_squeeze, onnx_unsqueeze, onnx_reshape,
     onnx_flatten, onnx_concat, onnx_slice, onnx_split, onnx_shape, onnx_constant, onnx_constant_of_shape,
-    onnx_expand, onnx_cast, onnx_pass, onnx_equal, onnx_where;
+    onnx_expand, onnx_cast, onnx_pass, onnx_dropout, onnx_equal, onnx_where;
 
 /* Constants taken apart and put together (onnx_constants.c). */
 unroll_status onnx_strided(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim,

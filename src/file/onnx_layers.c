@@ -8,112 +8,11 @@
 
 #include "cells/activation.h"
 
-/* ---- what a layer reads ---------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------- */
 
-static unroll_status copy_pieces(struct onnx_import *im, struct flow *f)
+int64_t onnx_layer_width(const struct imported_layer *l)
 {
-    const struct part *given = f->piece;
-    TRY(onnx_new_pieces(im, f, f->stacks, f->pieces));
-    memcpy(f->piece, given, (size_t)f->stacks * (size_t)f->pieces * sizeof *given);
-    return UNROLL_OK;
-}
-
-unroll_status onnx_take_features(struct onnx_import *im, struct flow *f)
-{
-    struct axis *last = f->rank ? &f->axis[f->rank - 1] : NULL;
-    if (!last || last->second || f->is_integer)
-        return refuse_node(im, "what it reads has no axis of features at the end");
-    if (last->id == AXIS_FEATURE)
-        return UNROLL_OK;
-    if (f->piece[0].kind != PIECE_INPUT || last->id == AXIS_STACK ||
-        (im->bound && (last->id == im->time || last->id == im->batch) &&
-                                                                      last->id != AXIS_ONE))
-        return refuse_node(im, "the last axis of what it reads is not that of features");
-    TRY(copy_pieces(im, f));
-    f->piece[0].width = last->id == AXIS_ONE ? 1 : last->size;
-    *last = (struct axis){ .id = AXIS_FEATURE, .size = f->piece[0].width };
-    return UNROLL_OK;
-}
-
-/* The last state of a layer that runs forward is its output at the last step. */
-static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
-{
-    TRY(copy_pieces(im, f));
-    for (int p = 0; p < f->pieces; p++) {
-        struct part *q = &f->piece[p];
-        if (q->kind == PIECE_C)
-            return refuse_node(im, "it reads the last cell state; layers read outputs");
-        if (q->kind != PIECE_H)
-            continue;
-        if (q->direction)
-            return refuse_node(im, "it reads the last state of the backward direction, which is its output "
-                                   "at the first step; layers read one step at a time. fix: take the "
-                                   "outputs of all steps, or of the last");
-        q->kind = PIECE_Y;
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status source_is_input(struct onnx_import *im, const struct part *q, int64_t width)
-{
-    if (q->row >= 0 || q->first || (im->sequence >= 0 && im->sequence != q->index))
-        return refuse_node(im, "a network has one input; '%.60s' is a second one, or a part of it",
-                           im->file->input[q->index].name);
-    if (!im->tokens && im->input && im->input != width)
-        return refuse_node(im, "it reads %lld numbers of the input, others %lld", (long long)width,
-                           (long long)im->input);
-    im->sequence = q->index;
-    im->input = im->tokens ? im->input : width;
-    return UNROLL_OK;
-}
-
-/* Pieces from p on that are one whole layer; returns how many, or 0. */
-static int pieces_of_layer(const struct onnx_import *im, const struct flow *f, int p)
-{
-    const struct part *q = &f->piece[p];
-    const struct imported_layer *l = &im->layer[q->index];
-    int64_t whole = (int64_t)l->layer.width * (l->layer.bidirectional ? 2 : 1), at = 0;
-    int n = 0;
-    for (; p + n < f->pieces && at < whole; at += f->piece[p + n++].width)
-        if (f->piece[p + n].kind != PIECE_Y || f->piece[p + n].index != q->index ||
-            f->piece[p + n].first != at)
-            return 0;
-    return at == whole ? n : 0;
-}
-
-/* What an input of unknown width must have, so that all is `width`. */
-static int64_t open_width(const struct flow *f, int64_t width)
-{
-    for (int p = 0; p < f->pieces; p++)
-        width -= f->piece[p].width < 0 ? 0 : f->piece[p].width;
-    return width;
-}
-
-unroll_status onnx_sources(struct onnx_import *im, struct flow *f, int64_t width, unroll_layer *l)
-{
-    TRY(onnx_take_features(im, f));
-    if (f->stacks != 1)
-        return refuse_node(im, "it reads a stack of %d layers or directions as one", f->stacks);
-    TRY(states_as_outputs(im, f));
-    int64_t open = open_width(f, width), sum = 0;
-    for (int p = 0, n; p < f->pieces; p += n) {
-        const struct part *q = &f->piece[p];
-        n = q->kind == PIECE_INPUT ? 1 : pieces_of_layer(im, f, p);
-        if (!n)
-            return refuse_node(im, "it reads a part of what layer %d gives; a layer reads others whole",
-                               q->index);
-        if (l->sources == UNROLL_SOURCES_MAX)
-            return refuse_node(im, "it reads more than %d layers side by side", UNROLL_SOURCES_MAX);
-        l->source[l->sources++] = q->kind == PIECE_INPUT ? -1 : q->index;
-        if (q->kind == PIECE_INPUT)
-            TRY(source_is_input(im, q, q->width < 0 ? open : q->width));
-        for (int k = 0; k < n; k++)
-            sum += f->piece[p + k].width < 0 ? open : f->piece[p + k].width;
-    }
-    if (sum != width)
-        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum,
-                           (long long)width);
-    return UNROLL_OK;
+    return (int64_t)l->layer.width * (l->layer.bidirectional ? 2 : 1);
 }
 
 unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const char *name,
@@ -128,7 +27,7 @@ unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const cha
         taken = taken || !strcmp(im->layer[i].name, name);
     for (const char *c = name; *c; c++)
         taken = taken || !(isalnum((unsigned char)*c) || strchr("._-", *c));
-    *l = (struct imported_layer){ .layer = unroll_layer_default() };
+    *l = (struct imported_layer){ .layer = unroll_layer_default(), .is_unnamed = taken };
     if (taken)
         snprintf(l->name, sizeof l->name, "%s%d", kind, im->layers);
     else
@@ -150,37 +49,50 @@ static void name_of_weight(const struct onnx_tensor *weight, char *name, size_t 
         snprintf(name, size, "%.*s", (int)(dot - weight->name), weight->name);
 }
 
-/* weight: [N, K], or transposed [K, N]; NULL: the identity. bias: [N] or NULL. */
-static unroll_status add_dense(struct onnx_import *im, const struct flow *from,
-                               const struct onnx_tensor *weight,
-                               bool transposed, const struct onnx_tensor *bias, struct imported_layer **made)
+/* f, whose features are its axis `axis`, becomes what a dense layer makes of it. weight: [N, K], or transposed [K, N];
+ * NULL: the identity. bias: [N] or NULL. */
+static unroll_status add_dense(struct onnx_import *im, struct flow *f, int axis, const struct imported_layer *dense,
+                               const char *name, struct imported_layer **made)
 {
+    const struct onnx_tensor *weight = dense->weight;
     struct imported_layer *l;
-    struct flow f = *from;
-    char name[32] = "";
-    TRY(onnx_take_features(im, &f));
-    int64_t inputs = weight ? weight->dim[!transposed] : f.axis[f.rank - 1].size;
-    int64_t outputs = weight ? weight->dim[transposed] : inputs;
+    int64_t inputs = weight ? weight->dim[!dense->transposed] : f->axis[axis].size;
+    int64_t outputs = weight ? weight->dim[dense->transposed] : inputs;
     if (inputs < 1 || inputs > 1 << 23 || outputs < 1 || outputs > 1 << 20)
         return refuse_node(im, "it makes %lld of %lld numbers", (long long)outputs, (long long)inputs);
-    if (weight)
-        name_of_weight(weight, name, sizeof name);
     TRY(onnx_add_layer(im, "dense", name, &l));
-    int index = im->layers - 1;
     l->weight = weight;
-    l->transposed = transposed;
-    l->bias = bias;
+    l->transposed = dense->transposed;
+    l->bias = dense->bias;
     l->layer.width = (int)outputs;
-    TRY(onnx_sources(im, &f, inputs, &l->layer));
-    f.axis[f.rank - 1].size = outputs;
-    TRY(onnx_new_pieces(im, &f, 1, 1));
-    f.piece[0] = (struct part){ .kind = PIECE_Y, .index = index, .row = -1, .width = outputs };
-    struct value *v = onnx_output(im, 0);
-    v->kind = VALUE_FLOW;
-    v->flow = f;
-    if (made)
-        *made = l;
+    TRY(onnx_sources(im, f, inputs, l));
+    f->axis[axis].size = outputs;
+    TRY(onnx_new_pieces(im, f, 1, 1));
+    f->piece[0] = (struct part){ .kind = PIECE_Y, .index = im->layers - 1, .row = -1, .width = outputs };
+    *made = l;
     return UNROLL_OK;
+}
+
+/* A product of x with the weight. */
+static unroll_status add_product(struct onnx_import *im, const struct value *x, const struct imported_layer *dense)
+{
+    struct flow f = x->flow;
+    struct imported_layer *l;
+    char name[32];
+    TRY(onnx_take_features(im, &f));
+    name_of_weight(dense->weight, name, sizeof name);
+    TRY(add_dense(im, &f, f.rank - 1, dense, name, &l));
+    return onnx_set_flow(im, 0, &f);
+}
+
+unroll_status onnx_add_identity(struct onnx_import *im, struct flow *f, const char *name, struct imported_layer **l)
+{
+    int axis = onnx_feature_axis(f);
+    if (axis < 0) {
+        TRY(onnx_take_features(im, f));
+        axis = f->rank - 1;
+    }
+    return add_dense(im, f, axis, &(struct imported_layer){ .weight = NULL }, name, l);
 }
 
 static unroll_status want_weight(struct onnx_import *im, int k, const struct onnx_tensor **weight)
@@ -199,7 +111,7 @@ unroll_status onnx_matmul(struct onnx_import *im)
     const struct onnx_tensor *weight;
     TRY(onnx_want(im, 0, VALUE_FLOW, &x));
     TRY(want_weight(im, 1, &weight));
-    return add_dense(im, &x->flow, weight, true, NULL, NULL);
+    return add_product(im, x, &(struct imported_layer){ .weight = weight, .transposed = true });
 }
 
 static bool is_bias(const struct onnx_tensor *t, int64_t outputs)
@@ -219,7 +131,8 @@ unroll_status onnx_gemm(struct onnx_import *im)
         return refuse_node(im, "transA, or an alpha or beta that is not 1");
     if (bias && (bias->kind != VALUE_CONSTANT || !is_bias(bias->constant, weight->dim[transposed])))
         return refuse_node(im, "its bias is no row of constants");
-    return add_dense(im, &x->flow, weight, transposed, bias ? bias->constant : NULL, NULL);
+    return add_product(im, x, &(struct imported_layer){ .weight = weight, .transposed = transposed,
+                                                        .bias = bias ? bias->constant : NULL });
 }
 
 /* The dense layer that a flow is, all of it, if nothing else reads it: what follows may become part of it. */
@@ -230,7 +143,14 @@ static struct imported_layer *open_layer(const struct onnx_import *im, const str
         v->readers != 1)
         return NULL;
     struct imported_layer *l = &im->layer[f->piece[0].index];
-    return strcmp(l->kind, "dense") || l->shared || *l->activation ? NULL : l;
+    return strcmp(l->kind, "dense") || l->shared || *l->activation || f->piece[0].width != l->layer.width ? NULL : l;
+}
+
+/* Is t a number for each feature? Along another axis, or of more axes than x has, it is not. */
+static bool is_bias_of(const struct onnx_tensor *t, const struct flow *x, int64_t outputs)
+{
+    return is_bias(t, outputs) && t->rank <= x->rank &&
+           (outputs == 1 || x->axis[x->rank - 1].id == AXIS_FEATURE);
 }
 
 unroll_status onnx_add(struct onnx_import *im)
@@ -245,13 +165,10 @@ unroll_status onnx_add(struct onnx_import *im)
         return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add "
                                "biases");
     struct imported_layer *l = open_layer(im, x);
-    if (!l || l->bias || !l->weight || !is_bias(bias->constant, l->layer.width))
+    if (!l || l->bias || !l->weight || !is_bias_of(bias->constant, &x->flow, l->layer.width))
         return refuse_node(im, "it adds constants that are no bias of a product with weights");
     l->bias = bias->constant;
-    struct value *v = onnx_output(im, 0);
-    v->kind = VALUE_FLOW;
-    v->flow = x->flow;
-    return UNROLL_OK;
+    return onnx_set_flow(im, 0, &x->flow);
 }
 
 /* ---- activations ----------------------------------------------------------------------- */
@@ -269,26 +186,41 @@ bool onnx_function(const char *name, struct activation *f)
     return false;
 }
 
+/* A layer's softmax is over its features. Before opset 13 an axis stands for itself and all that follow. */
+static unroll_status check_softmax(struct onnx_import *im, const struct flow *f)
+{
+    bool flattens = im->file->opset < 13, found = false;
+    int axis = onnx_axis(onnx_int(im, "axis", flattens ? 1 : -1), f->rank);
+    if (axis < 0)
+        return refuse_node(im, "it has no such axis");
+    for (int k = axis; k < (flattens ? f->rank : axis + 1); k++) {
+        const struct axis *a = &f->axis[k];
+        if (a->id == AXIS_FEATURE)
+            found = true;
+        else if (!flattens || a->second || a->size != 1)
+            return refuse_node(im, "it is over %s; the softmax of a layer is over its features, at each step by itself",
+                               flattens ? "several axes" : onnx_axis_word(im, a->id));
+    }
+    return found ? UNROLL_OK : refuse_node(im, "it is over an axis of one entry, not over features");
+}
+
 unroll_status onnx_activation(struct onnx_import *im)
 {
     struct value *x;
-    struct activation f;
+    struct activation function;
     TRY(onnx_want(im, 0, VALUE_FLOW, &x));
-    if (!onnx_function(im->node->op, &f))
+    struct flow f = x->flow;
+    if (!onnx_function(im->node->op, &function))
         return refuse_node(im, "there is no such function");
-    f.alpha = onnx_float(im, "alpha", f.alpha);
-    f.beta = onnx_float(im, "beta", f.beta);
-    if (f.kind == ACTIVATION_SOFTMAX &&
-        onnx_axis(onnx_int(im, "axis", im->file->opset < 13 ? 1 : -1), x->flow.rank) != x->flow.rank - 1)
-        return refuse_node(im, "its axis is not the last one");
+    function.alpha = onnx_float(im, "alpha", function.alpha);
+    function.beta = onnx_float(im, "beta", function.beta);
+    if (f.piece[0].kind == PIECE_INPUT && onnx_feature_axis(&f) < 0)
+        TRY(onnx_take_features(im, &f));
+    if (function.kind == ACTIVATION_SOFTMAX)
+        TRY(check_softmax(im, &f));
     struct imported_layer *l = open_layer(im, x);
-    if (l) {
-        struct value *v = onnx_output(im, 0);
-        v->kind = VALUE_FLOW;
-        v->flow = x->flow;
-    } else {
-        TRY(add_dense(im, &x->flow, NULL, false, NULL, &l));
-    }
-    activation_format(&f, l->activation, sizeof l->activation);
-    return UNROLL_OK;
+    if (!l)
+        TRY(onnx_add_identity(im, &f, "", &l));
+    activation_format(&function, l->activation, sizeof l->activation);
+    return onnx_set_flow(im, 0, &f);
 }

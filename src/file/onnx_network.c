@@ -1,5 +1,5 @@
-/* The layers that were found in an ONNX graph become a model: a stack where they are one, else a network,
- * with ONNX's weights in our order. Then what was found is said. */
+/* The layers that were found in an ONNX graph become a model, with ONNX's weights in our order. What its inputs and
+ * outputs are is said in onnx_signature.c. */
 #include "file/onnx_network.h"
 
 #include <math.h>
@@ -11,23 +11,6 @@
 
 /* ---- checks of the whole --------------------------------------------------------------- */
 
-static unroll_status check_output(struct onnx_import *im, const struct onnx_value_info *info)
-{
-    const struct value *v = onnx_value(im, info->name);
-    if (v->kind != VALUE_FLOW)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is a constant", im->file->path, info->name);
-    for (int p = 0; p < v->flow.stacks * v->flow.pieces; p++) {
-        const struct part *q = &v->flow.piece[p];
-        if (q->kind == PIECE_INPUT)
-            return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is the input '%.80s'", im->file->path,
-                        info->name,
-                        im->file->input[q->index].name);
-        if (q->kind == PIECE_Y)
-            im->layer[q->index].layer.output = 1;
-    }
-    return UNROLL_OK;
-}
-
 static unroll_status check_graph(struct onnx_import *im)
 {
     if (!im->layers || im->sequence < 0)
@@ -36,57 +19,14 @@ static unroll_status check_graph(struct onnx_import *im)
         return fail(UNROLL_UNSUPPORTED,
                     "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
                     im->file->path, im->with_lengths, im->recurrent);
-    for (int i = 0; i < im->file->outputs; i++)
-        TRY(check_output(im, &im->file->output[i]));
-    return UNROLL_OK;
+    return onnx_settle_outputs(im);
 }
 
 /* ---- the model ------------------------------------------------------------------------- */
 
-static bool is_recurrent(const struct imported_layer *l)
+bool onnx_is_recurrent(const struct imported_layer *l)
 {
     return strcmp(l->kind, "dense") != 0;
-}
-
-/* Is layer i one of a stack of the first one's kind? */
-static bool continues_stack(const struct onnx_import *im, int i)
-{
-    const struct imported_layer *l = &im->layer[i], *first = &im->layer[0];
-    const unroll_layer *a = &l->layer, *b = &first->layer;
-    return is_recurrent(l) && !strcmp(l->kind, first->kind) && a->width == b->width &&
-           a->bidirectional == b->bidirectional && !a->reverse && !a->coupled && !*l->functions &&
-           a->clip == b->clip && a->peephole == b->peephole && a->bias == b->bias && a->sources == 1 &&
-           a->source[0] == i - 1;
-}
-
-/* Layers of one cell and at most a linear head: what a specification can say. */
-static bool as_stack(const struct onnx_import *im, unroll_spec *s)
-{
-    const unroll_layer *first = &im->layer[0].layer, *last = &im->layer[im->layers - 1].layer;
-    int n = 0;
-    while (n < im->layers && continues_stack(im, n))
-        n++;
-    const struct imported_layer *head = n + 1 == im->layers ? &im->layer[n] : NULL;
-    bool headed = head && !is_recurrent(head) && !*head->activation && head->bias && head->weight &&
-                  last->sources == 1 && last->source[0] == n - 1;
-    if (!n || (n != im->layers && !headed))
-        return false;
-    for (int i = 0; i + 1 < im->layers; i++)
-        if (im->layer[i].layer.output)
-            return false;
-    *s = unroll_spec_default();
-    s->cell = im->layer[0].kind;
-    s->layers = n;
-    s->hidden = first->width;
-    s->bidirectional = first->bidirectional;
-    s->peephole = first->peephole;
-    s->clip = first->clip;
-    s->bias = first->bias;
-    s->tokens = im->tokens;
-    s->input = (int)im->input;
-    s->embed = im->embedding ? (int)im->embedding->dim[1] : 0;
-    s->output = headed ? last->width : 0;
-    return true;
 }
 
 static unroll_status make_network(struct onnx_import *im)
@@ -95,12 +35,14 @@ static unroll_status make_network(struct onnx_import *im)
     unroll_network network = unroll_network_default();
     for (int i = 0; i < im->layers; i++) {
         struct imported_layer *l = &im->layer[i];
+        if (l->is_unnamed && !onnx_is_recurrent(l) && i + 1 == im->layers)
+            snprintf(l->name, sizeof l->name, "head");
         layer[i] = l->layer;
         layer[i].kind = l->kind;
         layer[i].name = l->name;
         layer[i].functions = *l->functions ? l->functions : NULL;
         layer[i].activation = *l->activation ? l->activation : NULL;
-        layer[i].bias = is_recurrent(l) ? layer[i].bias : l->bias != NULL;
+        layer[i].bias = onnx_is_recurrent(l) ? layer[i].bias : l->bias != NULL;
     }
     network.tokens = im->tokens;
     network.input = (int)im->input;
@@ -125,17 +67,38 @@ static void copy_blocks(float *to, const float *from, const int *order, int coun
         memcpy(to + (size_t)k * size, from + (size_t)order[k] * size, size * sizeof *to);
 }
 
+/* Number k of a row of a node's weights, in a row of ours: those that the node does not read are zero. */
+static void put_weight(const struct imported_layer *l, float *row, size_t k, float weight)
+{
+    if (l->column)
+        row[l->column[k]] += weight;
+    else
+        row[k] = weight;
+}
+
+/* W of a gate. */
+static void copy_columns(const struct imported_layer *l, float *to, const float *from, size_t rows, size_t width,
+                         size_t inputs)
+{
+    memset(to, 0, rows * inputs * sizeof *to);
+    for (size_t n = 0; n < rows; n++)
+        for (size_t k = 0; k < width; k++)
+            put_weight(l, to + n * inputs, k, from[n * width + k]);
+}
+
 static void fill_recurrent(const struct onnx_import *im, int index)
 {
     const struct imported_layer *l = &im->layer[index];
-    const size_t hidden = (size_t)l->layer.width, inputs = (size_t)l->W->dim[2];
-    int gates;
-    const int *order = onnx_gates(l->kind, &gates);
+    const size_t hidden = (size_t)l->layer.width, width = (size_t)l->W->dim[2], inputs = im->model->layer[index].input;
+    const struct cell_declaration *cell = im->model->layer[index].cell;
+    const int *order = cell->foreign.onnx_gates, gates = cell_inputs_from(cell, FROM_X);
     for (int d = 0; d < l->directions; d++) {
         size_t block = (size_t)(l->first_block + d), rows = (size_t)gates * hidden;
         int direction = l->layer.reverse ? 1 : d;
-        copy_blocks(parameter_of(im, PARAM_W_IH, index, direction), l->W->f + block * rows * inputs, order,
-                    gates, hidden * inputs);
+        float *w = parameter_of(im, PARAM_W_IH, index, direction);
+        for (int k = 0; k < gates; k++)
+            copy_columns(l, w + (size_t)k * hidden * inputs,
+                         l->W->f + (block * rows + (size_t)order[k] * hidden) * width, hidden, width, inputs);
         copy_blocks(parameter_of(im, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order,
                     gates, hidden * hidden);
         if (l->B) {
@@ -145,8 +108,8 @@ static void fill_recurrent(const struct onnx_import *im, int index)
                         order, gates, hidden);
         }
         if (l->P)
-            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * 3 * hidden,
-                        onnx_peepholes, 3, hidden);
+            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * (size_t)cell->vectors * hidden,
+                        cell->foreign.onnx_vectors, cell->vectors, hidden);
     }
 }
 
@@ -155,10 +118,12 @@ static void fill_dense(const struct onnx_import *im, int index)
     const struct imported_layer *l = &im->layer[index];
     float *w = parameter_of(im, PARAM_W_DENSE, index, 0), *b = parameter_of(im, PARAM_B_DENSE, index, 0);
     size_t outputs = (size_t)l->layer.width, inputs = im->model->layer[index].input;
+    size_t width = l->weight ? l->weight->count / outputs : outputs;
+    memset(w, 0, outputs * inputs * sizeof *w);
     for (size_t n = 0; n < outputs; n++)
-        for (size_t k = 0; k < inputs; k++)
-            w[n * inputs + k] = !l->weight ? (float)(n == k)
-                : l->weight->f[l->transposed ? k * outputs + n : n * inputs + k];
+        for (size_t k = 0; k < width; k++)
+            put_weight(l, w + n * inputs, k, !l->weight ? (float)(n == k)
+                       : l->weight->f[l->transposed ? k * outputs + n : n * width + k]);
     if (b)
         memcpy(b, l->bias->f, outputs * sizeof *b);
 }
@@ -170,7 +135,7 @@ static unroll_status fill_weights(struct onnx_import *im)
         memcpy(parameter_of(im, PARAM_EMBEDDING, 0, 0), im->embedding->f,
                im->embedding->count * sizeof(float));
     for (int i = 0; i < im->layers; i++)
-        if (is_recurrent(&im->layer[i]))
+        if (onnx_is_recurrent(&im->layer[i]))
             fill_recurrent(im, i);
         else
             fill_dense(im, i);
@@ -184,65 +149,12 @@ static unroll_status fill_weights(struct onnx_import *im)
 
 unroll_status onnx_build(struct onnx_import *im)
 {
-    unroll_spec spec;
     TRY(check_graph(im));
     if (im->input < 1 || im->input > 1 << 23)
         return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or symbols", im->file->path,
                     (long long)im->input);
-    unroll_status status = as_stack(im, &spec) ? unroll_model_new(&spec, 0, &im->model) : make_network(im);
-    if (status != UNROLL_OK)
+    if (make_network(im) != UNROLL_OK)
         return fail(UNROLL_UNSUPPORTED, "'%s': %s", im->file->path, unroll_last_error());
-    return fill_weights(im);
-}
-
-/* ---- what was found -------------------------------------------------------------------- */
-
-static void report_layer(const struct onnx_import *im, int index)
-{
-    const struct imported_layer *l = &im->layer[index];
-    const struct layer *made = &im->model->layer[index];
-    char from[128] = "";
-    for (int k = 0; k < made->sources; k++)
-        snprintf(from + strlen(from), sizeof from - strlen(from), "%s%s", k ? " + " : "",
-                 made->source[k] < 0 ? "input" : im->model->layer[made->source[k]].name);
-    report_import(im->config, "layer %d: %s '%s', %u from %u (%s)%s%s%s%s%s%s%s%s", index, l->kind,
-                  made->name, made->outputs,
-                  made->input, from, l->layer.bidirectional ? ", bidirectional" : l->layer.reverse
-                      ? ", reverse" : "",
-                  l->layer.peephole ? ", peepholes" : "", l->layer.clip > 0 ? ", clip" : "",
-                  l->layer.coupled ? ", coupled gates" : "", *l->functions || *l->activation ? ", " : "",
-                  *l->functions ? l->functions : l->activation,
-                  is_recurrent(l) || l->weight ? "" : ", weights: identity",
-                  is_recurrent(l) ? l->B ? "" : ", no bias" : !l->weight || l->bias ? "" : ", no bias");
-}
-
-static void report_output(const struct onnx_import *im, const char *name)
-{
-    const struct flow *f = &onnx_value(im, name)->flow;
-    const struct part *q = &f->piece[0];
-    const char *layer = im->model->layer[q->index].name;
-    const char *what = q->kind == PIECE_H ? "last h" : q->kind == PIECE_C ? "last c" : f->reading == ALL_STEPS
-        ? "all steps"
-                     : f->reading == LAST_STEP ? "the last step" : "each row's last step";
-    report_import(im->config, "output '%s': %s of '%s'%s", name, what, layer,
-                  f->stacks * f->pieces > 1 ? " and others" : "");
-}
-
-void onnx_report(const struct onnx_import *im)
-{
-    const struct onnx_file *o = im->file;
-    report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer,
-                  o->producer_version);
-    for (int i = 0; i < o->inputs; i++) {
-        const char *role = i == im->sequence ? im->tokens ? "symbols" : "the sequence" : i == im->lengths
-            ? "lengths" : NULL;
-        for (int s = 0; s < im->states && !role; s++)
-            role = im->state[s].input == i ? im->state[s].is_cell ? "first c" : "first h" : NULL;
-        if (role)
-            report_import(im->config, "input '%s': %s", o->input[i].name, role);
-    }
-    for (int i = 0; i < im->layers; i++)
-        report_layer(im, i);
-    for (int i = 0; i < o->outputs; i++)
-        report_output(im, o->output[i].name);
+    TRY(fill_weights(im));
+    return onnx_sign(im);
 }

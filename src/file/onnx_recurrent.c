@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cells/activation.h"
+#include "model/model.h"
 
 enum { X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES };      /* inputs of a node, as far as it has them */
 
 struct recurrent {
-    const char *kind;
+    const struct cell_declaration *cell;
     int  gates, functions, directions, first_direction;
-    bool batch_first, is_lstm;
+    bool batch_first, has_c;
     int64_t hidden, inputs;
     const struct onnx_tensor *weight[PEEPHOLES + 1];
     struct activation function[2][3];
@@ -52,7 +52,7 @@ static unroll_status take_weights(struct onnx_import *im, struct recurrent *r)
     TRY(take_array(im, r, W, 3, r->gates * r->hidden, r->inputs));
     TRY(take_array(im, r, R, 3, r->gates * r->hidden, r->hidden));
     TRY(take_array(im, r, B, 2, 2 * r->gates * r->hidden, 0));
-    return r->is_lstm ? take_array(im, r, PEEPHOLES, 2, 3 * r->hidden, 0) : UNROLL_OK;
+    return r->has_c ? take_array(im, r, PEEPHOLES, 2, 3 * r->hidden, 0) : UNROLL_OK;
 }
 
 /* ---- attributes ------------------------------------------------------------------------ */
@@ -99,7 +99,6 @@ static bool has_default(const struct activation *f)
  * in the order of the functions. */
 static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 {
-    static const enum activation_kind own[] = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH };
     const struct onnx_attribute *names = onnx_attribute(im->node, "activations");
     const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
     const struct onnx_attribute *beta = onnx_attribute(im->node, "activation_beta");
@@ -111,7 +110,7 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
     for (int d = 0; d < r->directions; d++)
         for (int k = 0; k < r->functions; k++) {
             struct activation *f = &r->function[d][k];
-            *f = (struct activation){ .kind = r->functions == 1 ? ACTIVATION_TANH : own[k] };
+            *f = (struct activation){ .kind = r->cell->function[k] };
             if (names &&
                 (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
                 return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
@@ -132,45 +131,53 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 /* A function with its numbers, or "": they are all the cell's own. */
 static void write_functions(const struct recurrent *r, int direction, char *text, size_t size)
 {
-    static const char *const own[] = { "", "tanh", "sigmoid tanh", "sigmoid tanh tanh" };
+    bool own = true;
     text[0] = 0;
     for (int k = 0; k < r->functions; k++) {
         char word[64];
         activation_format(&r->function[direction][k], word, sizeof word);
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s", k ? " " : "", word);
+        own &= r->function[direction][k].kind == r->cell->function[k];
     }
-    if (!strcmp(text, own[r->functions]))
+    if (own)
         text[0] = 0;
 }
 
-/* PyTorch's second exporter writes 0 for layers that need 1, so its files leave this open. */
-static unroll_status choose_gru(struct onnx_import *im, struct recurrent *r)
+/* Of the cells of one operator the one with this value of the attribute that tells them apart. PyTorch's second
+ * exporter writes 0 for layers that need 1, so its files leave this open. */
+static unroll_status choose_cell(struct onnx_import *im, struct recurrent *r)
 {
-    int64_t after = onnx_int(im, "linear_before_reset", 0);
+    const struct cell_foreign *first = &r->cell->foreign;
+    int64_t value = onnx_int(im, first->onnx_attribute, 0);
     const char *chosen = im->config->gru_reset, *path = im->file->path;
     const struct onnx_node *n = im->node;
     if (chosen)
-        after = !strcmp(chosen, "after");
-    else if (!after && !strcmp(im->file->producer, "pytorch"))
+        r->cell = cell_of_module(first->name, chosen);
+    else if (!value && !strcmp(im->file->producer, "pytorch"))
         return fail(UNROLL_DATA, "GRU reset convention is doubtful in '%s'\n"
-                    "  node '%.80s': linear_before_reset=0, producer pytorch %.40s\n"
+                    "  node '%.80s': %s=0, producer pytorch %.40s\n"
                     "  that exporter is known to write 0 while the model needs 1 (onnxscript#2852)\n"
                     "  fix: unroll import %s --gru-reset after --verify ref.npz", path,
-                    *n->name || !n->outputs ? n->name : n->output[0], im->file->producer_version, path);
-    r->kind = after ? "gru" : "gru-before";
+                    *n->name || !n->outputs ? n->name : n->output[0], first->onnx_attribute, im->file->producer_version,
+                    path);
+    for (int i = 0; cell_at(i) && !chosen; i++)
+        if (cell_at(i)->foreign.name && !strcmp(cell_at(i)->foreign.name, first->name) &&
+            cell_at(i)->foreign.onnx_value == (value != 0))
+            r->cell = cell_at(i);
     return UNROLL_OK;
 }
 
 static unroll_status describe(struct onnx_import *im, struct recurrent *r)
 {
-    bool gru = !strcmp(im->node->op, "GRU");
-    r->is_lstm = !strcmp(im->node->op, "LSTM");
-    r->kind = r->is_lstm ? "lstm" : "rnn";
-    r->gates = r->is_lstm ? 4 : gru ? 3 : 1;
-    r->functions = r->is_lstm ? 3 : gru ? 2 : 1;
-    if (gru)
-        TRY(choose_gru(im, r));
+    r->cell = cell_of_module(im->node->op, NULL);
+    if (!r->cell)
+        return refuse_node(im, "no cell computes a %.40s", im->node->op);
+    if (r->cell->foreign.onnx_attribute)
+        TRY(choose_cell(im, r));
+    r->has_c = r->cell->states > 1;
+    r->gates = cell_inputs_from(r->cell, FROM_X);
+    r->functions = r->cell->functions;
     TRY(take_direction(im, r));
     TRY(take_functions(im, r));
     return take_weights(im, r);
@@ -189,19 +196,32 @@ static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r
         im->batch = batch;
     }
     bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK &&
-                batch != AXIS_STACK;
+                batch != AXIS_STACK && time != AXIS_FEATURE && batch != AXIS_FEATURE;
     return good ? UNROLL_OK
         : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
                                           "are the same in all layers");
 }
 
-static unroll_status take_lengths(struct onnx_import *im)
+/* Constant lengths that are all steps of the input, whatever their number. */
+static bool are_all_steps(const struct value *v, int64_t steps)
+{
+    const struct onnx_tensor *t = v->constant;
+    bool all = t && t->i && steps != SYMBOL_UNKNOWN;
+    for (size_t i = 0; all && i < t->count; i++)
+        all = t->i[i] == steps;
+    return all;
+}
+
+static unroll_status take_lengths(struct onnx_import *im, const struct axis *time)
 {
     struct value *v = onnx_input(im, LENGTHS);
     im->recurrent++;
-    if (!v)
+    if (!v || (v->kind != VALUE_FLOW && are_all_steps(v, onnx_axis_size(time))))
         return UNROLL_OK;
-    if (v->kind != VALUE_FLOW || v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
+    if (v->kind != VALUE_FLOW)
+        return refuse_node(im, "its lengths are constants other than the steps of its input; lengths are given when a "
+                               "model runs. fix: make them an input of the graph");
+    if (v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
         v->flow.rank != 1)
         return refuse_node(im, "its sequence_lens are no input of the graph");
     int input = v->flow.piece[0].index;
@@ -222,6 +242,32 @@ static bool is_zero(const struct value *v)
     return v->kind == VALUE_CONSTANT && v->constant->f;
 }
 
+/* Which axis of the graph's input axis k of a flow is; -1: none. */
+static int axis_of_input(const struct flow *f, int k)
+{
+    int id = f->axis[k].id == AXIS_FEATURE ? f->piece[0].axis : f->axis[k].id;
+    return id < AXIS_OF_INPUT ? -1 : (id - AXIS_OF_INPUT) % ONNX_RANK;
+}
+
+/* Is a part of a flow an input of the graph, or a row of one, with all its `hidden` units? */
+static bool is_whole_input(const struct onnx_import *im, const struct part *q, int features, int64_t hidden)
+{
+    if (q->kind != PIECE_INPUT || q->first)
+        return false;
+    int64_t said = features < 0 ? 1 : im->file->input[q->index].dim[features].size;
+    return said < 0 || said == hidden;
+}
+
+/* All nodes read the axes of an input in one order. */
+static unroll_status check_state_axes(struct onnx_import *im, int input, int batch, int features)
+{
+    for (int i = 0; i < im->states; i++)
+        if (im->state[i].input == input && (im->state[i].batch != batch || im->state[i].features != features))
+            return refuse_node(im, "it reads the axes of the first states '%.60s' in another order than a node before it",
+                               im->file->input[input].name);
+    return UNROLL_OK;
+}
+
 /* Which entry of an input of the graph is the first state of each direction. */
 static unroll_status take_state(struct onnx_import *im, const struct recurrent *r, int k, const int layer[2])
 {
@@ -233,21 +279,25 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
                                "zero states, or from those they are given", v->name);
     const struct flow *f = &v->flow;
     int axis = r->batch_first ? 1 : 0;
-    bool opened = f->rank == 3 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
-    bool whole = f->rank == 3 && f->stacks == 1 && f->piece[0].row < 0 &&
+    bool opened = f->rank == 3 && f->pieces == 1 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
+    bool whole = f->rank == 3 && f->pieces == 1 && f->stacks == 1 && f->piece[0].row < 0 &&
                  (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions ||
                   f->axis[axis].size < 0);
     if (f->piece[0].kind != PIECE_INPUT || f->is_integer || (!opened && !whole))
         return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one",
                            v->name);
+    const int batch = axis_of_input(f, 1 - axis), features = axis_of_input(f, 2);
+    TRY(check_state_axes(im, f->piece[0].index, batch, features));
     for (int d = 0; d < r->directions; d++) {
         const struct part *q = &f->piece[opened ? d : 0];
+        if (!is_whole_input(im, q, features, r->hidden))
+            return refuse_node(im, "its first state '%.60s' is no input of the graph, nor whole entries of one", v->name);
         if (im->states == IMPORT_STATES)
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
         im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
                                                       : d,
             .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C,
-            .batch_first = r->batch_first };
+            .batch_first = r->batch_first, .batch = batch, .features = features };
     }
     return UNROLL_OK;
 }
@@ -306,12 +356,27 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
     l->layer.level = alike ? levels : 0;
 }
 
+/* Of a float beyond 80 sigmoid and tanh are what they are of 80: a larger clip, such as the 9999 of other tools, changes
+ * nothing where they are all that it bounds. That is not the function of an LSTM's output. */
+static unroll_status take_clip(struct onnx_import *im, const struct recurrent *r, int direction, float *clip)
+{
+    bool bounded = true;
+    for (int k = 0; k < r->functions && k < 2; k++)
+        bounded = bounded && (r->function[direction][k].kind == ACTIVATION_SIGMOID ||
+                              r->function[direction][k].kind == ACTIVATION_TANH);
+    *clip = onnx_float(im, "clip", 0);
+    if (*clip > 80 && bounded)
+        *clip = 0;
+    return *clip >= 0 && *clip <= 80 ? UNROLL_OK
+        : refuse_node(im, "clip = %g: only sigmoid and tanh can have one above 80", (double)*clip);
+}
+
 /* A layer of `directions` from direction `block` of the node on. */
 static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block,
                                int directions)
 {
     struct imported_layer *l;
-    TRY(onnx_add_layer(im, r->kind, "", &l));
+    TRY(onnx_add_layer(im, r->cell->called, "", &l));
     l->W = r->weight[W];
     l->R = r->weight[R];
     l->B = r->weight[B];
@@ -319,14 +384,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->first_block = block;
     l->directions = directions;
     write_functions(r, block, l->functions, sizeof l->functions);
-    if (!strcmp(l->functions, "relu")) {
-        snprintf(l->kind, sizeof l->kind, "rnn-relu");
-        l->functions[0] = 0;
-    }
-    float clip = onnx_float(im, "clip", 0);
-    if (!(clip >= 0 && clip < 3e38f))
-        return refuse_node(im, "clip = %g", (double)clip);
-    l->layer.clip = clip;
+    TRY(take_clip(im, r, block, &l->layer.clip));
     l->layer.coupled = onnx_int(im, "input_forget", 0) != 0;
     l->layer.peephole = l->P != NULL;
     l->layer.bias = l->B != NULL;
@@ -334,7 +392,7 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->layer.bidirectional = directions == 2;
     l->layer.reverse = r->first_direction + block == 1 && directions == 1;
     name_layer(im, l);
-    return onnx_sources(im, x, r->inputs, &l->layer);
+    return onnx_sources(im, x, r->inputs, l);
 }
 
 /* Directions with functions of their own become two layers, each of one direction. */
@@ -363,12 +421,12 @@ unroll_status onnx_recurrent(struct onnx_import *im)
     struct flow x = v->flow;
     TRY(onnx_take_features(im, &x));
     TRY(bind_axes(im, &r, &x));
-    TRY(take_lengths(im));
+    TRY(take_lengths(im, &x.axis[r.batch_first]));
     TRY(add_layers(im, &r, &x, layer));
     TRY(take_state(im, &r, FIRST_H, layer));
-    if (r.is_lstm)
+    if (r.has_c)
         TRY(take_state(im, &r, FIRST_C, layer));
     TRY(give(im, &r, &x, 0, PIECE_Y, layer));
     TRY(give(im, &r, &x, 1, PIECE_H, layer));
-    return r.is_lstm ? give(im, &r, &x, 2, PIECE_C, layer) : UNROLL_OK;
+    return r.has_c ? give(im, &r, &x, 2, PIECE_C, layer) : UNROLL_OK;
 }

@@ -5,21 +5,27 @@
 
 #include <string.h>
 
+#include "file/file_table.h"
+
 struct matching {
     const struct axis *axis;            /* of the flow */
     int            axes;
     const int64_t *target;              /* of the new shape: sizes, symbols, -1 */
     int            targets;
-    const struct flow *flow;
+    int            stacks;              /* of the flow */
     struct axis    made[ONNX_RANK];
-    bool           merges_stack, splits_features;
-    bool           baked;               /* numbers may stand for sizes that are not known */
-    int64_t        split;               /* into how many */
+    bool           merges_stack;
+    bool           drops_features;      /* features that are one number may vanish */
+    bool           baked;               /* numbers may stand for steps whose count is not known, of the axis `time` */
+    int            time, open;          /* open: sizes of the new shape that any axis could have */
+    int64_t        split;               /* into how many the features are split; 0: they are not */
 };
 
-static bool fits(const struct matching *m, int64_t target, int64_t size)
+static bool fits(const struct matching *m, int64_t target, const struct axis *a)
 {
-    if (target == -1 || target == SYMBOL_UNKNOWN || (m->baked && is_symbol(size) && target > 1))
+    int64_t size = onnx_axis_size(a);
+    if (target == -1 || (target == SYMBOL_UNKNOWN && (m->open == 1 || a->second)) ||
+        (m->baked && a->id == m->time && !a->second && is_symbol(size) && target > 1))
         return true;
     return target == size && size != SYMBOL_UNKNOWN;
 }
@@ -30,11 +36,11 @@ static bool match(struct matching *m, int from, int to);
 static bool match_one(struct matching *m, int from, int to)
 {
     const struct axis *a = &m->axis[from];
-    if (to < m->targets && fits(m, m->target[to], onnx_axis_size(a)) && match(m, from + 1, to + 1)) {
+    if (to < m->targets && fits(m, m->target[to], a) && match(m, from + 1, to + 1)) {
         m->made[to] = *a;
         return true;
     }
-    bool vanishes = !a->second && a->size == 1 && a->id != AXIS_FEATURE;
+    bool vanishes = !a->second && a->size == 1 && (a->id != AXIS_FEATURE || m->drops_features);
     return vanishes && match(m, from + 1, to);
 }
 
@@ -51,7 +57,7 @@ static bool match_merged(struct matching *m, int from, int to)
     struct axis both = { .id = a->id, .size = a->size, .second = b->id, .second_size = b->size };
     if (stacks)
         both = (struct axis){ .id = AXIS_FEATURE, .size = a->size * b->size };
-    if (!fits(m, m->target[to], onnx_axis_size(&both)) || !match(m, from + 2, to + 1))
+    if (!fits(m, m->target[to], &both) || !match(m, from + 2, to + 1))
         return false;
     m->made[to] = both;
     m->merges_stack |= stacks;
@@ -65,21 +71,20 @@ static bool match_split(struct matching *m, int from, int to)
     if (to + 1 >= m->targets)
         return false;
     struct axis first = { .id = a->id, .size = a->size }, rest = { .id = a->second, .size = a->second_size };
-    int64_t parts = m->target[to], pieces = m->flow->pieces;
+    int64_t parts = m->target[to];
     if (a->id == AXIS_FEATURE) {
-        if (parts < 2 || m->flow->stacks != 1 || pieces % parts || a->size % parts)
+        if (parts < 2 || parts > 4096 || m->stacks != 1 || a->size % parts)
             return false;
         first = (struct axis){ .id = AXIS_STACK, .size = parts };
         rest = (struct axis){ .id = AXIS_FEATURE, .size = a->size / parts };
     } else if (!a->second) {
         return false;
     }
-    if (!fits(m, parts, onnx_axis_size(&first)) || !fits(m, m->target[to + 1], onnx_axis_size(&rest)) ||
+    if (!fits(m, parts, &first) || !fits(m, m->target[to + 1], &rest) ||
         !match(m, from + 1, to + 2))
         return false;
     m->made[to] = first;
     m->made[to + 1] = rest;
-    m->splits_features |= a->id == AXIS_FEATURE;
     m->split = a->id == AXIS_FEATURE ? parts : m->split;
     return true;
 }
@@ -97,17 +102,37 @@ static bool match(struct matching *m, int from, int to)
     return true;
 }
 
-/* Pieces keep their order: only how they are counted changes. */
-static void count_pieces(struct flow *f, const struct matching *m)
+/* Numbers keep their order: only how they are counted changes. */
+static unroll_status count_pieces(struct onnx_import *im, struct flow *f, const struct matching *m)
 {
     if (m->merges_stack) {
         f->pieces *= f->stacks;
         f->stacks = 1;
     }
-    if (m->splits_features) {
-        f->stacks = (int)m->split;
-        f->pieces /= (int)m->split;
+    for (int k = 0; k < f->rank && m->split; k++)
+        if (f->axis[k].id == AXIS_FEATURE)
+            return onnx_cut(im, f, (int)m->split, 0, f->axis[k].size);
+    return UNROLL_OK;
+}
+
+/* Of the ways that fit the first one; only then features that are one number vanish, and last steps that PyTorch wrote
+ * into the shape from its example. */
+static bool find_match(const struct onnx_import *im, const struct flow *f, const int64_t *target, int targets,
+                       struct axis *kept, struct matching *m)
+{
+    int axes = 0, open = 0;
+    for (int k = 0; k < f->rank; k++)
+        if (f->axis[k].id != AXIS_ONE)
+            kept[axes++] = f->axis[k];
+    for (int k = 0; k < targets; k++)
+        open += target[k] == -1 || target[k] == SYMBOL_UNKNOWN;
+    for (int way = 0; way < 4; way++) {
+        *m = (struct matching){ .axis = kept, .axes = axes, .target = target, .targets = targets, .stacks = f->stacks,
+                                .drops_features = way & 1, .baked = way & 2 && im->bound, .time = im->time, .open = open };
+        if (match(m, 0, 0))
+            return true;
     }
+    return false;
 }
 
 static unroll_status reshape_flow(struct onnx_import *im, const struct flow *from, const int64_t *target,
@@ -115,7 +140,7 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
 {
     struct flow f = *from;
     struct axis kept[ONNX_RANK];
-    struct matching m = { .axis = kept, .target = target, .targets = targets, .flow = from };
+    struct matching m;
     int64_t filled[ONNX_RANK];
     if (targets > ONNX_RANK)
         return refuse_node(im, "a shape of more than %d axes", ONNX_RANK);
@@ -129,25 +154,15 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
             filled[k] = onnx_axis_size(&f.axis[k]);
         }
     }
-    m.target = filled;
-    for (int k = 0; k < f.rank; k++)
-        if (f.axis[k].id != AXIS_ONE)
-            kept[m.axes++] = f.axis[k];
-    bool found = match(&m, 0, 0);
-    if (!found) {                       /* PyTorch writes the steps of its example into some shapes */
-        m = (struct matching){ .axis = kept, .axes = m.axes, .target = filled, .targets = targets,
-                               .flow = from, .baked = true };
-        found = match(&m, 0, 0);
-    }
-    if (!found)
+    if (!find_match(im, &f, filled, targets, kept, &m))
         return refuse_node(im, "its shape mixes time, batch and features in a way that no layer has");
+    if (m.baked)
+        report_import(im->config, "node '%s': its shape holds the steps of an example; it is read as all steps",
+                      im->node->name);
     memcpy(f.axis, m.made, sizeof f.axis);
     f.rank = targets;
-    count_pieces(&f, &m);
-    struct value *v = onnx_output(im, 0);
-    v->kind = VALUE_FLOW;
-    v->flow = f;
-    return UNROLL_OK;
+    TRY(count_pieces(im, &f, &m));
+    return onnx_set_flow(im, 0, &f);
 }
 
 static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t,

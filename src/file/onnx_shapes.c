@@ -9,14 +9,6 @@ static bool same_axis(const struct axis *a, const struct axis *b)
     return a->id == b->id && a->second == b->second;
 }
 
-static unroll_status set_flow(struct onnx_import *im, int output, const struct flow *f)
-{
-    struct value *v = onnx_output(im, output);
-    v->kind = VALUE_FLOW;
-    v->flow = *f;
-    return UNROLL_OK;
-}
-
 /* What is filled with one number stays so. */
 static unroll_status set_fill(struct onnx_import *im, int output, float fill)
 {
@@ -45,6 +37,17 @@ unroll_status onnx_pass(struct onnx_import *im)
     return UNROLL_OK;
 }
 
+/* Nothing, unless the graph is one of training: constants say so, from opset 12 on. */
+unroll_status onnx_dropout(struct onnx_import *im)
+{
+    struct value *training = onnx_input(im, 2);
+    if (training && (training->kind != VALUE_CONSTANT || !training->constant->i || training->constant->count != 1 ||
+                     training->constant->i[0]))
+        return refuse_node(im, "its training_mode is not a constant false: numbers are dropped by chance. fix: export "
+                               "the model in evaluation mode");
+    return onnx_pass(im);
+}
+
 unroll_status onnx_cast(struct onnx_import *im)
 {
     struct value *from;
@@ -56,16 +59,19 @@ unroll_status onnx_cast(struct onnx_import *im)
         if (from->kind == VALUE_FLOW && from->flow.is_integer == to_float)
             return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats"
                                : "into integers");
-        if (to_float && to != ONNX_FLOAT)
-            return refuse_node(im, "what flows is rounded to type %d; models compute in float", (int)to);
+        if (from->kind == VALUE_FLOW && to != ONNX_FLOAT && to != ONNX_INT32 && to != ONNX_INT64)
+            return refuse_node(im, to_float ? "what flows is rounded to type %d; models compute in float"
+                               : "what flows is turned into integers of type %d, which hold less", (int)to);
         return onnx_pass(im);
     }
     const struct onnx_tensor *t = from->constant;
-    if (to_float == (t->f != NULL))
+    if (to_float == (t->f != NULL) && to != ONNX_BOOL)
         return onnx_pass(im);
     TRY(onnx_new_tensor(im, t->rank, t->dim, to_float, &m));
     for (size_t i = 0; i < t->count; i++)
-        if (to_float)
+        if (to == ONNX_BOOL)
+            m->i[i] = t->f ? t->f[i] != 0 : is_symbol(t->i[i]) ? t->i[i] : t->i[i] != 0;
+        else if (to_float)
             m->f[i] = (float)t->i[i];
         else
             m->i[i] = t->f[i] >= -9e18f && t->f[i] <= 9e18f ? (int64_t)t->f[i] : 0;
@@ -116,7 +122,7 @@ unroll_status onnx_transpose(struct onnx_import *im)
         struct flow f = from->flow;
         for (int k = 0; k < rank; k++)
             f.axis[k] = from->flow.axis[order[k]];
-        return set_flow(im, 0, &f);
+        return onnx_set_flow(im, 0, &f);
     }
     int64_t of[ONNX_RANK];
     for (int k = rank - 1; k >= 0; step *= from->constant->dim[k--])
@@ -146,7 +152,7 @@ static unroll_status squeeze_flow(struct onnx_import *im, const struct flow *fro
         else if (!may_vanish(from, k))
             return refuse_node(im, "axis %d, which is to vanish, may have more than one entry", k);
     }
-    return set_flow(im, 0, &f);
+    return onnx_set_flow(im, 0, &f);
 }
 
 unroll_status onnx_squeeze(struct onnx_import *im)
@@ -212,7 +218,7 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
     }
     f.rank = rank;
     if (from->kind == VALUE_FLOW)
-        return set_flow(im, 0, &f);
+        return onnx_set_flow(im, 0, &f);
     TRY(onnx_constant_reshape(im, from->constant, rank, dim, &m));
     return onnx_set_constant(im, 0, m);
 }
@@ -240,42 +246,19 @@ static unroll_status open_rows(struct onnx_import *im, struct flow *f)
 }
 
 /* Entries [first, first + count) of a stack. */
-static unroll_status take_entries(struct onnx_import *im, struct flow *f, int axis, int64_t first,
-                                  int64_t count)
+static unroll_status take_entries(struct flow *f, int axis, int64_t first, int64_t count)
 {
-    struct flow part = *f;
-    if (first < 0 || count < 1 || first > f->stacks - count)
-        return refuse_node(im, "it takes entries %lld to %lld of %d", (long long)first,
-                           (long long)(first + count), f->stacks);
-    part.stacks = (int)count;
-    part.piece = f->piece + first * f->pieces;
-    part.axis[axis].size = count;
-    *f = part;
+    f->stacks = (int)count;
+    f->piece += first * f->pieces;
+    f->axis[axis].size = count;
     return UNROLL_OK;
 }
 
-/* Features [first, first + count): whole pieces. */
-static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first,
-                                  int64_t count)
+/* Features [first, first + count). */
+static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
 {
-    struct flow part = *f;
-    int64_t at = 0;
-    int begin = -1, end = -1;
-    for (int p = 0; p < f->pieces; p++) {
-        begin = at == first ? p : begin;
-        at += f->piece[p].width;
-        end = at == first + count ? p + 1 : end;
-    }
-    if (begin < 0 || end <= begin)
-        return refuse_node(im, "it takes numbers %lld to %lld of a layer's outputs; only whole directions or "
-                               "layers can be taken", (long long)first, (long long)(first + count));
-    TRY(onnx_new_pieces(im, &part, f->stacks, end - begin));
-    for (int s = 0; s < f->stacks; s++)
-        for (int p = begin; p < end; p++)
-            part.piece[s * part.pieces + p - begin] = f->piece[s * f->pieces + p];
-    part.axis[axis].size = count;
-    *f = part;
-    return UNROLL_OK;
+    f->axis[axis].size = count;
+    return onnx_cut(im, f, f->stacks, first, count);
 }
 
 static bool is_time(const struct onnx_import *im, const struct axis *a)
@@ -283,13 +266,17 @@ static bool is_time(const struct onnx_import *im, const struct axis *a)
     return im->bound && a->id == im->time && a->id != AXIS_ONE && !a->second;
 }
 
-/* count -1: to the end. The time axis gives its last step, or all. */
+/* Entries [first, first + count) of an axis; of an open size only first = -1, the last. */
 static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
 {
     struct axis *a = &f->axis[axis];
+    const int64_t size = a->second ? -1 : a->size, from = first < 0 && size >= 0 ? first + size : first;
+    if (size >= 0 && (count < 1 || from < 0 || count > size - from))
+        return refuse_node(im, count < 1 ? "it takes no entries of axis %d" : "axis %d has no such entries", axis);
+    if (from == 0 && count == size)
+        return UNROLL_OK;
     if (is_time(im, a)) {
-        bool is_last = first == -1 || (a->size > 0 && first == a->size - 1);
-        if (!is_last || f->reading != ALL_STEPS)
+        if (count != 1 || (size < 0 ? from != -1 : from != size - 1) || f->reading != ALL_STEPS)
             return refuse_node(im, "of the steps only the last one can be taken, or all");
         f->reading = LAST_STEP;
         *a = (struct axis){ .id = AXIS_ONE, .size = 1 };
@@ -297,21 +284,22 @@ static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis,
     }
     if (a->id >= AXIS_OF_INPUT && axis == 0)
         TRY(open_rows(im, f));
-    int64_t size = a->size;
-    if (size < 0 || a->second)
+    if (size < 0)
         return refuse_node(im, "it takes a part of an axis whose size is not known");
-    first = first < 0 ? first + size : first;
-    count = count < 0 || count > size - first ? size - first : count;
-    if (first == 0 && count == size)
-        return UNROLL_OK;
     if (a->id == AXIS_STACK)
-        return take_entries(im, f, axis, first, count);
+        return take_entries(f, axis, from, count);
     if (a->id == AXIS_FEATURE)
-        return take_columns(im, f, axis, first, count);
-    return refuse_node(im, "it takes a part of the batch");
+        return take_columns(im, f, axis, from, count);
+    return refuse_node(im, f->piece[0].kind == PIECE_INPUT ? "it takes a part of an input, which networks read whole"
+                                                           : "it takes a part of the batch");
 }
 
 /* ---- slice, gather, split -------------------------------------------------------------- */
+
+static int64_t clamp(int64_t n, int64_t most)
+{
+    return n < 0 ? 0 : n > most ? most : n;
+}
 
 /* One axis of a slice, of a constant. */
 static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis,
@@ -325,8 +313,8 @@ static unroll_status slice_constant(struct onnx_import *im, const struct onnx_te
     first = first < 0 ? first + size : first;
     end = end < 0 && end >= -size ? end + size : end;
     if (step > 0) {
-        first = first < 0 ? 0 : first > size ? size : first;
-        end = end < 0 ? 0 : end > size ? size : end;
+        first = clamp(first, size);
+        end = clamp(end, size);
     } else {
         first = first < 0 ? -1 : first > size - 1 ? size - 1 : first;
         end = end < -1 ? -1 : end > size - 1 ? size - 1 : end;
@@ -340,21 +328,19 @@ static unroll_status slice_constant(struct onnx_import *im, const struct onnx_te
 static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t end,
                                 int64_t step)
 {
-    struct axis *a = &f->axis[axis];
-    int64_t size = onnx_axis_size(a);
-    bool to_end = end == size || end >= INT32_MAX;
+    const int64_t size = onnx_axis_size(&f->axis[axis]);
+    bool to_end = (end == size && size != SYMBOL_UNKNOWN) || end >= INT32_MAX;
     if (step != 1)
         return refuse_node(im, "it takes every %lldth entry", (long long)step);
     if (first == 0 && to_end)
         return UNROLL_OK;
-    if (is_symbol(first) || is_symbol(end))
+    if (is_symbol(first) || (is_symbol(end) && !to_end))
         return refuse_node(im, "where it cuts is known only when the network runs");
-    if (!is_symbol(size) && end < 0)
-        end += size;
-    if (is_time(im, a))
-        return take_part(im, f, axis, to_end || (!is_symbol(size) && end >= size) ? first : INT64_MAX, 1);
-    first = first < 0 && !is_symbol(size) ? first + size : first;
-    return take_part(im, f, axis, first, to_end ? -1 : end - first);
+    if (is_symbol(size))
+        return take_part(im, f, axis, first, to_end && first < 0 ? -first : INT64_MAX);
+    first = clamp(first < 0 ? first + size : first, size);
+    end = to_end ? size : clamp(end < 0 ? end + size : end, size);
+    return take_part(im, f, axis, first, end - first);
 }
 
 unroll_status onnx_slice(struct onnx_import *im)
@@ -384,7 +370,7 @@ unroll_status onnx_slice(struct onnx_import *im)
         else
             TRY(slice_constant(im, &t, axis, starts[k], ends[k], step));
     }
-    return from->kind == VALUE_FLOW ? set_flow(im, 0, &f) : onnx_set_constant(im, 0, t);
+    return from->kind == VALUE_FLOW ? onnx_set_flow(im, 0, &f) : onnx_set_constant(im, 0, t);
 }
 
 /* Which steps, entries or features a Gather takes: one, which makes its axis vanish, or a list of them. */
@@ -392,14 +378,17 @@ static unroll_status gather_flow(struct onnx_import *im, const struct flow *from
                                  const struct onnx_tensor *index)
 {
     struct flow f = *from;
+    const int64_t size = f.axis[axis].size;
     if (!index->i || index->count < 1 || index->rank > 1)
         return refuse_node(im, "its indices are no list of integers");
-    for (size_t i = 1; i < index->count; i++)
-        if (index->i[i] != index->i[0] + (int64_t)i)
+    for (size_t i = 1; i < index->count; i++) {
+        int64_t at = index->i[i], before = index->i[i - 1];
+        if (is_symbol(at) || at + (at < 0 ? size : 0) != before + (before < 0 ? size : 0) + 1)
             return refuse_node(im, "it takes entries in another order than they have");
+    }
     TRY(take_part(im, &f, axis, index->i[0], (int64_t)index->count));
     if (index->rank == 1)
-        return set_flow(im, 0, &f);
+        return onnx_set_flow(im, 0, &f);
     return squeeze_flow(im, &f, 1u << axis);
 }
 
@@ -438,7 +427,7 @@ unroll_status onnx_embedding_or_gather(struct onnx_import *im)
     TRY(onnx_new_pieces(im, &f, 1, 1));
     f.piece[0] = index->flow.piece[0];
     f.piece[0].width = table->dim[1];
-    return set_flow(im, 0, &f);
+    return onnx_set_flow(im, 0, &f);
 }
 
 /* The symbols of a network without an embedding. */
@@ -463,7 +452,7 @@ unroll_status onnx_one_hot(struct onnx_import *im)
     TRY(onnx_new_pieces(im, &f, 1, 1));
     f.piece[0] = from->flow.piece[0];
     f.piece[0].width = d->i[0];
-    return set_flow(im, 0, &f);
+    return onnx_set_flow(im, 0, &f);
 }
 
 /* How large part k is, of n. */
@@ -497,11 +486,11 @@ unroll_status onnx_split(struct onnx_import *im)
         }
         if (part < 0 || part > size - at)
             return refuse_node(im, "its parts are more than there is");
-        if (is_flow) {
+        if (is_flow && onnx_output(im, k)->uses) {
             struct flow f = from->flow;
             TRY(take_part(im, &f, axis, at, part));
-            TRY(set_flow(im, k, &f));
-        } else {
+            TRY(onnx_set_flow(im, k, &f));
+        } else if (!is_flow) {
             struct onnx_tensor *m;
             TRY(onnx_constant_slice(im, from->constant, axis, at, 1, part, &m));
             TRY(onnx_set_constant(im, k, m));
@@ -542,8 +531,12 @@ static unroll_status prepare_join(struct onnx_import *im, struct flow *f, int ax
 {
     if (axis == f->rank - 1 && f->axis[axis].id >= AXIS_OF_INPUT)
         TRY(onnx_take_features(im, f));
-    if (f->axis[axis].id == AXIS_ONE && f->stacks == 1)
+    if (f->axis[axis].id == AXIS_ONE && f->stacks == 1) {
+        for (int k = 0; k < f->rank; k++)                   /* there is one axis of a stack */
+            if (f->axis[k].id == AXIS_STACK)
+                f->axis[k] = (struct axis){ .id = AXIS_ONE, .size = 1 };
         f->axis[axis] = (struct axis){ .id = AXIS_STACK, .size = 1 };
+    }
     if (f->axis[axis].id != AXIS_FEATURE && f->axis[axis].id != AXIS_STACK)
         return refuse_node(im, "it joins along time or the batch");
     return UNROLL_OK;
@@ -587,5 +580,5 @@ unroll_status onnx_concat(struct onnx_import *im)
         else
             f = more;
     }
-    return set_flow(im, 0, &f);
+    return onnx_set_flow(im, 0, &f);
 }

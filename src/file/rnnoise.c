@@ -126,19 +126,19 @@ static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS]
 
 static void fill_layer(struct unroll_model *m, int index, const struct read_layer *l)
 {
-    const struct keras_gates *gates = l->units && places[wiring[index].place].gru ? &keras_gru : &keras_dense;
-    bool gru = gates == &keras_gru;
+    const struct keras_gates gates = keras_gates(m->layer[index].cell);
+    const bool gru = m->layer[index].cell != NULL;
     size_t inputs = (size_t)l->inputs, units = (size_t)l->units;
     unroll_parameter p;
 
     unroll_model_parameter(m, model_find(m, gru ? PARAM_W_IH : PARAM_W_DENSE, index, 0), &p);
-    keras_kernel(gates, l->kernel, inputs, units, p.data);
+    keras_kernel(&gates, l->kernel, inputs, units, p.data);
     unroll_model_parameter(m, model_find(m, gru ? PARAM_B_IH : PARAM_B_DENSE, index, 0), &p);
-    keras_bias(gates, l->bias, units, p.data);
+    keras_bias(&gates, l->bias, units, p.data);
     if (!gru)
         return;
     unroll_model_parameter(m, model_find(m, PARAM_W_HH, index, 0), &p);
-    keras_kernel(gates, l->recurrent, units, units, p.data);
+    keras_kernel(&gates, l->recurrent, units, units, p.data);
     unroll_model_parameter(m, model_find(m, PARAM_B_HH, index, 0), &p);
     memset(p.data, 0, 3 * units * sizeof *p.data);
 }

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 #include "file/file_table.h"
 #include "file/keras.h"
-#include "file/plain.h"
 #include "file/torch.h"
 
 enum { LARGEST_FILE = 1 << 28, WIDEST = 1 << 16 };
@@ -183,8 +183,9 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
     TRY(json_field_array(json, where, "weights", &weights));
     if (!strcmp(type, "dense") || !strcmp(type, "time-distributed-dense"))
         return add_layer(d, where, "dense", activation, width, weights);
-    if (!strcmp(type, "lstm") || !strcmp(type, "gru"))
-        return add_layer(d, where, !strcmp(type, "lstm") ? "lstm" : "gru", activation, width, weights);
+    for (int i = 0; cell_at(i); i++)            /* Keras' classes in small letters */
+        if (cell_at(i)->foreign.keras_biases && !strcasecmp(type, cell_at(i)->foreign.name))
+            return add_layer(d, where, cell_at(i)->called, activation, width, weights);
     return fail(UNROLL_UNSUPPORTED,
                 "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported", where, type);
 }
@@ -208,7 +209,7 @@ static unroll_status describe_layers(json_t *json, struct described *d)
 
 /* ---- weights --------------------------------------------------------------------------- */
 
-struct target { const char *where; const struct keras_gates *gates; size_t units; };
+struct target { const char *where; struct keras_gates gates; size_t units; };
 
 static unroll_status fill_kernel(const struct target *t, const json_t *json, const unroll_parameter *p)
 {
@@ -218,7 +219,7 @@ static unroll_status fill_kernel(const struct target *t, const json_t *json, con
     TRY(read_matrix(json, t->where, &m));
     bool fits = m.rank == 2 && m.rows == inputs && m.columns == rows;
     if (fits)
-        keras_kernel(t->gates, m.data, inputs, t->units, p->data);
+        keras_kernel(&t->gates, m.data, inputs, t->units, p->data);
     release(m.data);
     return fits ? UNROLL_OK
                 : fail(UNROLL_DATA, "%s: '%s' must be %zu x %zu numbers, not %zu x %zu", t->where, p->name,
@@ -235,7 +236,7 @@ static unroll_status fill_bias(const struct target *t, const json_t *json, int r
     TRY(read_matrix(json, t->where, &m));
     bool fits = m.rank == rank && (rank == 2 ? m.rows == 2 && m.columns == count : m.rows == count);
     if (fits)
-        keras_bias(t->gates, m.data + which * m.columns, t->units, p->data);
+        keras_bias(&t->gates, m.data + which * m.columns, t->units, p->data);
     release(m.data);
     return fits ? UNROLL_OK
                 : fail(UNROLL_DATA, "%s: '%s' must be %s%zu numbers, not %zu x %zu", t->where, p->name,
@@ -266,7 +267,7 @@ static unroll_status fill_recurrent(struct unroll_model *m, int layer, const str
                                     json_t *weights)
 {
     unroll_parameter p;
-    bool two = t->gates == &keras_gru;      /* biases of the GRU: one for x, one for h */
+    bool two = m->layer[layer].cell->foreign.keras_biases == 2;
 
     TRY(parameter_of(m, PARAM_W_IH, layer, &p));
     TRY(fill_kernel(t, json_array_get(weights, 0), &p));
@@ -283,10 +284,9 @@ static unroll_status fill_recurrent(struct unroll_model *m, int layer, const str
 
 static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
 {
-    const char *kind = d->layer[layer].kind;
-    bool dense = !strcmp(kind, "dense"), lstm = !strcmp(kind, "lstm");
+    const bool dense = !m->layer[layer].cell;
     struct target t = { .where = d->name[layer], .units = (size_t)d->layer[layer].width,
-                        .gates = dense ? &keras_dense : lstm ? &keras_lstm : &keras_gru };
+                        .gates = keras_gates(m->layer[layer].cell) };
     size_t wanted = dense ? 1 + (size_t)d->layer[layer].bias : 3, given = json_array_size(d->weights[layer]);
 
     if (given != wanted)
@@ -305,7 +305,7 @@ static unroll_status import_described(const struct described *d, const unroll_im
     network.input = d->input;
     network.layer = d->layer;
     network.layers = d->count;
-    TRY(model_of_network(&network, false, &made));
+    TRY(unroll_network_new(&network, 0, &made));
     unroll_status status = UNROLL_OK;
     for (int i = 0; i < d->count && status == UNROLL_OK; i++) {
         const unroll_layer *l = &d->layer[i];

@@ -16,10 +16,9 @@ static unroll_status check_expressible(const struct unroll_model *m)
     for (int i = 0; i < m->layers; i++) {
         unroll_layer l;
         TRY(unroll_model_layer(m, i, &l));
+        const struct cell_declaration *cell = m->layer[i].cell;
         bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
-        if (strcmp(l.kind, "dense") == 0 ||
-            (plain && (strcmp(l.kind, "rnn") == 0 || strcmp(l.kind, "rnn-relu") == 0 ||
-                       strcmp(l.kind, "gru") == 0 || strcmp(l.kind, "lstm") == 0)))
+        if (!cell || (plain && cell->foreign.in_torch))
             continue;
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i, l.name,
@@ -90,7 +89,7 @@ static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const 
 {
     for (int i = 0; i < m->parameters; i++) {
         add_tensor(d, m, i, prefix, NULL, dtype);
-        if (m->spec.tied && m->parameter[i].role == PARAM_EMBEDDING) {
+        if (m->tied && m->parameter[i].role == PARAM_EMBEDDING) {
             char head[sizeof m->parameter->name];
             snprintf(head, sizeof head, "%s.weight", m->layer[m->layers - 1].name);
             add_tensor(d, m, i, prefix, head, dtype);
@@ -104,9 +103,10 @@ static void report_what_is_lost(const struct unroll_model *m, const unroll_expor
     for (int i = 0; i < m->layers; i++) {
         unroll_layer l;
         unroll_model_layer(m, i, &l);
-        if (!strcmp(l.kind, "rnn-relu"))
-            report_export(config, "%s: nn.RNN with nonlinearity='relu', which a state_dict does not say",
-                          l.name);
+        const struct cell_foreign *foreign = m->layer[i].cell ? &m->layer[i].cell->foreign : NULL;
+        if (foreign && cell_of_module(foreign->name, NULL) != m->layer[i].cell)
+            report_export(config, "%s: nn.%s with nonlinearity='%s', which a state_dict does not say", l.name,
+                          foreign->name, foreign->kind);
         else if (l.activation && strcmp(l.activation, "linear"))
             report_export(config, "%s: followed by %s, which a state_dict does not say", l.name,
                           l.activation);

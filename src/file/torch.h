@@ -17,7 +17,7 @@ struct torch_module {
     bool            bias;
     struct activation activation;       /* of a linear one, from the order that the user gives */
     /* a stack */
-    const char     *cell;
+    const struct cell_declaration *cell;
     int             levels, directions;
     uint32_t        hidden, projection;
 };

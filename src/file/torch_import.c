@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "file/file_table.h"
-#include "file/plain.h"
 #include "file/torch.h"
 
 /* ---- what was found, in words ---------------------------------------------------------- */
@@ -16,11 +15,15 @@ static void report_stack(const unroll_import_config *config, const struct torch_
 
     if (m->projection)
         snprintf(projection, sizeof projection, ", projection %u", (unsigned)m->projection);
-    report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell, m->levels, (unsigned)m->hidden,
+    report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell->called, m->levels, (unsigned)m->hidden,
                   (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "",
                   projection, m->bias ? "" : ", no bias");
-    if (!strcmp(m->cell, "rnn") && !config->nonlinearity && !config->order)
-        report_import(config, "%s: tanh is assumed, the file does not say it (--nonlinearity relu)", m->name);
+    for (int i = 0; cell_at(i) && !config->nonlinearity && !config->order; i++) {
+        const struct cell_foreign *other = &cell_at(i)->foreign;
+        if (cell_at(i) != m->cell && other->in_torch && !strcmp(other->name, m->cell->foreign.name))
+            report_import(config, "%s: %s is assumed, the file does not say it (--nonlinearity %s)", m->name,
+                          m->cell->foreign.kind, other->kind);
+    }
 }
 
 static void report_modules(const unroll_import_config *config, const struct torch_modules *all)
@@ -70,7 +73,7 @@ static void add_stack(const struct torch_module *m, unroll_layer *layer, int *la
     for (int level = 0; level < m->levels && *layers < MODEL_LAYERS_MAX; level++) {
         unroll_layer *l = &layer[(*layers)++];
         *l = unroll_layer_default();
-        l->kind = m->cell;
+        l->kind = m->cell->called;
         l->name = m->name;
         l->level = level;
         l->width = (int)m->hidden;
@@ -116,7 +119,8 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
                     MODEL_LAYERS_MAX);
     if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
         network.loss = UNROLL_LOSS_XENT;
-    return model_of_network(&network, tied, model);
+    network.tied = tied;
+    return unroll_network_new(&network, 0, model);
 }
 
 /* ---- weights --------------------------------------------------------------------------- */

@@ -153,7 +153,7 @@ static unroll_status need_shape(const struct tensor_set *set, const struct torch
 static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles,
                                  int level, int reverse)
 {
-    uint64_t gates = !strcmp(m->cell, "lstm") ? 4 : !strncmp(m->cell, "gru", 3) ? 3 : 1;
+    uint64_t gates = (uint64_t)cell_inputs_from(m->cell, FROM_X);
     uint64_t rows = gates * m->hidden, width = m->projection ? m->projection : m->hidden;
     struct leaf leaf = { .level = level, .reverse = reverse };
 
@@ -173,21 +173,23 @@ static unroll_status check_level(const struct tensor_set *set, const struct torc
 
 static unroll_status find_cell_of(const unroll_import_config *config, struct torch_module *m, uint64_t rows)
 {
-    bool relu = config->nonlinearity && !strcmp(config->nonlinearity, "relu");
-    bool before = config->gru_reset && !strcmp(config->gru_reset, "before");
+    const struct cell_declaration *chosen = NULL;
 
-    if (rows == 4 * (uint64_t)m->hidden)
-        m->cell = "lstm";
-    else if (rows == 3 * (uint64_t)m->hidden)
-        m->cell = before ? "gru-before" : "gru";
-    else if (rows == m->hidden)
-        m->cell = relu ? "rnn-relu" : "rnn";
-    else
+    m->cell = NULL;
+    for (int i = 0; cell_at(i) && !m->cell; i++)
+        if (cell_at(i)->foreign.in_torch && rows == (uint64_t)cell_inputs_from(cell_at(i), FROM_X) * m->hidden)
+            m->cell = cell_at(i);
+    if (!m->cell)
         return fail(UNROLL_DATA,
                     "'%sweight_hh_l0' has %llu rows for %u units: neither one gate (RNN) nor three (GRU) "
                     "nor four (LSTM)",
                     m->base, (unsigned long long)rows, (unsigned)m->hidden);
-    if (m->projection && strcmp(m->cell, "lstm"))
+    if (config->gru_reset)
+        chosen = cell_of_module(m->cell->foreign.name, config->gru_reset);
+    if (config->nonlinearity && !chosen)
+        chosen = cell_of_module(m->cell->foreign.name, config->nonlinearity);
+    m->cell = chosen ? chosen : m->cell;
+    if (m->projection && !m->cell->projects)
         return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base,
                     m->name);
     return UNROLL_OK;

@@ -46,17 +46,13 @@ static struct torch_module *find_word(struct torch_modules *all, const char *wor
 /* What follows the name of a module: the activation of a linear one, the kind of a GRU or RNN. */
 static unroll_status take_variant(struct torch_module *m, const char *variant)
 {
-    static const struct { const char *cell, *variant, *becomes; } cells[] = {
-        { "gru", "before", "gru-before" }, { "gru", "after", "gru" },
-        { "rnn", "relu", "rnn-relu" },     { "rnn", "tanh", "rnn" },
-    };
+    const struct cell_declaration *cell = m->kind == TORCH_STACK ? cell_of_module(m->cell->foreign.name, variant) : NULL;
     if (m->kind == TORCH_LINEAR && activation_parse(variant, &m->activation))
         return UNROLL_OK;
-    for (size_t i = 0; m->kind == TORCH_STACK && i < sizeof cells / sizeof *cells; i++)
-        if (!strncmp(m->cell, cells[i].cell, 3) && !strcmp(cells[i].variant, variant)) {
-            m->cell = cells[i].becomes;
-            return UNROLL_OK;
-        }
+    if (cell) {
+        m->cell = cell;
+        return UNROLL_OK;
+    }
     return fail(UNROLL_USAGE,
                 "--order: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
                 "after or before, an RNN tanh or relu",

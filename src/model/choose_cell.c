@@ -6,50 +6,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "gru-before" is gru_before. The variants of a cell are options, not names: an lstm with peepholes and a
- * clip is lstm_peephole_clip, a gru whose functions are chosen is gru_any. */
-static const char *const variants[] = { "_peephole", "_clip", "_any" };
-enum { VARIANTS = sizeof variants / sizeof *variants };
-
-static bool is_variant(const char *name)
+/* The first of the table that users call so: the variants of a cell come after it. NULL: there is none. */
+static const struct cell_declaration *cell_called(const char *name)
 {
-    for (int i = 0; i < VARIANTS; i++)
-        if (strstr(name, variants[i]))
-            return true;
-    return false;
+    for (int i = 0; cells_scalar[i]; i++)
+        if (!strcmp(cells_scalar[i]->declaration->called, name))
+            return cells_scalar[i]->declaration;
+    return NULL;
 }
 
-const char *name_for_users(const struct cell_declaration *cell)
+const struct cell_declaration *cell_at(int index)
 {
-    static _Thread_local char name[32];
-    snprintf(name, sizeof name, "%s", cell->name);
-    for (int i = 0; i < VARIANTS; i++) {
-        char *variant = strstr(name, variants[i]);
-        if (variant)
-            *variant = 0;
+    for (int i = 0, found = 0; cells_scalar[i]; i++) {
+        const struct cell_declaration *cell = cells_scalar[i]->declaration;
+        if (cell_called(cell->called) == cell && found++ == index)
+            return cell;
     }
-    for (char *c = name; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return name;
+    return NULL;
 }
 
 const char *unroll_cell_name(int index)
 {
-    for (int i = 0, found = 0; cells_scalar[i]; i++)
-        if (!is_variant(cells_scalar[i]->declaration->name) && found++ == index)
-            return name_for_users(cells_scalar[i]->declaration);
-    return NULL;
+    const struct cell_declaration *cell = cell_at(index);
+    return cell ? cell->called : NULL;
 }
 
-/* In the table; NULL: there is none. */
-static const struct cell_declaration *find_variant(const char *cell, bool peephole, const char *variant)
+const struct cell_declaration *cell_of_module(const char *name, const char *kind)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", cell, peephole ? variants[0] : "", variant);
-    for (char *c = name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    const struct cell_kernels *found = cell_find(cells_scalar, name);
-    return found ? found->declaration : NULL;
+    for (int i = 0; cell_at(i); i++) {
+        const struct cell_foreign *f = &cell_at(i)->foreign;
+        if (f->name && !strcmp(f->name, name) && (!kind || (f->kind && !strcmp(f->kind, kind))))
+            return cell_at(i);
+    }
+    return NULL;
 }
 
 static unroll_status refuse_cell(const char *cell)
@@ -60,27 +49,6 @@ static unroll_status refuse_cell(const char *cell)
 }
 
 /* ---- functions ------------------------------------------------------------------------- */
-
-/* The functions that a cell's own file has: of its gates, its candidate, its output. */
-static const struct own_functions {
-    const char *cell;
-    int         count;
-    enum activation_kind kind[CELL_FUNCTIONS];
-} own_functions[] = {
-    { "lstm",       3, { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH } },
-    { "gru",        2, { ACTIVATION_SIGMOID, ACTIVATION_TANH } },
-    { "gru-before", 2, { ACTIVATION_SIGMOID, ACTIVATION_TANH } },
-    { "rnn",        1, { ACTIVATION_TANH } },
-    { "rnn-relu",   1, { ACTIVATION_RELU } },
-};
-
-static const struct own_functions *functions_of(const char *cell)
-{
-    for (size_t i = 0; i < sizeof own_functions / sizeof *own_functions; i++)
-        if (!strcmp(own_functions[i].cell, cell))
-            return &own_functions[i];
-    return NULL;
-}
 
 static int functions_chosen(const struct cell_options *o)
 {
@@ -128,12 +96,11 @@ unroll_status parse_functions(const char *functions, const char *layer, struct c
 
 const char *functions_for_users(const struct cell_declaration *cell, const struct cell_options *o)
 {
-    static _Thread_local char functions[3 * 64];
-    const struct own_functions *own = functions_of(name_for_users(cell));
-    if (!own || !strstr(cell->name, "_any"))
+    static _Thread_local char functions[CELL_FUNCTIONS * 64];
+    if (!cell->chooses)
         return NULL;
     functions[0] = 0;
-    for (int i = 0; i < own->count; i++) {
+    for (int i = 0; i < cell->functions; i++) {
         char word[64];
         activation_format(&o->function[i], word, sizeof word);
         size_t used = strlen(functions);
@@ -142,62 +109,68 @@ const char *functions_for_users(const struct cell_declaration *cell, const struc
     return functions;
 }
 
+static bool has_functions(const struct cell_declaration *cell, const struct cell_options *o)
+{
+    for (int i = 0; i < cell->functions; i++)
+        if (cell->function[i] != o->function[i].kind)
+            return false;
+    return true;
+}
+
+const char *cell_with_own_functions(const struct cell_declaration *cell, const struct cell_options *o)
+{
+    if (!cell->chooses)
+        return cell->called;
+    for (int i = 0; cell_at(i); i++)
+        if (!strcmp(cell_at(i)->formula, cell->formula) && has_functions(cell_at(i), o))
+            return cell_at(i)->called;
+    return NULL;
+}
+
 /* ---- choosing -------------------------------------------------------------------------- */
 
-/* "rnn" with relu is "rnn-relu", and the other way round. */
-static const char *rename_rnn(const char *name, const struct cell_options *o)
+/* Does it compute what `named` does, with these functions and options? */
+static bool computes(const struct cell_declaration *cell, const struct cell_declaration *named, bool peephole,
+                     const struct cell_options *o)
 {
-    if (strcmp(name, "rnn") && strcmp(name, "rnn-relu"))
-        return name;
-    return o->function[0].kind == ACTIVATION_RELU ? "rnn-relu" : o->function[0].kind == ACTIVATION_TANH
-        ? "rnn" : name;
+    if (strcmp(cell->formula, named->formula) || (cell->vectors > 0) != peephole)
+        return false;
+    if (cell->chooses)
+        return cell->couples || !o->coupled;
+    return has_functions(cell, o) && (cell->options > 0) == (o->clip > 0) && !o->coupled;
 }
 
-/* Chosen functions that are the cell's own count as not chosen. */
-static unroll_status compare_functions(const char *name, const struct own_functions *own,
-                                       const struct cell_options *o,
-                                       bool *same)
+static unroll_status refuse_option(const struct cell_declaration *named, bool peephole, const struct cell_options *o)
 {
-    int chosen = functions_chosen(o);
-    if (chosen && (!own || chosen != own->count))
-        return fail(own ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
-                    "the cell '%s' has %d functions to choose, not %d", name,
-                    own ? own->count : 0, chosen);
-    *same = true;
-    for (int i = 0; i < chosen; i++)
-        *same = *same && o->function[i].kind == own->kind[i];
-    return UNROLL_OK;
+    const char *option = peephole ? "peepholes" : o->coupled ? "coupled gates" : "clip", *other = "none";
+    for (int i = 0; cells_scalar[i]; i++) {
+        const struct cell_declaration *cell = cells_scalar[i]->declaration;
+        if (peephole ? cell->vectors > 0 : o->coupled ? cell->couples : cell->options > 0 || cell->chooses) {
+            other = cell->called;
+            break;
+        }
+    }
+    return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; '%s' has", named->called, option, other);
 }
 
-/* The cell of any functions: rnn-relu is rnn_any with relu. Those not chosen become the cell's own. */
-static const struct cell_declaration *find_any(const char *name, const struct own_functions *own,
-                                               bool peephole,
-                                               struct cell_options *o)
+unroll_status find_cell(const char *name, bool peephole, struct cell_options *o, const struct cell_declaration **cell)
 {
-    if (!own || (o->coupled && strcmp(name, "lstm")))
-        return NULL;
-    if (!functions_chosen(o))
-        for (int i = 0; i < own->count; i++)
-            o->function[i] = (struct activation){ .kind = own->kind[i] };
-    return find_variant(strcmp(name, "rnn-relu") ? name : "rnn", peephole, "_any");
-}
-
-unroll_status find_cell(const char *name, bool peephole, struct cell_options *o,
-                        const struct cell_declaration **cell)
-{
-    bool same;
-    if (!name || is_variant(name) || strchr(name, '_') || !find_variant(name, false, ""))
+    const struct cell_declaration *named = name ? cell_called(name) : NULL;
+    if (!named)
         return refuse_cell(name);
-    name = rename_rnn(name, o);
-    const struct own_functions *own = functions_of(name);
-    TRY(compare_functions(name, own, o, &same));
-    *cell = same && !o->coupled ? find_variant(name, peephole, o->clip > 0 ? "_clip" : "") : NULL;
-    if (*cell)
-        memset(o->function, 0, sizeof o->function);
-    else
-        *cell = find_any(name, own, peephole, o);
+    int chosen = functions_chosen(o);
+    if (chosen && chosen != named->functions)
+        return fail(named->functions ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
+                    "the cell '%s' has %d functions to choose, not %d", name, named->functions, chosen);
+    for (int i = 0; i < named->functions && !chosen; i++)
+        o->function[i] = (struct activation){ .kind = named->function[i] };
+    *cell = NULL;
+    for (int i = 0; cells_scalar[i] && (!*cell || (*cell)->chooses); i++)   /* its own functions are the faster ones */
+        if (computes(cells_scalar[i]->declaration, named, peephole, o))
+            *cell = cells_scalar[i]->declaration;
     if (!*cell)
-        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; the lstm has", name,
-                    peephole ? "peepholes" : o->coupled ? "coupled gates" : "clip");
+        return refuse_option(named, peephole, o);
+    if (!(*cell)->chooses)
+        memset(o->function, 0, sizeof o->function);
     return UNROLL_OK;
 }

@@ -14,7 +14,7 @@
 
 uint32_t model_input(const struct unroll_model *m)
 {
-    return (uint32_t)(m->spec.tokens && m->spec.embed ? m->spec.embed : m->spec.input);
+    return (uint32_t)(m->embed ? m->embed : m->input);
 }
 
 uint32_t model_source(const struct unroll_model *m, int source)
@@ -35,7 +35,7 @@ int model_find(const struct unroll_model *m, enum parameter_role role, int layer
 bool model_multiplies(const struct unroll_model *m, const struct parameter *q)
 {
     return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||
-           (q->role == PARAM_EMBEDDING && m->spec.tied);
+           (q->role == PARAM_EMBEDDING && m->tied);
 }
 
 /* PyTorch's, or in its manner. */
@@ -87,7 +87,7 @@ static void add_recurrent_parameters(struct unroll_model *m, int layer, int dire
 static void add_dense_parameters(struct unroll_model *m, int layer)
 {
     const struct layer *l = &m->layer[layer];
-    if (!m->spec.tied)
+    if (!m->tied || layer + 1 < m->layers)
         add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
     if (l->bias)
         add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
@@ -95,9 +95,8 @@ static void add_dense_parameters(struct unroll_model *m, int layer)
 
 static void add_parameters(struct unroll_model *m)
 {
-    const unroll_spec *s = &m->spec;
-    if (s->tokens && s->embed)
-        add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)s->input, (uint32_t)s->embed, 0);
+    if (m->embed)
+        add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
     for (int layer = 0; layer < m->layers; layer++)
         if (m->layer[layer].kind == LAYER_DENSE)
             add_dense_parameters(m, layer);
@@ -112,7 +111,7 @@ static float initial_bound(const struct unroll_model *m, const struct parameter 
 {
     switch (q->role) {
     case PARAM_EMBEDDING:
-        return m->spec.tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
+        return m->tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
     case PARAM_W_DENSE: case PARAM_B_DENSE:
         return 1 / sqrtf((float)m->layer[q->layer].input);
     default:
@@ -150,8 +149,7 @@ static unroll_status allocate_weights(struct unroll_model *m)
 }
 
 /* Takes the layers over, also when it fails. */
-static unroll_status make_model(const unroll_spec *spec, struct layer *layer, int layers, const char *embedding,
-                                uint64_t seed, struct unroll_model **out)
+static unroll_status make_model(const unroll_network *n, struct layer *layer, uint64_t seed, struct unroll_model **out)
 {
     enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
@@ -159,13 +157,15 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
         release(layer);
         return fail(UNROLL_RESOURCE, "no memory for a model");
     }
-    m->spec = *spec;
-    snprintf(m->cell, sizeof m->cell, "%s", spec->cell);
-    m->spec.cell = m->cell;
+    m->tokens = n->tokens != 0;
+    m->input = n->input;
+    m->embed = n->embed;
+    m->tied = n->tied != 0;
+    m->loss = n->loss;
     m->layer = layer;
-    m->layers = layers;
-    snprintf(m->embedding, sizeof m->embedding, "%s", embedding ? embedding : "embedding");
-    m->parameter = allocate_zeroed((size_t)layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
+    m->layers = n->layers;
+    snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
+    m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (m->parameter)
         add_parameters(m);
     unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
@@ -179,49 +179,22 @@ static unroll_status make_model(const unroll_spec *spec, struct layer *layer, in
     return UNROLL_OK;
 }
 
-unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,
-                          struct unroll_model **out)
+unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
+                            struct unroll_model **model)
 {
     struct layer *layer;
-    int layers;
-    TRY(layers_of_spec(spec, cell, &layer, &layers));
-    return make_model(spec, layer, layers, NULL, seed, out);
-}
-
-unroll_status unroll_model_new(const unroll_spec *given, uint64_t seed, unroll_model **model)
-{
-    const struct cell_declaration *cell;
-    TRY(check_spec(given, &cell));
-    return model_build(given, cell, seed, model);
+    TRY(layers_of_network(n, cell, &layer));
+    return make_model(n, layer, seed, model);
 }
 
 unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model)
 {
-    unroll_spec spec;
-    struct layer *layer;
-    TRY(layers_of_network(network, &spec, &layer));
-    TRY(make_model(&spec, layer, network->layers, network->embedding, seed, model));
-    (*model)->is_network = true;
-    return UNROLL_OK;
-}
-
-void model_rename(struct unroll_model *m, const char *embedding, const char *stack, const char *head)
-{
-    if (embedding)
-        snprintf(m->embedding, sizeof m->embedding, "%s", embedding);
-    for (int i = 0; i < m->layers; i++) {
-        struct layer *l = &m->layer[i];
-        const char *name = l->kind == LAYER_DENSE ? head : stack;
-        if (name)
-            snprintf(l->name, sizeof l->name, "%s", name);
-    }
-    for (int i = 0; i < m->parameters; i++)
-        name_parameter(m, &m->parameter[i]);
+    return network_build(network, NULL, seed, model);
 }
 
 static void free_symbols(struct unroll_model *m)
 {
-    for (int i = 0; m->symbol && i < m->spec.input; i++)
+    for (int i = 0; m->symbol && i < m->input; i++)
         release(m->symbol[i]);
     release(m->symbol);
     m->symbol = NULL;
@@ -232,6 +205,7 @@ void unroll_model_free(unroll_model *m)
     if (!m)
         return;
     free_symbols(m);
+    signature_free(m);
     release(m->values);
     release(m->parameter);
     release(m->layer);
@@ -240,9 +214,36 @@ void unroll_model_free(unroll_model *m)
 
 /* ---- looking at a model ---------------------------------------------------------------- */
 
-void unroll_model_spec(const unroll_model *m, unroll_spec *spec)
+void unroll_model_network(const unroll_model *m, unroll_network *network)
 {
-    *spec = m->spec;
+    *network = unroll_network_default();
+    network->tokens = m->tokens;
+    network->input = m->input;
+    network->embed = m->embed;
+    network->tied = m->tied;
+    network->embedding = m->embedding;
+    network->loss = m->loss;
+    network->layers = m->layers;
+}
+
+int unroll_model_outputs(const unroll_model *m)
+{
+    return (int)m->layer[m->layers - 1].outputs;
+}
+
+const char *model_results(const struct unroll_model *m, char name[32])
+{
+    const bool dense = m->layer[m->layers - 1].kind == LAYER_DENSE;
+    snprintf(name, 32, dense ? "z" : "y.l%d", m->layers - 1);
+    return name;
+}
+
+bool model_looks_ahead(const struct unroll_model *m)
+{
+    for (int i = 0; i < m->layers; i++)
+        if (layer_end(&m->layer[i]) > 1)
+            return true;
+    return false;
 }
 
 int unroll_model_parameters(const unroll_model *m)
@@ -275,8 +276,8 @@ unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *m)
 
 unroll_status unroll_model_set_symbols(unroll_model *m, const char *const *symbols, int count)
 {
-    if (!m->spec.tokens || count != m->spec.input)
-        return fail(UNROLL_USAGE, "%d symbols for a model of %d", count, m->spec.tokens ? m->spec.input : 0);
+    if (!m->tokens || count != m->input)
+        return fail(UNROLL_USAGE, "%d symbols for a model of %d", count, m->tokens ? m->input : 0);
     for (int i = 0; i < count; i++)
         if (!utf8_is_sound(symbols[i]))
             return fail(UNROLL_DATA, "symbol %d is not UTF-8", i);

@@ -1,4 +1,4 @@
-/* A model: what the network is (its specification), its parameters by name, and their values.
+/* A model: what the network is, its parameters by name, and their values.
  * It knows no device and no plan: the plan's lowering reads it, devices copy its values. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -8,8 +8,8 @@
 #include "unroll.h"
 #include <stdbool.h>
 
-/* A list of layers, or a stack, which has a head behind it: MODEL_DEPTH_MAX in all. */
-enum { MODEL_LAYERS_MAX = 64, MODEL_DEPTH_MAX = MODEL_LAYERS_MAX + 1, SOURCES_MAX = UNROLL_SOURCES_MAX };
+/* 64 of a stack, and its head. */
+enum { MODEL_LAYERS_MAX = 65, SOURCES_MAX = UNROLL_SOURCES_MAX };
 
 enum layer_kind { LAYER_RECURRENT, LAYER_DENSE };
 
@@ -66,30 +66,23 @@ struct parameter {
     size_t              first;          /* of its numbers in values */
 };
 
-struct device;
-
 struct unroll_model {
-    unroll_spec spec;                   /* checked; spec.cell points to the name here. Of a network: see unroll.h */
-    char        cell[32];
-    bool        is_network;             /* made of layers by unroll_network_new */
+    bool        tokens;                 /* the input is symbol numbers, else vectors of floats */
+    int         input, embed;           /* how many symbols, or the vectors' width; width of the embedding, 0: none */
+    char        embedding[64];          /* "embedding": of its parameter */
+    bool        tied;                   /* the last layer, dense, multiplies by the embedding */
+    unroll_loss loss;                   /* of the last layer */
     struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
     int         layers;
-    char        embedding[64];          /* "embedding": of its parameter */
     struct parameter *parameter;
     int         parameters;
     float      *values;                 /* all parameters one after the other */
     size_t      count;
-    char      **symbol;                 /* [spec.input] what the tokens stand for, or NULL */
+    char      **symbol;                 /* [input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
-    void       *store;                  /* the weights on a device while sessions exist, else NULL */
-    const struct device *device;        /* the device of the store */
-    unsigned    store_process;          /* that made the store (base/process.h) */
-    enum dtype  store_real;             /* what the store's numbers are */
-    enum dtype  store_weights;          /* and its packed copies, if they are narrower */
-    uint64_t    changes;                /* how often the weights of the store changed */
-    uint64_t    pulled;                 /* the change that `values` has: no session changed its weights since */
-    int         sessions;
-    bool        training;               /* one of them trains */
+    unroll_signature *signature;        /* [signatures] of the graph it was imported from; the texts are the model's */
+    int         signatures;
+    struct shared_weights *shared;      /* of the sessions of this model (session.h), while there are some */
 };
 
 /* Index of a parameter, or -1: the model has none of that role there. */
@@ -104,13 +97,17 @@ uint32_t model_input(const struct unroll_model *);
 /* Width of what one layer or the input gives. */
 uint32_t model_source(const struct unroll_model *, int source);
 
-unroll_status check_spec(const unroll_spec *, const struct cell_declaration **cell);
+/* The results as plans call them: "z" of a dense layer, "y.lN" of another. */
+const char *model_results(const struct unroll_model *, char name[32]);
 
-/* The layers of a checked specification: a stack of one cell, then the head. release() them. */
-unroll_status layers_of_spec(const unroll_spec *, const struct cell_declaration *, struct layer **, int *count);
+/* Bidirectional, or backward in time: steps depend on steps to come. */
+bool model_looks_ahead(const struct unroll_model *);
 
-/* Checked layers of a network, and what a specification says of it. release(*layers). */
-unroll_status layers_of_network(const unroll_network *, unroll_spec *spec, struct layer **layers);
+unroll_status check_range(const char *name, int value, int least, int most);
+
+/* The layers of a network after their checks. `cell`: what all recurrent layers are, for tests with cells of their own;
+ * NULL: what their kinds say. release(*layers). */
+unroll_status layers_of_network(const unroll_network *, const struct cell_declaration *cell, struct layer **layers);
 
 /* The cell that users call `name`, with these options; the error names the known ones. Functions that are not
  * chosen (all linear) are its own. Options end as the cell wants them. */
@@ -121,17 +118,29 @@ unroll_status find_cell(const char *name, bool peephole, struct cell_options *, 
 unroll_status parse_functions(const char *functions, const char *layer, struct cell_options *);
 const char *functions_for_users(const struct cell_declaration *, const struct cell_options *);
 
-/* What users call a cell of the table, good until this thread's next call. */
-const char *name_for_users(const struct cell_declaration *);
+/* What users call the cell that has these functions as its own; NULL: they are chosen. */
+const char *cell_with_own_functions(const struct cell_declaration *, const struct cell_options *);
+
+/* The cells of unroll_cell_name; NULL after the last. */
+const struct cell_declaration *cell_at(int index);
+
+/* The first cell that is PyTorch's module and ONNX's operator `name`, of this kind (NULL: of any); NULL: none is. */
+const struct cell_declaration *cell_of_module(const char *name, const char *kind);
 
 /* Has the activation a slope that its value determines? The layer is named if not. */
 unroll_status check_activation(const struct activation *, const char *layer);
 
-/* Other names for the parameters of a stack than "embedding", "rnn" and "head"; NULL: as it was. To 63 bytes each,
- * and no two alike. */
-void model_rename(struct unroll_model *, const char *embedding, const char *stack, const char *head);
+/* A stack as the network that it stands for, in the caller's array. */
+unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
 
-/* For cells that are not in the table (tests): a model of this declaration, whatever spec->cell says. */
+/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
+unroll_status signature_add(struct unroll_model *, const unroll_signature *);
+void signature_line(const unroll_signature *, char *line, size_t size);
+void signature_free(struct unroll_model *);
+
+/* A stack of cells that need not be in the table (tests), whatever spec->cell says; NULL: of that. */
+unroll_status network_build(const unroll_network *, const struct cell_declaration *cell, uint64_t seed,
+                            struct unroll_model **model);
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,
                           struct unroll_model **model);
 

@@ -559,8 +559,7 @@ unroll_status adjoint_rnn(struct plan *p, int index)
 static unroll_status give_output_gradient(struct plan *p)
 {
     char name[32];
-    snprintf(name, sizeof name, p->model->spec.output ? "z" : "y.l%d", p->model->layers - 1);
-    int gradient = plan_gradient(p, plan_find_buffer(p, name));
+    int gradient = plan_gradient(p, plan_find_buffer(p, model_results(p->model, name)));
     if (gradient < 0)
         return UNROLL_RESOURCE;
     p->buffer[gradient].segment = SEG_IO;

@@ -77,7 +77,7 @@ static int add_weight_sum(struct plan *p, int master, const char *prefix, struct
 
 static unroll_status add_parameter_gradient(struct plan *p, int master, const struct parameter *q, struct shape s)
 {
-    bool shared = q->role == PARAM_EMBEDDING && p->model->spec.tied;
+    bool shared = q->role == PARAM_EMBEDDING && p->model->tied;
     int gradient = add_weight_sum(p, master, "d", s);
     int second = shared && gradient >= 0 ? add_weight_sum(p, master, "d2", s) : -1;
     if (gradient < 0 || (shared && second < 0))
@@ -182,10 +182,9 @@ static struct op product_of(const struct plan *p, int x, int layer)
 /* Tokens or vectors; gives the buffer that the first layer reads. */
 static unroll_status lower_input(struct plan *p, int *x)
 {
-    const struct unroll_spec *s = &p->model->spec;
     const struct plan_config *c = &p->config;
     uint32_t width = model_input(p->model);
-    if (!s->tokens) {
+    if (!p->model->tokens) {
         *x = add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
         if (*x >= 0)
             p->buffer[*x].wants_gradient = c->input_gradient;
@@ -367,7 +366,7 @@ static unroll_status lower_dense(struct plan *p, int layer, int x, int *y)
 {
     const struct layer *l = &p->model->layer[layer];
     bool last = layer + 1 == p->model->layers, linear = l->activation.kind == ACTIVATION_LINEAR;
-    bool tied = p->model->spec.tied;
+    bool tied = p->model->tied && last;
     int master = tied ? master_of(p, PARAM_EMBEDDING, 0, 0) : master_of(p, PARAM_W_DENSE, layer, 0);
     *y = last ? add_result(p, "z", -1, l->outputs, true) : add_result(p, "y", layer, l->outputs, l->is_output);
     int sum = linear ? *y : add_result(p, "a", layer, l->outputs, false);
@@ -426,19 +425,19 @@ static unroll_status lower_layer(struct plan *p, int layer, int *given)
 static unroll_status lower_loss(struct plan *p, int z)
 {
     const struct plan_config *c = &p->config;
-    const struct unroll_spec *s = &p->model->spec;
+    const unroll_loss loss = p->model->loss;
     if (c->mode == MODE_INFER || c->mode == MODE_MODULE)
         return UNROLL_OK;
-    if (s->loss == UNROLL_LOSS_NONE || !s->output)
+    if (loss == UNROLL_LOSS_NONE)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
                     "evaluated; give it an output width and a loss");
-    int target = s->loss == UNROLL_LOSS_XENT
+    int target = loss == UNROLL_LOSS_XENT
         ? add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
-        : add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)s->output));
+        : add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)unroll_model_outputs(p->model)));
     if (target < 0)
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_LOSS, PART_FORWARD, p->model->layers);
-    op.choice = (int)s->loss;
+    op.choice = (int)loss;
     op.view[LOSS_Z] = view_of(p, z, UPDATE);
     op.view[LOSS_TARGET] = view_of(p, target, READ);
     op.view[LOSS_LENGTHS] = read_named(p, "lengths");
@@ -449,7 +448,7 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    int given[MODEL_DEPTH_MAX + 1];                     /* the buffers of the input and of each layer's results */
+    int given[MODEL_LAYERS_MAX + 1];                     /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
     TRY(lower_input(p, &given[0]));

@@ -90,7 +90,7 @@ static void gather_parts(struct plan *p, struct op *room)
 static int lane_of(const struct plan *p, const struct op *op)
 {
     bool communicates = op->group >= 0 || op->peer >= 0;
-    int n = p->model->spec.bidirectional ? 2 * op->depth + op->direction : op->depth;
+    int n = model_looks_ahead(p->model) ? 2 * op->depth + op->direction : op->depth;
     return communicates ? 0 : n % p->config.lanes;
 }
 
@@ -99,10 +99,12 @@ static int lane_of(const struct plan *p, const struct op *op)
 int plan_lanes_for(const struct unroll_model *m, const struct plan_config *c, int threads)
 {
     enum { FEW_ROWS = 4 };
-    int independent = m->is_network ? 1 : m->spec.bidirectional ? 2 : c->chunks > 1 ? m->spec.layers : 1;
+    unroll_spec stack;
     int most = threads < LANES_MAX ? threads : LANES_MAX;
-    if (c->B >= (uint32_t)(FEW_ROWS * threads) || m->spec.output > 4 * m->spec.hidden || threads < 2)
+    if (c->B >= (uint32_t)(FEW_ROWS * threads) || threads < 2 || !unroll_model_spec(m, &stack) ||
+        stack.output > 4 * stack.hidden)
         return 1;
+    int independent = stack.bidirectional ? 2 : c->chunks > 1 ? stack.layers : 1;
     return independent < most ? independent : most;
 }
 

@@ -174,7 +174,7 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 
 /* ---- the list -------------------------------------------------------------------------- */
 
-enum { DEPTHS = MODEL_DEPTH_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
+enum { DEPTHS = MODEL_LAYERS_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
 enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
 
 enum layout {

@@ -166,7 +166,7 @@ unroll_status unroll_session_set_weights(unroll_session *s, const float *const *
     }
     TRY(changed ? session_pack(s) : UNROLL_OK);
     if (own)
-        m->pulled = m->changes;
+        s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
 }
 
@@ -208,7 +208,7 @@ unroll_status unroll_session_pull(unroll_session *s)
 {
     TRY(session_check(s));
     TRY(is_one_of_many(s) ? pull_shares(s) : weights_pull(s->device, s->instance, s->plan, s->model->values));
-    s->model->pulled = s->model->changes;
+    s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
 }
 
@@ -217,7 +217,7 @@ unroll_status unroll_session_push(unroll_session *s)
     TRY(session_check(s));
     TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
     TRY(session_pack(s));
-    s->model->pulled = s->model->changes;
+    s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
 }
 

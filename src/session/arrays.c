@@ -180,8 +180,8 @@ static unroll_status turn(const struct arrays *a, void **elements, size_t rows, 
 static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
 {
     const struct tensor_view *v;
-    bool tokens = m->spec.tokens;
-    size_t width = tokens ? 1 : (size_t)m->spec.input;
+    bool tokens = m->tokens;
+    size_t width = tokens ? 1 : (size_t)m->input;
     void *elements;
 
     TRY(find_input(a, tokens, &v));
@@ -326,12 +326,15 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
 /* What a layer gives: "y" of the last one, "y.NAME" of an inner one that is an output. */
 static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
-    char name[16];
+    char name[32];
     bool last = layer + 1 == a->model->layers;
     size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
     size_t count = rows * steps * width;
 
-    snprintf(name, sizeof name, last && a->model->spec.output ? "z" : "y.l%d", layer);
+    if (last)
+        model_results(a->model, name);
+    else
+        snprintf(name, sizeof name, "y.l%d", layer);
     void *results = allocate_zeroed(count, sizeof(float));
     float *y = results;
     unroll_status status = y ? unroll_read(session, name, y, count)
@@ -449,6 +452,33 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
+/* What the inputs and outputs of the graph that a model was imported from are. */
+static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
+{
+    char line[1024];
+
+    for (int i = 0; i < m->signatures && config->report; i++) {
+        signature_line(&m->signature[i], line, sizeof line);
+        config->report(config->arg, line);
+    }
+}
+
+/* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
+static unroll_status check_single(const unroll_model *m, const char *path)
+{
+    char other[80] = "";
+
+    for (int i = 0; i + 1 < m->layers; i++)
+        if (m->layer[i].is_output)
+            snprintf(other, sizeof other, "y.%s", m->layer[i].name);
+    for (int i = 0; i < m->signatures; i++)
+        if (m->signature[i].output && m->signature[i].array[0] != 'y')
+            snprintf(other, sizeof other, "%.79s", m->signature[i].array);
+    return !*other ? UNROLL_OK
+                   : fail(UNROLL_USAGE, "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
+                          "which holds all arrays", path, other);
+}
+
 unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                          const unroll_arrays_config *config)
 {
@@ -457,12 +487,16 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
     size_t length = strlen(outputs);
     bool archive = length >= 4 && !strcmp(outputs + length - 4, ".npz");
 
+    if (!archive)
+        TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
     unroll_status status = arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
         status = archive ? npz_write(outputs, r.view, r.count) : npy_write(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
+        if (status == UNROLL_OK)
+            report_signature(model, config);
         results_free(&r);
     }
     arrays_close(&a);

@@ -27,12 +27,12 @@ static unroll_status want(const void *array, bool wanted, const char *name)
 
 static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b)
 {
-    const unroll_spec *spec = &s->model->spec;
+    const struct unroll_model *m = s->model;
     bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
-    TRY(want(b->tokens, spec->tokens, "tokens"));
-    TRY(want(b->inputs, !spec->tokens, "inputs"));
-    TRY(want(b->classes, has_loss && spec->loss == UNROLL_LOSS_XENT, "classes"));
-    TRY(want(b->values, has_loss && spec->loss == UNROLL_LOSS_MSE, "values"));
+    TRY(want(b->tokens, m->tokens, "tokens"));
+    TRY(want(b->inputs, !m->tokens, "inputs"));
+    TRY(want(b->classes, has_loss && m->loss == UNROLL_LOSS_XENT, "classes"));
+    TRY(want(b->values, has_loss && m->loss == UNROLL_LOSS_MSE, "values"));
     TRY(want(b->lengths, s->config.lengths, "lengths"));
     return want(b->reset, s->config.resets, "reset");
 }
@@ -72,15 +72,15 @@ static unroll_status check_floats(const unroll_session *s, const unroll_batch *b
 
 unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
 {
-    const unroll_spec *spec = &s->model->spec;
+    const int input = s->model->input, outputs = unroll_model_outputs(s->model);
     TRY(check_arrays(s, b));
     for (int row = 0; b->lengths && row < s->config.rows; row++)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
             return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
-    TRY(check_integers(s, b, b->tokens, "tokens", 0, spec->input - 1));
-    TRY(check_integers(s, b, b->classes, "classes", -1, spec->output - 1));
-    TRY(check_floats(s, b, b->inputs, "inputs", spec->input));
-    return check_floats(s, b, b->values, "values", spec->output);
+    TRY(check_integers(s, b, b->tokens, "tokens", 0, input - 1));
+    TRY(check_integers(s, b, b->classes, "classes", -1, outputs - 1));
+    TRY(check_floats(s, b, b->inputs, "inputs", input));
+    return check_floats(s, b, b->values, "values", outputs);
 }
 
 /* Arrays of the whole batch: a rank takes its own rows. */
@@ -117,13 +117,12 @@ static void take_floats(unroll_session *s, const unroll_batch *b, const float *a
 
 void batch_take(unroll_session *s, const unroll_batch *b)
 {
-    const unroll_spec *spec = &s->model->spec;
     int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
     uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
     take_integers(s, b, b->tokens, "tokens");
     take_integers(s, b, b->classes, "targets");
-    take_floats(s, b, b->inputs, "x", (size_t)spec->input);
-    take_floats(s, b, b->values, "targets", (size_t)spec->output);
+    take_floats(s, b, b->inputs, "x", (size_t)s->model->input);
+    take_floats(s, b, b->values, "targets", (size_t)unroll_model_outputs(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
     for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)

@@ -20,6 +20,7 @@ unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine)
 {
     return comm_agree(comm, mine, 0, "");
 }
+int unroll_comm_first(const unroll_comm *comm)                    { return comm ? comm_first(comm) : -1; }
 void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
 
 void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed)

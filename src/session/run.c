@@ -223,7 +223,7 @@ static unroll_status run_with(unroll_session *s, enum part first, const unroll_r
     if (status != UNROLL_OK)
         ((double *)session_host(s, "rates"))[RATE_STEP]--;
     else
-        s->packed = ++s->model->changes;
+        s->packed = ++s->shared->changes;
     return status;
 }
 

@@ -60,57 +60,74 @@ unroll_status session_run(unroll_session *s, enum part first, enum part last)
 
 unroll_status session_keep_up(unroll_session *s)
 {
-    if (s->packed == s->model->changes)
+    if (s->packed == s->shared->changes)
         return UNROLL_OK;
     TRY(session_run(s, PART_PACK, PART_PACK));
-    s->packed = s->model->changes;
+    s->packed = s->shared->changes;
     return UNROLL_OK;
 }
 
 unroll_status session_pack(unroll_session *s)
 {
-    s->model->changes++;
+    s->shared->changes++;
     return session_keep_up(s);
 }
 
 /* All sessions of a model use one store: one device, one type of numbers. */
-static unroll_status join_store(struct unroll_session *s)
+static unroll_status check_shared(const struct unroll_session *s, const struct shared_weights *w)
 {
-    struct unroll_model *m = s->model;
-    if (s->config.mode == UNROLL_TRAIN && m->training)
+    if (s->config.mode == UNROLL_TRAIN && w->training)
         return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
                     "time; free that session first");
-    if (m->store && !m->device->forks && m->store_process != process_number())
-        return refuse_forked(m->device->name);
-    if (m->store && (m->device != s->device || m->store_real != s->plan->config.real))
+    if (!w->device->forks && w->process != process_number())
+        return refuse_forked(w->device->name);
+    if (w->device != s->device || w->real != s->plan->config.real)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
-                    dtype_name(m->store_real), m->device->name);
-    if (m->store && m->store_weights != s->plan->config.weights)
+                    dtype_name(w->real), w->device->name);
+    if (w->weights != s->plan->config.weights)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions with its weights in %s: all of its sessions keep them "
-                    "alike; free those first, or load the model twice", weights_name(m->store_weights));
-    if (m->store)
-        return UNROLL_OK;
-    TRY(s->device->store_new(s->plan, &m->store));
-    m->device = s->device;
-    m->store_process = process_number();
-    m->store_real = s->plan->config.real;
-    m->store_weights = s->plan->config.weights;
+                    "alike; free those first, or load the model twice", weights_name(w->weights));
     return UNROLL_OK;
 }
 
-static void leave_store(struct unroll_session *s)
+static unroll_status join_shared(struct unroll_session *s)
 {
-    if (s->model->sessions > 0 || !s->model->store)
+    struct shared_weights *w = s->model->shared;
+    if (w) {
+        TRY(check_shared(s, w));
+        s->shared = w;
+        return UNROLL_OK;
+    }
+    w = allocate_zeroed(1, sizeof *w);
+    if (!w)
+        return fail(UNROLL_RESOURCE, "no memory for a session");
+    *w = (struct shared_weights){ .device = s->device, .process = s->process, .real = s->plan->config.real,
+                                  .weights = s->plan->config.weights };
+    unroll_status status = s->device->store_new(s->plan, &w->store);
+    if (status != UNROLL_OK) {
+        release(w);
+        return status;
+    }
+    s->shared = s->model->shared = w;
+    return UNROLL_OK;
+}
+
+static void leave_shared(struct unroll_session *s)
+{
+    struct shared_weights *w = s->shared;
+    s->shared = NULL;
+    if (!w || w->sessions > 0)
         return;
-    s->device->store_free(s->model->store);
-    s->model->store = NULL;
+    s->device->store_free(w->store);
+    release(w);
+    s->model->shared = NULL;
 }
 
 static unroll_status open_instance(struct unroll_session *s, const struct device_options *options)
 {
-    bool first = s->model->sessions == 0;
-    TRY(join_store(s));
-    unroll_status status = s->device->instance_new(s->plan, s->model->store, options, &s->instance);
+    TRY(join_shared(s));
+    bool first = s->shared->sessions == 0;
+    unroll_status status = s->device->instance_new(s->plan, s->shared->store, options, &s->instance);
     if (status == UNROLL_OK && first)
         status = weights_push(s->device, s->instance, s->plan, s->model->values);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
@@ -119,15 +136,15 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         if (first)
-            s->model->pulled = ++s->model->changes;     /* packed when all ranks are here: some gather for that */
-        s->model->sessions++;
-        s->model->training |= s->config.mode == UNROLL_TRAIN;
+            s->shared->pulled = ++s->shared->changes;     /* packed when all ranks are here: some gather for that */
+        s->shared->sessions++;
+        s->shared->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
     }
     if (s->instance)
         s->device->instance_free(s->instance);
     s->instance = NULL;
-    leave_store(s);
+    leave_shared(s);
     return status;
 }
 
@@ -136,7 +153,7 @@ static unroll_status check_memory(const struct unroll_session *s)
 {
     const uint64_t *bytes = s->plan->segment_bytes;
     uint64_t limit = s->config.memory ? s->config.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
-    if (!s->model->store)
+    if (!s->model->shared)
         needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
     if (needed <= limit)
         return UNROLL_OK;
@@ -176,7 +193,7 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
     struct device_options options = { .threads = 0 };
-    const char *used = s->model->store ? s->model->device->name : "cpu", *which;
+    const char *used = s->model->shared ? s->model->shared->device->name : "cpu", *which;
     const char *name = s->config.device ? s->config.device : used;
     TRY(device_choose(name, &s->device, &which));
     if (s->config.threads < 0 || s->config.threads > 1024)
@@ -206,7 +223,7 @@ static unroll_status open_session(struct unroll_session *s)
     TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
     TRY(mesh_join(s));
-    return s->model->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
+    return s->shared->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
 }
 
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
@@ -235,13 +252,13 @@ void unroll_session_free(unroll_session *s)
     if (!s)
         return;
     if (s->instance) {
-        s->model->training &= s->config.mode != UNROLL_TRAIN;
-        s->model->sessions--;
-        if (s->model->pulled != s->model->changes && !is_one_of_many(s))    /* which can't wait for the others here */
+        s->shared->training &= s->config.mode != UNROLL_TRAIN;
+        s->shared->sessions--;
+        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s))    /* which can't wait for the others here */
             unroll_session_pull(s);                     /* what was learned stays in the model */
         if (s->device->forks || s->process == process_number()) {   /* else it is the parent's to free */
             s->device->instance_free(s->instance);
-            leave_store(s);
+            leave_shared(s);
         }
     }
     plan_free(s->plan);

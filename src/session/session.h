@@ -4,6 +4,18 @@
 #include "device/device.h"
 #include <stdbool.h>
 
+/* The weights of a model on a device, which all of its sessions share: made by the first, freed by the last. */
+struct shared_weights {
+    const struct device *device;
+    unsigned             process;           /* that made them (base/process.h) */
+    void                *store;
+    enum dtype           real, weights;     /* what the store's numbers are; its packed copies, if they are narrower */
+    uint64_t             changes;           /* how often the weights changed */
+    uint64_t             pulled;            /* the change that the model's own memory has */
+    int                  sessions;
+    bool                 training;          /* one of them trains */
+};
+
 struct unroll_session {
     struct unroll_model  *model;
     unroll_session_config config;
@@ -12,6 +24,7 @@ struct unroll_session {
     void                 *instance;
     unsigned              process;          /* that made it (base/process.h) */
     bool                  runs;             /* a run is under way */
+    struct shared_weights *shared;          /* the model's; NULL: this session has not joined */
     bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
     bool                  summing;          /* backwards ran that no update has used yet */

@@ -14,14 +14,11 @@ static unroll_status check_model(const unroll_model *m)
 {
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model");
-    if (m->spec.bidirectional && !m->is_network)
-        return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: its outputs depend on frames that "
-                    "are still to come; fix: train one direction, or run whole sequences in a session");
     for (int l = 0; l < m->layers; l++)
-        if (m->layer[l].kind == LAYER_RECURRENT && layer_end(&m->layer[l]) > 1)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s', is bidirectional or backward, so the network can't be streamed: its "
-                        "outputs depend on frames that are still to come; fix: one direction, or run whole sequences "
-                        "in a session", l, m->layer[l].name);
+        if (layer_end(&m->layer[l]) > 1)
+            return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
+                        "frames that are still to come; fix: train one direction, or run whole sequences in a session", l,
+                        m->layer[l].name);
     return UNROLL_OK;
 }
 
@@ -196,7 +193,7 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
         pack_recurrent(p, layer, w);
         return;
     }
-    const bool tied = p->model->spec.tied;
+    const bool tied = p->model->tied && layer + 1 == p->model->layers;
     pack_panels(p, find(p, tied ? PARAM_EMBEDDING : PARAM_W_DENSE, tied ? 0 : layer), p->dtype, &w->w_ih);
     pack_dense(p, find(p, PARAM_B_DENSE, layer), &w->b_ih);
 }
@@ -204,8 +201,7 @@ static void pack_layer(struct packer *p, int layer, struct layer_weights *w)
 /* What a layer is, without its arrays. */
 static unroll_status describe_layer(const struct packer *p, const struct layer *l, struct layer_weights *w)
 {
-    const unroll_spec *spec = &p->model->spec;
-    const bool one_hot = spec->tokens && !spec->embed;
+    const bool one_hot = p->model->tokens && !p->model->embed;
     *w = (struct layer_weights){
         .input = l->input, .outputs = l->outputs, .activation = l->activation, .is_output = l->is_output,
         .sources = (uint32_t)l->sources,
@@ -252,11 +248,10 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
     isa = cpu_isa_without_tiles(isa);
     struct packer p = { .model = m, .isa = isa, .dtype = dtype, .to = memory };
-    const unroll_spec *spec = &m->spec;
     *head = (struct unroll_stream_weights){
         .isa = isa, .dtype = dtype, .layers = (uint32_t)m->layers,
-        .input = spec->tokens ? 0 : (uint32_t)spec->input, .symbols = spec->tokens ? (uint32_t)spec->input : 0,
-        .width = model_input(m), .output = m->layer[m->layers - 1].outputs,
+        .input = m->tokens ? 0 : (uint32_t)m->input, .symbols = m->tokens ? (uint32_t)m->input : 0,
+        .width = model_input(m), .output = (uint32_t)unroll_model_outputs(m),
     };
     for (int l = 0; l < m->layers; l++)
         TRY(describe_layer(&p, &m->layer[l], &layer[l]));
@@ -272,7 +267,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
 size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_DEPTH_MAX];
+    struct layer_weights layer[MODEL_LAYERS_MAX];
     return stream_pack(model, config, NULL, &head, layer) == UNROLL_OK ? head.bytes : 0;
 }
 
@@ -280,7 +275,7 @@ unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unrol
                                          const unroll_stream_config *config, unroll_stream_weights **weights)
 {
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_DEPTH_MAX];
+    struct layer_weights layer[MODEL_LAYERS_MAX];
     TRY(stream_pack(model, config, NULL, &head, layer));
     if (!memory || bytes < head.bytes)
         return fail(UNROLL_USAGE, "the weights of this stream need %zu bytes, not %zu; fix: ask "

@@ -83,7 +83,7 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
 {
     enum { MOST_ROWS = 1 << 16 };
     struct unroll_stream_weights weights;
-    struct layer_weights layer[MODEL_DEPTH_MAX];
+    struct layer_weights layer[MODEL_LAYERS_MAX];
     TRY(stream_pack(model, config, NULL, &weights, layer));
     if (config->rows < 1 || config->rows > MOST_ROWS)
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", config->rows, MOST_ROWS);
@@ -117,7 +117,7 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
 size_t unroll_stream_bytes(const unroll_model *model, const unroll_stream_config *config)
 {
     struct unroll_stream s;
-    struct stream_layer layer[MODEL_DEPTH_MAX];
+    struct stream_layer layer[MODEL_LAYERS_MAX];
     return lay_out(model, config, &s, layer) == UNROLL_OK ? s.bytes : 0;
 }
 
@@ -125,9 +125,9 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
                                  const unroll_stream_config *config, unroll_stream **stream)
 {
     struct unroll_stream made;
-    struct stream_layer at[MODEL_DEPTH_MAX];
+    struct stream_layer at[MODEL_LAYERS_MAX];
     struct unroll_stream_weights head;
-    struct layer_weights layer[MODEL_DEPTH_MAX];
+    struct layer_weights layer[MODEL_LAYERS_MAX];
     TRY(lay_out(model, config, &made, at));
     if (!memory || bytes < made.bytes)
         return fail(UNROLL_USAGE, "this stream needs %zu bytes, not %zu; fix: ask unroll_stream_bytes", made.bytes,

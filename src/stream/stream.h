@@ -135,7 +135,7 @@ static inline struct stream_rows stream_input(const struct unroll_stream *s, con
 /* Writes the prepared steps for the place where the stream lies now. */
 void stream_prepare(struct unroll_stream *);
 
-/* Checks a configuration and lays the weights out: *head has all but the layers, which go to [MODEL_DEPTH_MAX].
+/* Checks a configuration and lays the weights out: *head has all but the layers, which go to [MODEL_LAYERS_MAX].
  * With memory it fills them in. */
 unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory,
                           struct unroll_stream_weights *head, struct layer_weights *layer);

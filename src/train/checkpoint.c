@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "base/point.h"
 #include "comm/comm.h"
+#include "file/model_file.h"
 #include "file/safetensors.h"
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_file.h"
@@ -24,13 +25,13 @@
 
 enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 64 };
 
-struct fields {
+struct facts {
     int count;
     char key[MOST_FIELDS][KEY_SIZE], value[MOST_FIELDS][VALUE_SIZE];
 };
 
 __attribute__((format(printf, 3, 4)))
-static void add_field(struct fields *fields, const char *key, const char *format, ...)
+static void add_field(struct facts *fields, const char *key, const char *format, ...)
 {
     va_list arguments;
 
@@ -41,34 +42,14 @@ static void add_field(struct fields *fields, const char *key, const char *format
     fields->count++;
 }
 
-static void describe_spec(const unroll_spec *spec, struct fields *fields)
-{
-    add_field(fields, "cell", "%s", spec->cell);
-    add_field(fields, "layers", "%d", spec->layers);
-    add_field(fields, "hidden", "%d", spec->hidden);
-    add_field(fields, "bidirectional", "%d", spec->bidirectional);
-    add_field(fields, "projection", "%d", spec->projection);
-    add_field(fields, "peephole", "%d", spec->peephole);
-    add_field(fields, "clip", "%.9g", (double)spec->clip);
-    add_field(fields, "bias", "%d", spec->bias);
-    add_field(fields, "dropout", "%.9g", (double)spec->dropout);
-    add_field(fields, "input", "%d", spec->input);
-    add_field(fields, "embed", "%d", spec->embed);
-    add_field(fields, "tied", "%d", spec->tied);
-}
-
 static const char training_symbols[] = "training_symbols", text_hash[] = "text_hash";
 
 /* Without these the next step could not be the same. The text comes first: of another one the network differs too,
  * which explains less. */
-static void describe_identity(const unroll_trainer *trainer, struct fields *fields)
+static void describe_identity(const unroll_trainer *trainer, struct facts *fields)
 {
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(trainer->model, &spec);
     add_field(fields, training_symbols, "%zu", trainer->batcher.count);
     add_field(fields, text_hash, "%016" PRIx64, trainer->text_hash);
-    describe_spec(&spec, fields);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
@@ -77,7 +58,7 @@ static void describe_identity(const unroll_trainer *trainer, struct fields *fiel
 }
 
 /* What may be changed only where that is asked for. The length of the schedule may always be. */
-static void describe_rates(const unroll_trainer *trainer, struct fields *fields)
+static void describe_rates(const unroll_trainer *trainer, struct facts *fields)
 {
     const unroll_rates *r = &trainer->config.rates;
 
@@ -113,7 +94,7 @@ struct saved_state {
 #define NEWER_STATE_REALS(FIELD)    FIELD("learning_rate", trainer.learning_rate)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
-static void describe_state(const struct saved_state *state, struct fields *fields)
+static void describe_state(const struct saved_state *state, struct facts *fields)
 {
 #define ADD_INTEGER(key, member) add_field(fields, key, "%" PRId64, state->member);
 #define ADD_REAL(key, member)    add_field(fields, key, "%.17g", state->member);
@@ -139,7 +120,7 @@ static unroll_status refuse_identity(const char *path, const char *key, const ch
                 key, was, is);
 }
 
-static unroll_status check_fields(const struct fields *expected, const struct safetensors *file, const char *path)
+static unroll_status check_fields(const struct facts *expected, const struct safetensors *file, const char *path)
 {
     for (int i = 0; i < expected->count; i++) {
         const char *value = safetensors_metadata(file, expected->key[i]);
@@ -155,7 +136,7 @@ static unroll_status check_fields(const struct fields *expected, const struct sa
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
                                     const char *path)
 {
-    struct fields identity = {0}, rates = {0};
+    struct facts identity = {0}, rates = {0};
 
     describe_identity(trainer, &identity);
     describe_rates(trainer, &rates);
@@ -202,8 +183,7 @@ static unroll_status read_scale(const struct safetensors *file, const char *path
     return read_integer(file, path, scale_updates_key, &state->scale_updates);
 }
 
-static unroll_status read_state(const unroll_trainer *trainer, const struct safetensors *file,
-                                const char *path, struct saved_state *state)
+static unroll_status read_state(const struct safetensors *file, const char *path, struct saved_state *state)
 {
 #define READ_INTEGER(key, member) TRY(read_integer(file, path, key, &state->member));
 #define READ_REAL(key, member)    TRY(read_real(file, path, key, &state->member));
@@ -213,11 +193,7 @@ static unroll_status read_state(const unroll_trainer *trainer, const struct safe
         NEWER_STATE_INTEGERS(READ_INTEGER)
         NEWER_STATE_REALS(READ_REAL)
     }
-    TRY(read_scale(file, path, state));
-    if (state->trainer.cursor.window >= trainer->batcher.windows)
-        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
-                    state->trainer.cursor.window, trainer->batcher.windows);
-    return UNROLL_OK;
+    return read_scale(file, path, state);
 }
 
 /* ---- the session's numbers ---- */
@@ -276,18 +252,16 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
 /* The list with room for the numbers. The caller gives it to kept_free, also after a failure. */
 static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
 {
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(trainer->model, &spec);
+    const int layers = unroll_model_layers(trainer->model);
     size_t most = (size_t)unroll_model_parameters(trainer->model) * STATES_OF_A_PARAMETER
-                + (size_t)spec.layers * STATES_OF_A_LAYER;
+                + (size_t)layers * STATES_OF_A_LAYER;
     *kept = (struct kept){
         .name = allocate_zeroed(most + 1, sizeof *kept->name),      /* a name is tried before it counts */
         .size = allocate_zeroed(most, sizeof *kept->size),
     };
     if (kept->name == NULL || kept->size == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
-    TRY(list_buffers(trainer, spec.layers, kept));
+    TRY(list_buffers(trainer, layers, kept));
     kept->numbers = allocate_zeroed(kept->total, sizeof *kept->numbers);
     if (kept->numbers == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of a checkpoint", kept->total);
@@ -314,7 +288,7 @@ static unroll_status write_session(unroll_session *session, const struct kept *k
 
 /* ---- saving ---- */
 
-static unroll_status write_kept(const char *path, const struct kept *kept, const struct fields *fields)
+static unroll_status write_kept(const char *path, const struct kept *kept, const struct facts *fields)
 {
     struct tensor_view *tensors = allocate_zeroed((size_t)kept->count, sizeof *tensors);
     struct metadata metadata[MOST_FIELDS];
@@ -336,7 +310,7 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
 static unroll_status write_optimizer_file(const unroll_trainer *trainer, const struct kept *kept, const char *path)
 {
     struct saved_state state = {.trainer = trainer->state};
-    struct fields fields = {0};
+    struct facts fields = {0};
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
@@ -454,53 +428,35 @@ static unroll_status take_tensors(const struct safetensors *file, const char *pa
     return refuse_unknown_tensors(file, path, kept);
 }
 
-static unroll_status take_optimizer(const unroll_trainer *trainer, const struct safetensors *file, const char *path,
-                                    struct loaded *loaded)
+/* What the network was, the model's file says. */
+static unroll_status check_network(const unroll_trainer *trainer, const unroll_model *model, const char *path)
+{
+    struct network_difference d;
+    char *was = NULL, *is = NULL;
+    unroll_status status = describe_network(model, &was);
+
+    if (status == UNROLL_OK)
+        status = describe_network(trainer->model, &is);
+    if (status == UNROLL_OK && networks_differ(was, is, &d))
+        status = refuse_identity(path, d.field, d.was, d.is);
+    release(was);
+    release(is);
+    return status;
+}
+
+static unroll_status take_files(const unroll_trainer *trainer, const struct safetensors *file, const char *path,
+                                const char *model_path, struct loaded *loaded)
 {
     TRY(check_identity(trainer, file, path));
-    TRY(read_state(trainer, file, path, &loaded->state));
+    TRY(unroll_model_load(model_path, &loaded->model));
+    TRY(checkpoint_check_weights(loaded->model, file, path));
+    TRY(check_network(trainer, loaded->model, model_path));
+    TRY(read_state(file, path, &loaded->state));
+    if (loaded->state.trainer.cursor.window >= trainer->batcher.windows)
+        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
+                    loaded->state.trainer.cursor.window, trainer->batcher.windows);
     TRY(kept_new(trainer, &loaded->kept));
     return take_tensors(file, path, &loaded->kept);
-}
-
-static bool same_parameter(const unroll_parameter *a, const unroll_parameter *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
-}
-
-static unroll_status check_same_parameters(unroll_model *ours, unroll_model *theirs, const char *path)
-{
-    int count = unroll_model_parameters(ours);
-    unroll_parameter our, their;
-
-    if (unroll_model_parameters(theirs) != count)
-        return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %d parameters, not %d", path,
-                    unroll_model_parameters(theirs), count);
-    for (int i = 0; i < count; i++) {
-        TRY(unroll_model_parameter(ours, i, &our));
-        TRY(unroll_model_parameter(theirs, i, &their));
-        if (!same_parameter(&our, &their))
-            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: its '%s' is not '%s' of this training",
-                        path, their.name, our.name);
-    }
-    return UNROLL_OK;
-}
-
-/* The files of two checkpoints may have been mixed by hand. Equal networks are more than equal specifications. */
-static unroll_status check_same_model(unroll_model *ours, unroll_model *theirs, const char *path)
-{
-    unroll_spec our_spec = unroll_spec_default(), their_spec = our_spec;
-    struct fields expected = {0}, found = {0};
-
-    unroll_model_spec(ours, &our_spec);
-    unroll_model_spec(theirs, &their_spec);
-    describe_spec(&our_spec, &expected);
-    describe_spec(&their_spec, &found);
-    for (int i = 0; i < expected.count; i++)
-        if (strcmp(expected.value[i], found.value[i]) != 0)
-            return fail(UNROLL_DATA, "'%s' does not belong to its checkpoint: it has %s = %s, not %s", path,
-                        found.key[i], found.value[i], expected.value[i]);
-    return check_same_parameters(ours, theirs, path);
 }
 
 static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
@@ -529,13 +485,7 @@ static unroll_status read_files(const unroll_trainer *trainer, const char *direc
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(directory, MODEL_FILE, model_path));
     TRY(checkpoint_file_open(path, &file));
-    unroll_status status = take_optimizer(trainer, file, path, loaded);
-    if (status == UNROLL_OK)
-        status = unroll_model_load(model_path, &loaded->model);
-    if (status == UNROLL_OK)
-        status = check_same_model(trainer->model, loaded->model, model_path);
-    if (status == UNROLL_OK)
-        status = checkpoint_check_weights(loaded->model, file, path);
+    unroll_status status = take_files(trainer, file, path, model_path, loaded);
     safetensors_close(file);
     return status;
 }
@@ -572,23 +522,28 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
 
 /* ---- is a checkpoint whole? ---- */
 
-static unroll_status check_files(const char *path, const struct safetensors *file, const char *model_path, int64_t *step)
+static unroll_status check_files(const char *path, const struct safetensors *file, const char *model_path,
+                                 unroll_progress *progress)
 {
+    struct saved_state state = {0};
     unroll_model *model;
-    int64_t found;
 
     for (int i = 0; i < safetensors_count(file); i++)
         TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
-    TRY(read_integer(file, path, "step", &found));
+    TRY(read_state(file, path, &state));
     TRY(unroll_model_load(model_path, &model));
     unroll_status status = checkpoint_check_weights(model, file, path);
     unroll_model_free(model);
     if (status == UNROLL_OK)
-        *step = found;
+        *progress = (unroll_progress){
+            .step = state.trainer.step, .symbols = state.trainer.symbols, .learning_rate = state.trainer.learning_rate,
+            .best_validation = state.trainer.plateau.best, .best_step = state.trainer.best_step,
+            .since_best = state.trainer.since_best,
+        };
     return status;
 }
 
-unroll_status unroll_checkpoint_check(const char *directory, int64_t *step)
+unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress)
 {
     char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
@@ -597,7 +552,9 @@ unroll_status unroll_checkpoint_check(const char *directory, int64_t *step)
     TRY(checkpoint_path(found, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(found, MODEL_FILE, model_path));
     TRY(checkpoint_file_open(path, &file));
-    unroll_status status = check_files(path, file, model_path, step);
+    locale_t before = point_begin();
+    unroll_status status = check_files(path, file, model_path, progress);
+    point_end(before);
     safetensors_close(file);
     return status;
 }

@@ -8,7 +8,7 @@
 struct text_reading reading_of(const unroll_model *model)
 {
     return (struct text_reading){.kind = model->symbol_kind, .symbols = unroll_model_symbols(model),
-                                 .symbol_count = model->spec.input};
+                                 .symbol_count = model->input};
 }
 
 static const char *kind_name(unroll_symbol_kind kind)
@@ -34,16 +34,15 @@ static unroll_status check_same_symbols(const unroll_model *model, const unroll_
 
 unroll_status check_model_reads_text(const unroll_model *model, const unroll_text *text)
 {
-    const unroll_spec *spec = &model->spec;
     int count;
 
     unroll_text_symbols(text, &count);
-    if (!spec->tokens || spec->loss != UNROLL_LOSS_XENT || spec->output != spec->input)
+    if (!model->tokens || model->loss != UNROLL_LOSS_XENT || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict symbols; fix: tokens = 1, output = input, "
                     "loss = cross-entropy");
-    if (spec->input != count)
+    if (model->input != count)
         return fail(UNROLL_DATA, "the model has %d symbols and the text %d; fix: open the text with the "
-                    "model's symbols", spec->input, count);
+                    "model's symbols", model->input, count);
     return check_same_symbols(model, text);
 }
 

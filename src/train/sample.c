@@ -9,6 +9,7 @@
 #include "base/philox.h"
 #include "data/text.h"
 #include "data/words.h"
+#include "model/model.h"
 #include "train/reading.h"
 
 enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
@@ -39,9 +40,6 @@ unroll_sample_config unroll_sample_default(void)
 
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(model, &spec);
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the sample configuration was not begun with unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
@@ -49,10 +47,10 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
                     config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
         return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
-    if (!spec.tokens || spec.output != spec.input || unroll_model_symbols(model) == NULL)
+    if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_symbols(model) == NULL)
         return fail(UNROLL_USAGE, "the model does not write text: it has no symbols, or outputs of another "
                     "number");
-    if (spec.bidirectional)
+    if (model_looks_ahead(model))
         return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
                     "fix: train one with a single direction");
     return UNROLL_OK;
@@ -180,23 +178,20 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
                                   const unroll_sample_config *config)
 {
     unroll_session_config session = unroll_session_default();
-    unroll_spec spec = unroll_spec_default();
-
-    unroll_model_spec(model, &spec);
     bool has_unknown = unroll_model_symbol_kind(model) == UNROLL_WORDS;
-    int unknown = has_unknown ? find_symbol(model, spec.input, UNKNOWN_WORD) : -1;
-    int choices = spec.input - (unknown >= 0);
+    int unknown = has_unknown ? find_symbol(model, model->input, UNKNOWN_WORD) : -1;
+    int choices = model->input - (unknown >= 0);
     if (choices == 0)
         return fail(UNROLL_USAGE, "the model knows no word but " UNKNOWN_WORD "; fix: train another");
     *sampler = (struct sampler){
-        .symbols = spec.input, .unknown = unknown, .choices = choices, .temperature = config->temperature,
+        .symbols = model->input, .unknown = unknown, .choices = choices, .temperature = config->temperature,
         .rng = rng_new(config->seed, SAMPLE_STREAM),
         .kept = config->top_k > 0 && config->top_k < choices ? config->top_k : choices,
-        .logits = allocate_zeroed((size_t)spec.input, sizeof *sampler->logits),
+        .logits = allocate_zeroed((size_t)model->input, sizeof *sampler->logits),
         .candidates = allocate_zeroed((size_t)choices, sizeof *sampler->candidates),
     };
     if (sampler->logits == NULL || sampler->candidates == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for %d candidates", spec.input);
+        return fail(UNROLL_RESOURCE, "no memory for %d candidates", model->input);
     session.mode = UNROLL_INFER;
     session.carry = 1;
     session.weights = config->weights;

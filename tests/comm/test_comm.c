@@ -7,6 +7,7 @@
 #include "tests/check.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { RANKS_MOST = 9, NUMBERS = 10000 };       /* doubles of more than one piece */
 
@@ -134,6 +135,30 @@ static void nobody_sends(void *world, int rank)
           "the message does not say who, whom, what and how long: %s", message);
 }
 
+static _Atomic int waiting;                     /* ranks whose wait has not failed yet */
+
+/* Each waits for the next; ranks 2 and 4 do not communicate at all, 0 begins later than others and is told. */
+static void wait_in_a_chain(void *world, int rank)
+{
+    struct world *w = world;
+    char words[SILENCE_SIZE];
+    int x;
+    waiting += rank % 2 || rank == 0;
+    if (rank == 2 || rank == 4) {
+        while (waiting)
+            nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+        return;
+    }
+    if (rank == 0)
+        nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+    CHECK(comm_recv(w->comm[rank], (rank + 1) % w->ranks, 9, &x, sizeof x) == UNROLL_COMMUNICATION, "rank %d received",
+          rank);
+    waiting--;
+    CHECK(strstr(unroll_last_error(), "; rank 2 and 1 more do not answer;"), "rank %d: %s", rank, unroll_last_error());
+    CHECK(!strcmp(comm_silence(w->comm[rank], words), "; rank 2 and 1 more do not answer"), "rank %d: %s", rank, words);
+    CHECK(comm_first(w->comm[rank]) == 0, "rank %d: the first is %d", rank, comm_first(w->comm[rank]));
+}
+
 static void sizes_differ(void *world, int rank)
 {
     struct world *w = world;
@@ -222,6 +247,7 @@ int main(void)
     run(2, 10, match_tags);
     run(5, 10, storm);
     run(2, 0.05, nobody_sends);
+    run(5, 1, wait_in_a_chain);
     run(2, 10, sizes_differ);
     run(3, 10, wrong_peers);
     check_alone();

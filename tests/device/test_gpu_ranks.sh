@@ -62,20 +62,13 @@ check "nothing is written" test ! -e no
 
 # ---- ranks that fail -----------------------------------------------------------------------
 
-# The process of rank 1 of the run that writes to `victim`.
-process_of_1() {
-    local p
-    for p in $(pgrep -f -- "--out victim"); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=1" && echo "$p" && return
-    done
-}
 fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     rm -rf victim
     "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 1000000 --device cuda --split batch=2 --deadline 5s --loss-every 1 \
         --out victim >log 2>&1 &
     local job=$! begin p= waited=0
     while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
-    p=$(process_of_1)
+    p=$(process_of 1 victim)
     begin=$(date +%s)
     check "rank 1 was found" test -n "$p"
     kill -"$1" "$p"
@@ -86,7 +79,7 @@ fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     check "no process is left" test -z "$(pgrep -f -- '--out victim')"
 }
 fail_rank STOP 7
-check "the message names both ranks" says "rank 0 waited 5 seconds for .*rank 1"
+check "the message names both ranks, and which one stopped" says "rank 0 waited 5 seconds for .*rank 1; rank 1 does not answer"
 fail_rank KILL 137
 
 # Rank 0 does not end an operation; NCCL may know why.

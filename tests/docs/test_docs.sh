@@ -1,11 +1,9 @@
 #!/bin/bash
-# The documents against the thing they describe: commands are read by the command itself, the program is
-# compiled and run, quoted sources and links are looked up, the reference is printed again. Not a test of what
-# is learnt: losses and speeds of trainings are those of the day they were measured.
-#     tests/docs/test_docs.sh BINARY LIBRARY
+# The documents against the thing they describe: commands are read by the command itself, quoted sources and links are
+# looked up, the reference is printed again. Nothing is run: that is for test_pages.sh.
+#     tests/docs/test_docs.sh BINARY
 set -u
 binary=$(realpath "$1") || exit 2
-library=$(realpath "$2") || exit 2
 root=$(realpath "$(dirname "$0")/../..") || exit 2
 place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
@@ -33,43 +31,6 @@ fences() {
 # fence FILE KIND N: the Nth of them
 fence() { fences "$1" "$2" | awk -v n="$3" '/^%%$/ { at++; next } at == n - 1'; }
 
-# ---- the program of the README ----
-
-sine() {
-    mkdir -p "$place/sine/build" && cd "$place/sine" || return
-    ln -s "$root/include" include && ln -s "$library" build/libunroll.a
-    fence "$root/README.md" c 1 >sine.c
-    fence "$root/README.md" '' "$1" >shown
-    sh -c "$(sed -n '1s/^\$ //p' shown | sed 's/^gcc /gcc -Wall -Wextra -Werror /')" >printed 2>&1 ||
-        { tail -n 5 printed; return 1; }
-    diff <(sed 1d shown) printed
-}
-# Which of the blocks shows how it is compiled.
-block=$(fences README.md '' | awk '/^%%$/ { at++ } /^\$ gcc .* sine\.c / { print at + 1; exit }')
-holds "README.md shows how its program is compiled" test -n "$block"
-if [ -n "$block" ]; then
-    holds "README.md: the program compiles and prints what is shown" sine "$block"
-    holds "README.md: four lines of steps" test "$(grep -c '^step' "$place/sine/printed")" -eq 4
-fi
-cd "$root" || exit 2
-
-# ---- a session as it is shown ----
-
-# replays DOCUMENT N: the Nth plain block's commands print what stands behind them.
-replays() {
-    rm -rf "$place/replay" && mkdir "$place/replay" && cd "$place/replay" && ln -s "$root/tests" tests || return
-    unroll() { "$binary" "$@"; }
-    fence "$root/$1" '' "$2" >shown
-    grep '^\$ ' shown | while IFS= read -r line; do
-        echo "$line"
-        eval "${line#\$ }" 2>&1
-    done >printed
-    diff shown printed
-}
-holds "docs/from-pytorch.md: the import prints what is shown" replays docs/from-pytorch.md 1
-holds "docs/from-pytorch.md: the order" replays docs/from-pytorch.md 2
-cd "$root" || exit 2
-
 # ---- quoted sources ----
 
 # quotes FILE N SOURCE: the Nth C block stands in the source, word for word.
@@ -83,7 +44,6 @@ holds "docs/adding.md quotes an adjoint" quotes docs/adding.md 2 tests/plan/test
 holds "docs/adding.md quotes an optimizer" quotes docs/adding.md 3 src/optim/momentum.h
 holds "docs/embedding.md quotes a specification" quotes docs/embedding.md 1 examples/stream.c
 holds "docs/embedding.md quotes the change of networks" quotes docs/embedding.md 2 examples/callback.c
-holds "docs/tutorial.md quotes step_by_step.c" quotes docs/tutorial.md 1 examples/step_by_step.c
 
 # ---- command lines ----
 
@@ -133,15 +93,6 @@ for document in $of_the_command; do
 done
 holds "there are commands in the documents ($count)" test $count -ge 40
 
-# ---- settings as files ----
-
-# A block of JSON of the tutorial is a file of --config.
-for _ in $(seq 500); do echo "a line of text to be learnt"; done >text.txt
-configured() {
-    fence "$root/docs/tutorial.md" json 1 >small.json
-    [ -s small.json ] && "$binary" train text.txt --config small.json --dry-run --out run >settings 2>&1
-}
-holds "docs/tutorial.md: the file of settings is one" configured
 cd "$root" || exit 2
 
 # ---- what is named exists ----

@@ -25,21 +25,21 @@ static void check(unroll_status status)
     exit(status);
 }
 
-static void write_run(const char *folder, const unroll_spec *spec, const char *name, const char *upper)
+static void write_run(const char *folder, const unroll_network *network, const char *name, const char *upper)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/run.h", folder);
     FILE *file = fopen(path, "w");
-    const int width = spec->tokens ? 1 : spec->input;
+    const int width = network->tokens ? 1 : network->input;
     if (!file)
         exit(1);
     fprintf(file, "#include \"%s.h\"\n#define MODEL struct %s\n#define INIT %s_init\n#define STEP %s_step\n"
             "#define OUTPUTS %s_OUTPUTS\n#define FRAMES %d\n", name, name, name, name, upper, FRAMES);
-    fprintf(file, "#define FRAME(t) %s\n", spec->tokens ? "frames[t]" : "(frames + (t) * MODEL_INPUTS)");
-    fprintf(file, "static const %s frames[] = {", spec->tokens ? "int32_t" : "float");
+    fprintf(file, "#define FRAME(t) %s\n", network->tokens ? "frames[t]" : "(frames + (t) * MODEL_INPUTS)");
+    fprintf(file, "static const %s frames[] = {", network->tokens ? "int32_t" : "float");
     for (int i = 0; i < FRAMES * width; i++)
-        if (spec->tokens)
-            fprintf(file, "%d, ", (int)((uniform() + 1) / 2 * spec->input));
+        if (network->tokens)
+            fprintf(file, "%d, ", (int)((uniform() + 1) / 2 * network->input));
         else
             fprintf(file, "%.9ef, ", 2 * uniform());
     fputs("};\n", file);
@@ -60,8 +60,8 @@ static void write_cost(void *folder, const char *json)
 static void write_model(unroll_model *model, const char *folder, const char *what)
 {
     static const char *const weights[] = { "fp32", "int8" };
-    unroll_spec spec;
-    unroll_model_spec(model, &spec);
+    unroll_network network;
+    unroll_model_network(model, &network);
     for (int i = 0; i < 2; i++) {
         char path[256];
         unroll_export_config config = unroll_export_default();
@@ -73,7 +73,7 @@ static void write_model(unroll_model *model, const char *folder, const char *wha
         config.arg = path;
         snprintf(path, sizeof path, "%s/%s_%s", folder, what, weights[i]);
         check(unroll_export(model, path, &config));
-        write_run(path, &spec, "model", "MODEL");
+        write_run(path, &network, "model", "MODEL");
         puts(path);
     }
     unroll_model_free(model);

@@ -12,19 +12,19 @@ enum { STEPS = 40, WIDEST = 512 };
 
 struct frame { float x[WIDEST]; int32_t token; };
 
-static struct frame random_frame(const unroll_spec *spec)
+static struct frame random_frame(const unroll_network *network)
 {
     struct frame f = { .token = 0 };
-    for (int i = 0; i < spec->input && !spec->tokens; i++)
+    for (int i = 0; i < network->input && !network->tokens; i++)
         f.x[i] = (float)(1.5 * uniform());
-    if (spec->tokens)
-        f.token = (int32_t)((uniform() + 1) / 2 * spec->input);
+    if (network->tokens)
+        f.token = (int32_t)((uniform() + 1) / 2 * network->input);
     return f;
 }
 
-static void step(const struct exported *e, const unroll_spec *spec, const struct frame *f, float *y)
+static void step(const struct exported *e, const unroll_network *network, const struct frame *f, float *y)
 {
-    if (spec->tokens)
+    if (network->tokens)
         e->step_token(e->state, f->token, y);
     else
         e->step(e->state, f->x, y);
@@ -42,12 +42,12 @@ static int outputs_of(const unroll_session *session, const unroll_model *model, 
 static void compare_floats(unroll_model *model, const char *name, const char *what)
 {
     struct exported e;
-    unroll_spec spec;
+    unroll_network network;
     unroll_session *session;
     unroll_session_config config = unroll_session_default();
     char output[32];
     float expected[WIDEST], y[WIDEST];
-    unroll_model_spec(model, &spec);
+    unroll_model_network(model, &network);
     config.carry = 1;
     if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what,
                unroll_last_error()))
@@ -55,16 +55,16 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
     if (load(name, &e)) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
-            struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
-                                  .tokens = spec.tokens ? &f.token : NULL };
+            struct frame f = random_frame(&network);
+            unroll_batch batch = { .inputs = network.tokens ? NULL : f.x,
+                                  .tokens = network.tokens ? &f.token : NULL };
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
             }
             CHECK(unroll_forward(session, &batch) == UNROLL_OK, "%s: %s", what, unroll_last_error());
             unroll_read(session, output, expected, (size_t)n);
-            step(&e, &spec, &f, y);
+            step(&e, &network, &f, y);
             bad += !same(y, expected, n);
         }
         CHECK(bad == 0, "%s: %d of %d steps have other bits than the session", what, bad, STEPS);
@@ -77,29 +77,29 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
 static void compare_integers(unroll_model *model, const char *name, const char *what, double far)
 {
     struct exported e;
-    unroll_spec spec;
+    unroll_network network;
     unroll_integer *integer;
     unroll_session *session;
     unroll_session_config config = unroll_session_default();
     char output[32];
     float expected[WIDEST], y[WIDEST], exact[WIDEST];
     double largest = 0, worst = 0;
-    unroll_model_spec(model, &spec);
+    unroll_model_network(model, &network);
     config.carry = 1;
     if (!CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
         return;
     if (load(name, &e) && unroll_session_new(model, &config, &session) == UNROLL_OK) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
-            struct frame f = random_frame(&spec);
-            unroll_batch batch = { .inputs = spec.tokens ? NULL : f.x,
-                                  .tokens = spec.tokens ? &f.token : NULL };
+            struct frame f = random_frame(&network);
+            unroll_batch batch = { .inputs = network.tokens ? NULL : f.x,
+                                  .tokens = network.tokens ? &f.token : NULL };
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
-            unroll_status status = spec.tokens ? unroll_integer_step_token(integer, f.token, expected)
+            unroll_status status = network.tokens ? unroll_integer_step_token(integer, f.token, expected)
                                                : unroll_integer_step(integer, f.x, expected);
             CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error());
-            step(&e, &spec, &f, y);
+            step(&e, &network, &f, y);
             bad += !same(y, expected, n);
             for (int i = 0; i < n; i++) {
                 largest = fmax(largest, fabs((double)exact[i]));

@@ -33,14 +33,14 @@ static void compare(const unroll_model *model, const char *name, unroll_integer 
     enum { STEPS = 60, WIDEST = 1024 };
     static float x[WIDEST], y[WIDEST], expected[WIDEST];
     struct exported e;
-    unroll_spec spec;
+    unroll_network network;
     int bad = 0, wild = 0;
-    unroll_model_spec(model, &spec);
-    const int n = spec.output ? spec.output : spec.hidden;
+    unroll_model_network(model, &network);
+    const int n = unroll_model_outputs(model);
     if (!load(name, &e))
         return;
     for (int t = 0; t < STEPS; t++) {
-        for (int i = 0; i < spec.input; i++)
+        for (int i = 0; i < network.input; i++)
             x[i] = scale * (float)uniform();
         unroll_integer_step(integer, x, expected);
         e.step(e.state, x, y);

@@ -126,6 +126,8 @@ def keras_models(keras):
                    layers.SimpleRNN(6, activation="relu")],
         "last": [keras.Input((9, 5)), layers.GRU(6, use_bias=False), dense(2, activation="sigmoid")],
         "functional": functional,
+        "masked": [keras.Input((9,)), layers.Embedding(17, 6, mask_zero=True), both(layers.LSTM(5, return_sequences=True)),
+                   layers.GRU(4), dense(3)],
     }
 
 
@@ -186,6 +188,15 @@ def swap_gates(name):
     unroll("import", "torch", place / "swapped.weights", "--verify", place / f"{name}.npz", "--batch-first", code=1)
 
 
+def without_lengths(name):
+    """The parity must notice that rows are padded."""
+    import numpy
+    arrays = dict(numpy.load(place / f"{name}.npz"))
+    check(arrays.pop("lengths").tolist() == [1, 5, 9], "the reference of a masked model has rows of all lengths")
+    numpy.savez(place / "unmasked.npz", **arrays)
+    unroll("import", "torch", place / f"{name}.weights", "--verify", place / "unmasked.npz", "--batch-first", code=1)
+
+
 def test_keras():
     try:
         import keras
@@ -198,6 +209,7 @@ def test_keras():
                "--tolerance", "2e-6", "-o", place / f"{name}.safetensors")
     for name in ("language", "grus", "both"):
         swap_gates(name)
+    without_lengths("masked")
     for number, (says, model) in enumerate(refused_models(keras).items()):
         error = convert(keras, f"refused{number}", model, code=1)
         check(says in error, f"'{says}' is not in: {error}")

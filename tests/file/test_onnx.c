@@ -302,6 +302,48 @@ static void check_node_tests(const char *folder)
     }
 }
 
+/* ---- the signature --------------------------------------------------------------------- */
+
+/* What the inputs and outputs of the graph are is saved with the model. */
+static void check_signature(const char *folder, const char *name, const char *const lines[], int count)
+{
+    unroll_import_config config = unroll_import_default();
+    unroll_arrays_config arrays = unroll_arrays_default();
+    unroll_model *model = NULL, *again = NULL;
+    unroll_signature e;
+    char path[PATH_MAX], saved[] = "/tmp/test_onnx_XXXXXX", line[1024];
+    int file = mkstemp(saved), n = 0;
+    close(file);
+    snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
+    if (CHECK(unroll_import(path, &config, &model) == UNROLL_OK && unroll_model_save(model, saved) == UNROLL_OK &&
+              unroll_model_load(saved, &again) == UNROLL_OK, "%s: %s", name, unroll_last_error())) {
+        for (; unroll_model_signature(again, n, &e); n++) {
+            signature_line(&e, line, sizeof line);
+            CHECK(n < count && !strcmp(line, lines[n]), "%s: entry %d is %s", name, n, line);
+        }
+        CHECK(n == count, "%s: its signature has %d entries, not %d", name, n, count);
+        if (strstr(lines[count - 1], "cn"))
+            CHECK_REFUSED(unroll_run(again, "nothing.npz", "y.npy", &arrays), UNROLL_USAGE, "would hold y alone");
+    }
+    unroll_model_free(model);
+    unroll_model_free(again);
+    remove(saved);
+}
+
+static void check_signatures(const char *folder)
+{
+    static const char *const tagger[] = { "input 'tokens': tokens as [batch time]", "output 'out': y as [batch time features]" };
+    static const char *const functions[] = {
+        "input 'X': x as [time batch features]", "input 'lens': lengths as [batch]",
+        "input 'h0': h0.rnn[0] + h0.rnn1[0] as [2 batch features]",
+        "input 'c0': c0.rnn[0] + c0.rnn1[0] as [2 batch features]", "output 'Y': y as [time 2 batch features]",
+        "output 'Y_h': hn.rnn[0] + hn.rnn1[0] as [2 batch features]",
+        "output 'Y_c': cn.rnn[0] + cn.rnn1[0] as [2 batch features]",
+    };
+    check_signature(folder, "torch-script-tagger", tagger, 2);
+    check_signature(folder, "lstm-functions-bi", functions, 7);
+}
+
 /* ---- export, and back ------------------------------------------------------------------ */
 
 /* Two models that must give the same numbers on random input with first states. */
@@ -328,7 +370,7 @@ static double compare_models(unroll_model *a, unroll_model *b)
         snprintf(last, sizeof last, "y.l%d", model[k]->layers - 1);
         if (unroll_session_new(model[k], &config, &s) != UNROLL_OK)
             return -1;
-        bool symbols = model[k]->spec.tokens;
+        bool symbols = model[k]->tokens;
         unroll_batch batch = { .inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL };
         float h0[B * 8];
         for (int i = 0; i < B * 8; i++)
@@ -573,6 +615,7 @@ int main(int argc, char **argv)
     const char *node_tests = argc > 2 ? argv[2] : "../shared/data/onnx_node_rnn";
     check_vectors(vectors);
     check_node_tests(node_tests);
+    check_signatures(vectors);
     check_exports_of_stacks();
     check_export_of_network();
     check_refused_exports();

@@ -27,3 +27,19 @@ skip() {
     echo "skipped: $1"
 }
 says() { grep -q -- "$1" log; }
+
+# The processes that write to $1 here: another test on this machine may have runs of the same name.
+writing_to() {
+    local p
+    for p in $(pgrep -f -- "--out $1"); do
+        [ "/proc/$p/cwd" -ef . ] && echo "$p"
+    done
+}
+# The process of rank $1 of the run that writes to $2; not its guard.
+process_of() {
+    local p
+    for p in $(writing_to "$2"); do
+        [ "$(cat "/proc/$p/comm")" = unroll ] &&
+            tr '\0' '\n' <"/proc/$p/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p" && return
+    done 2>/dev/null
+}

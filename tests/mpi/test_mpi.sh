@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
-# resumed on other numbers of ranks, and ranks that are killed, stopped or slow. Quick by default; "all" as third
-# argument takes the product of meshes. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
+# resumed on other numbers of ranks, and ranks that are slow. Quick by default; "all" as third argument takes the
+# product of meshes. How runs end that are killed is test_ends.sh's. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
 unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
 . "$root/tests/mpi/checks.sh" test_mpi
 
@@ -166,41 +166,7 @@ END
 check "ranks with different ends are refused" says 'the end of the run.*is not the same as on rank 0'
 check "and none has begun" test ! -e no
 
-# ---- ranks that fail -----------------------------------------------------------------------
-
-# The processes that write to $1 here: another test on this machine may have runs of the same name.
-writing_to() {
-    local p
-    for p in $(pgrep -f -- "--out $1"); do
-        [ "/proc/$p/cwd" -ef . ] && echo "$p"
-    done
-}
-# The process of rank $1 of the run that writes to $2.
-process_of() {
-    local p
-    for p in $(writing_to "$2"); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$p" && return
-    done
-}
-fail_rank() {   # fail_rank SIGNAL EXIT-CODE
-    rm -rf victim
-    "${run[@]}" -n 3 "$unroll" "${train[@]}" --steps 1000000 --validate-every 1000000 --split batch=3 --deadline 4s \
-        --out victim >log 2>&1 &
-    local job=$! begin p= waited=0
-    while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
-    p=$(process_of 1 victim)
-    begin=$(date +%s)
-    check "rank 1 was found" test -n "$p"
-    kill -"$1" "$p"
-    wait $job
-    check "after SIG$1 the run ends with $2" test $? = "$2"
-    check "within the deadline" test $(($(date +%s) - begin)) -le 12
-    check "no process is left" test -z "$(writing_to victim)"
-}
-fail_rank STOP 7
-check "the message names both ranks and the operation" says "rank [02] waited 4 seconds for a message from rank [012]"
-check "and what was being done" says "'sum_end\\|'all_reduce"
-fail_rank KILL 137
+# ---- ranks that are late -------------------------------------------------------------------
 
 # A slow rank delays the others and nothing else: ten stops of a tenth of a second.
 rm -rf slow

@@ -56,8 +56,8 @@ static void fill_lengths(struct instance *in, const struct plan *p)
 
 static void fill_inputs(struct instance *in, const struct plan *p)
 {
-    fill_integers(in, p, "tokens", 1, 0, p->model->spec.input);
-    fill_integers(in, p, "targets", 2, -1, p->model->spec.output + 1);
+    fill_integers(in, p, "tokens", 1, 0, p->model->input);
+    fill_integers(in, p, "targets", 2, -1, unroll_model_outputs(p->model) + 1);
     fill_lengths(in, p);
     ((int64_t *)instance_buffer(in, "run"))[0] = 77;    /* the seed of the masks */
     double *rates = instance_buffer(in, "rates");

@@ -159,10 +159,10 @@ static void check_counts(const struct plan *p, const struct cpu_isa *isa, int th
     struct store *store = NULL;
     struct instance *instance = NULL;
     struct instance_config config = { .isa = isa, .threads = threads };
-    const unroll_spec *s = &p->model->spec;
+    const struct unroll_model *m = p->model;
     char what[128];
-    snprintf(what, sizeof what, "%s %s, %d layers, tied %d, B=%u, %d chunks, %d threads", isa->name, s->cell,
-             s->layers, s->tied, p->config.B, p->config.chunks, threads);
+    snprintf(what, sizeof what, "%s %s, %d layers, tied %d, B=%u, %d chunks, %d threads", isa->name,
+             m->layer[0].cell->name, m->layers, m->tied, p->config.B, p->config.chunks, threads);
     bool good = store_new(p, &store) == UNROLL_OK && instance_new(p, store, &config, &instance) == UNROLL_OK;
     CHECK(good, "%s: %s", what, unroll_last_error());
     for (int part = 0; good && part < PART_N; part++)
@@ -180,7 +180,7 @@ static void check_counts_everywhere(const unroll_model *m, struct plan_config c)
         c.real = reals[way & 1];
         c.chunks = way / 2 == 1 ? 3 : 1;
         c.checkpoint = way / 2 == 2 ? 2 : 0;
-        if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s: %s", m->spec.cell, unroll_last_error()))
+        if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s: %s", m->layer[0].cell->name, unroll_last_error()))
             return;
         for (int isa = 0; isa < ISA_COUNT; isa++) {
             const struct cpu_isa *found = cpu_isa_find((enum isa)isa, c.real);
@@ -278,10 +278,10 @@ static void check_deletions(unroll_model *m, const struct plan_config *c)
     for (int i = 0; i < p->ops; i++) {
         char label[96];
         op_label(p, &p->op[i], label, sizeof label);
-        CHECK(train_without(i, m, c, &run) == UNROLL_OK, "%s without '%s': %s", m->spec.cell, label,
+        CHECK(train_without(i, m, c, &run) == UNROLL_OK, "%s without '%s': %s", m->layer[0].cell->name, label,
               unroll_last_error());
         CHECK(!same_segment(&run, SEG_PARAM, &weights) || loss_of(&run) != loss,
-              "%s: nothing changes without operation %d, '%s'", m->spec.cell, i, label);
+              "%s: nothing changes without operation %d, '%s'", m->layer[0].cell->name, i, label);
         mesh_close(&run);
     }
     free(weights.bytes);
@@ -471,7 +471,7 @@ static void check_scrambled(unroll_model *m, uint32_t checkpoint)
             struct mesh_run run;
             struct plan_config c = config_of(12, 4, chunks, DTYPE_F32);
             char what[64];
-            snprintf(what, sizeof what, "%s, %d lanes, %d chunks, checkpoints %u", m->spec.cell, lanes, chunks,
+            snprintf(what, sizeof what, "%s, %d lanes, %d chunks, checkpoints %u", m->layer[0].cell->name, lanes, chunks,
                      checkpoint);
             c.lanes = lanes;
             c.checkpoint = checkpoint;

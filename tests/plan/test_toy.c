@@ -105,7 +105,7 @@ static bool make_gradients(plan_maker *make, const unroll_model *m, struct plan_
     unroll_status status = mesh_open_with(make, m, c, isa, threads, run);
     if (status == UNROLL_OK)
         status = mesh_gradients(run);
-    return CHECK(status == UNROLL_OK, "%s on %s, %d chunks: %s", m->spec.cell, isa->name, c.chunks,
+    return CHECK(status == UNROLL_OK, "%s on %s, %d chunks: %s", m->layer[0].cell->name, isa->name, c.chunks,
                  unroll_last_error());
 }
 
@@ -115,7 +115,7 @@ static void check_against(const struct mesh_run *serial, plan_maker *make, const
     struct mesh_run run;
     char what[128];
     size_t different = 0;
-    snprintf(what, sizeof what, "%s %dx%dx%d, %d chunks, %d lanes, %s, %d threads", m->spec.cell,
+    snprintf(what, sizeof what, "%s %dx%dx%d, %d chunks, %d lanes, %s, %d threads", m->layer[0].cell->name,
              c.mesh[M_BATCH], c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.lanes, isa->name, threads);
     if (make_gradients(make, m, c, isa, threads, &run)) {
         double worst = mesh_difference(serial, &run, &different);
@@ -163,7 +163,7 @@ static void check_in_double(plan_maker *make, const unroll_model *m, void (*chan
     change(&isa);
     if (make_gradients(make, m, mesh_config(6, 1, 1, 1, 1, DTYPE_F64), &isa, 1, &serial)) {
         check_cuts(&serial, make, m, &isa);
-        check_slopes(&serial, m->spec.cell);
+        check_slopes(&serial, m->layer[0].cell->name);
     }
     mesh_close(&serial);
 }

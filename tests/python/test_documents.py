@@ -1,5 +1,6 @@
 """The Python of the documents runs, and the package is typed."""
 
+import ast
 import os
 import re
 import subprocess
@@ -61,21 +62,47 @@ class Documents(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_every_name_is_typed(self):
-        """What the extension has and what the stub says are the same names."""
-        import unroll._core as core
+    def test_types_are_those_of_the_extension(self):
+        try:
+            import mypy.stubtest  # noqa: F401
+        except ImportError:
+            self.skipTest("mypy could not be installed")
+        done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "unroll._core"], capture_output=True, text=True,
+                              check=False, env=os.environ | {"MYPYPATH": os.path.dirname(PACKAGE)})
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_every_keyword_is_typed(self):
+        """What a call says that it takes is what the stub has."""
+        import unroll
 
         with open(os.path.join(PACKAGE, "_core.pyi"), encoding="utf-8") as file:
-            stub = file.read()
-        typed = set(re.findall(r"^(?:class|def) (\w+)", stub, re.MULTILINE)) | {"version"}
-        self.assertEqual(typed, {name for name in dir(core) if not name.startswith("_")})
-        for name in typed - {"version"}:
-            self.assertTrue(getattr(core, name).__doc__, f"{name} has no docstring")
-            body = re.search(rf"^class {name}.*?(?=^\S|\Z)", stub, re.DOTALL | re.MULTILINE)
-            if body:
-                members = set(re.findall(r"^    (?:def )?(\w+)[(:]", body[0], re.MULTILINE)) - {"__new__", "__buffer__"}
-                there = {n for n in vars(getattr(core, name)) if not n.startswith("__") or n in members}
-                self.assertEqual(members, there, name)
+            stub = ast.parse(file.read())
+        keywords = {f"{getattr(outer, 'name', '')}.{f.name}": {a.arg for a in f.args.kwonlyargs}
+                    for outer in [stub, *stub.body] for f in getattr(outer, "body", []) if isinstance(f, ast.FunctionDef)}
+        model = unroll.Model(tokens=1, input=3, output=3, loss="xent")
+        train = model.session("train")
+        text = unroll.Text(os.path.join(ROOT, "LICENSE"))
+        calls = {
+            "Model.__new__": (unroll._core.Model, {"seed"}), "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed"}),
+            "Session.__new__": (lambda **k: unroll.Session(model, **k), set()),
+            "Session.update": (lambda **k: train.update("adam", **k), set()),
+            "Session.step": (lambda **k: train.step("adam", **k),
+                             {"inputs", "tokens", "classes", "values", "lengths", "reset", "look"}),
+            "Stream.__new__": (lambda **k: unroll.Stream(model, **k), set()),
+            "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation_text"}),
+            ".sample": (lambda **k: unroll.sample(model, **k), set()),
+            ".divide": (unroll.divide, {"lengths", "classes"}),
+        }
+        for name, (call, more) in calls.items():
+            with self.assertRaises(TypeError) as caught:
+                call(nothing=1)
+            self.assertEqual(set(re.search("it has (.*)", str(caught.exception))[1].split(", ")) | more, keywords[name], name)
+
+    def test_every_name_is_documented(self):
+        import unroll._core as core
+
+        for name in dir(core):
+            self.assertTrue(name.startswith("_") or getattr(core, name).__doc__, f"{name} has no docstring")
 
 
 if __name__ == "__main__":

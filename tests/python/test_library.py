@@ -184,7 +184,7 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(unroll.DataError, "is damaged"):
             pickle.loads(other)
         other = other.replace(b'"unroll_checksum"', b'"another_program"')
-        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads version 2"):
+        with self.assertRaisesRegex(unroll.UnsupportedError, "format version 0; this library reads versions 1 and 2"):
             pickle.loads(other)
 
     def test_looks(self):
@@ -338,6 +338,10 @@ class Models(unittest.TestCase):
                 m.export(path, "nothing")
             with self.assertRaises(unroll.Error):
                 unroll.import_model(os.path.join(folder, "absent.onnx"))
+        model, report = unroll.import_model(os.path.join(ROOT, "tests/vectors/onnx/torch-script-tagger.onnx"))
+        self.assertEqual(model.signature[1], {"name": "out", "output": True, "array": "y", "axes": "batch time features"})
+        self.assertIn("output 'out': y as [batch time features]", report)
+        self.assertEqual(unroll.Model(input=2, hidden=3).signature, [])
 
 
 class Training(unittest.TestCase):

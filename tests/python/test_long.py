@@ -1,8 +1,10 @@
 """Memory that is lost, if any: each thing is done many times, and the process may not grow. `make
 test-python-long`."""
 
+import copy
 import gc
 import os
+import pickle
 import tempfile
 import unittest
 
@@ -43,6 +45,20 @@ class Leaks(unittest.TestCase):
 
         self.steady(work)
 
+    def test_copies(self):
+        m = unroll.Model(input=3, hidden=16, layers=2, output=2)
+        s, stream = m.session(), m.stream()
+        x = floats(4, 2, 3)
+        result = m.run(x)
+
+        def work():
+            pickle.loads(pickle.dumps(m))
+            pickle.loads(pickle.dumps(result))
+            copy.copy(m).run(x)
+            repr(m), repr(s), repr(stream)
+
+        self.steady(work, MANY // 3)
+
     def test_runs(self):
         m = unroll.Model(input=3, hidden=16, layers=2)
         inputs = [floats(t, 2, 3) for t in range(1, 12)]
@@ -67,17 +83,21 @@ class Leaks(unittest.TestCase):
 
     def test_refusals(self):
         m = unroll.Model(input=3, hidden=4)
+        trained = unroll.Model(input=3, hidden=4, output=1, loss="mse").session("train")
         x, wrong, number = floats(4, 2, 3), floats(4, 2, 5), integers(4, 2, 3, below=2)
         calls = [lambda: m.run(wrong), lambda: m.run(number), lambda: m.run([1]), lambda: m.run(x, states={"z": x}),
                  lambda: unroll.Model(input=0), lambda: unroll.Model(inputs=3), lambda: unroll.load("/nowhere"),
                  lambda: m.session("train"), lambda: unroll.Text("/nowhere"), lambda: m.stream(dtype="x"),
+                 lambda: m.session(steps=1 << 40), lambda: m.stream().reset(1 << 40), lambda: m.run(x, tokens=x),
+                 lambda: unroll._core.array(b"12", (3,), "uint8"), lambda: trained.step("adamm", inputs=x),
+                 lambda: unroll.Model.network([{"kind": "gru", "sources": [1 << 40]}], input=2),
                  lambda: unroll.Model.network([{"kind": "gru"}], input=2), lambda: m.export("/nowhere/x", "torch")]
 
         def work():
             for call in calls:
                 try:
                     call()
-                except (ValueError, TypeError, unroll.Error):
+                except (ValueError, TypeError, OverflowError, unroll.Error):
                     continue
                 raise AssertionError(call)
 

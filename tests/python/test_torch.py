@@ -11,6 +11,7 @@ import random
 import signal
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 from common import needs_torch, torch
@@ -20,6 +21,18 @@ if torch:
     from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
     import unroll.torch as ours
+
+    class Outer(nn.Module):
+        """A module of a script, with one of ours inside."""
+
+        def __init__(self):
+            super().__init__()
+            self.rnn = ours.LSTM(3, 4, 2, batch_first=True)
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x):
+            y, (h, c) = self.rnn(x)
+            return self.head(y) + c[-1].mean()
 
 warnings.filterwarnings("ignore", message="LSTM with projections is not supported with oneDNN")
 warnings.filterwarnings("ignore", message="dropout option adds dropout after all but last")
@@ -226,6 +239,16 @@ class DropIn(Case):
             self.assertTrue(torch.equal(other(x)[0], y))
         self.assertFalse(torch.equal(mine(x)[0], y))
 
+    def test_loads_with_weights_only(self):
+        """As PyTorch's own, with what is not ours allowed by the script."""
+        mine, file = Outer(), io.BytesIO()
+        torch.save(mine, file)
+        file.seek(0)
+        with torch.serialization.safe_globals([Outer, nn.Linear]):
+            other = torch.load(file, weights_only=True)
+        x = torch.randn(2, 5, 3)
+        self.assertTrue(torch.equal(other(x), mine(x)))
+
     def test_weights_that_change(self):
         """Through every door: in place, .data, load_state_dict, another tensor, functional_call."""
         theirs, mine = pair("GRU", 3, 4)
@@ -293,7 +316,21 @@ class DropIn(Case):
             gradients.append([p.grad for p in module.parameters()])
         for a, b in zip(*gradients):
             self.close(b, a, 1e-5, "decoder")
-        self.assertLessEqual(ours.memory(mine)["idle"], ours.IDLE_SESSIONS)
+
+    def test_a_loop_makes_its_sessions_once(self):
+        mine = ours.GRU(3, 5)
+        calls = 3 * ours.IDLE_SESSIONS
+        for _ in range(3):
+            state = None
+            for _ in range(calls):
+                y, state = mine(torch.ones(1, 2, 3), state)
+            y.sum().backward()
+            self.assertEqual(ours.memory(mine)["made"], calls)
+        self.assertEqual(ours.memory(mine)["idle"], calls)
+        bytes_of_one = ours.memory(mine)["bytes"] / calls
+        with unittest.mock.patch.object(ours, "IDLE_BYTES", 5.5 * bytes_of_one):
+            self.assertEqual(ours.memory(mine)["idle"], 5)
+        self.assertAlmostEqual(ours.memory(mine)["bytes"], 5 * bytes_of_one)
 
     def test_retained_graphs(self):
         theirs, mine = pair("GRU", 3, 5, num_layers=2)
@@ -379,12 +416,88 @@ class DropIn(Case):
         self.assertLessEqual(ours.memory(mine)["made"] - steady, 1)
 
 
-@needs_torch
-class Refused(unittest.TestCase):
+class Refusals(unittest.TestCase):
     def refused(self, kind, words, call):
         with self.assertRaises(kind) as caught:
             call()
         self.assertIn(words, str(caught.exception))
+
+
+@needs_torch
+class Compilers(Case, Refusals):
+    """What records or rewrites a module: it works around our kernels, or is refused."""
+
+    def setUp(self):
+        torch.compiler.reset()
+
+    def test_compile(self):
+        """The script is compiled around them, for any shape; nothing is printed of objects that dynamo made."""
+        mine = Outer()
+        compiled = torch.compile(mine, backend="eager", dynamic=True)
+        with unittest.mock.patch("sys.unraisablehook") as unraisable:
+            for rows, steps in ((2, 5), (3, 7), (4, 2)):
+                x = torch.randn(rows, steps, 3)
+                gradients = []
+                for module in (mine, compiled):
+                    mine.zero_grad()
+                    y = module(x)
+                    y.square().sum().backward()
+                    gradients.append([y, *(p.grad for p in mine.parameters())])
+                for a, b in zip(*gradients):
+                    self.assertTrue(torch.equal(a, b))
+            gc.collect()
+        unraisable.assert_not_called()
+
+    def test_whole_graphs(self):
+        """PyTorch refuses all RNNs there; where it is told not to, the reason is ours."""
+        words = "the kernels of unroll.torch are no operations of PyTorch's; fix: without fullgraph"
+        x = torch.randn(2, 5, 3)
+        with torch._dynamo.config.patch(allow_rnn=True):
+            compiled = torch.compile(Outer(), backend="eager", fullgraph=True)
+            self.refused(torch._dynamo.exc.Unsupported, words, lambda: compiled(x))
+        self.refused(torch._dynamo.exc.Unsupported, words, lambda: torch.export.export(Outer(), (x,), strict=True))
+
+    def test_fx(self):
+        mine, x = Outer(), torch.randn(2, 5, 3)
+        graph = torch.fx.symbolic_trace(mine)
+        self.assertIs(graph.rnn, mine.rnn)
+        self.assertTrue(torch.equal(graph(x), mine(x)))
+        self.assertTrue(torch.equal(pickle.loads(pickle.dumps(graph))(x), mine(x)))
+        self.refused(RuntimeError, "GRU is a leaf of torch.fx's graphs; fix: trace what holds it",
+                     lambda: torch.fx.symbolic_trace(ours.GRU(3, 4)))
+
+    def test_tracing(self):
+        mine, x = ours.GRU(3, 4), torch.randn(5, 2, 3)
+        words = "unroll.torch.GRU can't be part of a graph that is traced or exported"
+        self.refused(RuntimeError, words, lambda: torch.jit.trace(mine, x))
+        self.refused(RuntimeError, words, lambda: torch.onnx.export(mine, (x,), io.BytesIO(), dynamo=False))
+        self.refused(RuntimeError, words, lambda: torch.export.export(mine, (x,)))
+        for mode in ("real", "fake"):
+            make = torch.fx.experimental.proxy_tensor.make_fx(lambda x: mine(x)[0], tracing_mode=mode)
+            self.refused(RuntimeError, words, lambda make=make: make(x))
+
+    def test_script(self):
+        words = "unroll.torch.LSTM can't be compiled by torch.jit.script; fix: load its state_dict into torch.nn.LSTM"
+        for module in (ours.LSTM(3, 4), Outer()):
+            self.refused(RuntimeError, words, lambda module=module: torch.jit.script(module))
+
+    def test_func(self):
+        mine, x = Outer(), torch.randn(2, 5, 3)
+        parameters = dict(mine.named_parameters())
+
+        def loss(parameters):
+            return torch.func.functional_call(mine, parameters, (x,)).sum()
+
+        words = "unroll.torch.LSTM can't be transformed by torch.func (grad, vmap, jvp, ..); fix: backward()"
+        for transformed in (lambda: torch.func.grad(loss)(parameters), lambda: torch.func.jacrev(loss)(parameters),
+                            lambda: torch.func.vmap(lambda row: mine(row[None]))(x),
+                            lambda: torch.func.jvp(loss, (parameters,), (parameters,))):
+            self.refused(RuntimeError, words, transformed)
+        loss(parameters).backward()                     # without a transform it is a call like others
+
+
+@needs_torch
+class Refused(Refusals):
 
     def test_inputs(self):
         mine = ours.LSTM(3, 4, 2)
@@ -422,13 +535,6 @@ class Refused(unittest.TestCase):
         mine(x, (state, state))                         # its session must not lend its states to the next
         for pair_of_states in (state, None), (None, state):
             self.refused(ValueError, "the pair (h_0, c_0)", lambda given=pair_of_states: mine(x, given))
-
-    def test_tracing(self):
-        mine, x = ours.GRU(3, 4), torch.randn(5, 2, 3)
-        words = "unroll.torch.GRU can't be part of a graph that is traced or exported"
-        self.refused(RuntimeError, words, lambda: torch.jit.trace(mine, x))
-        self.refused(RuntimeError, words, lambda: torch.onnx.export(mine, (x,), io.BytesIO(), dynamo=False))
-        self.refused(RuntimeError, words, lambda: torch.export.export(mine, (x,)))
 
     def test_dropout_of_all(self):
         self.refused(ValueError, "dropout = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))

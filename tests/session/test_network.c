@@ -1,6 +1,8 @@
 /* Networks that are no plain stack: gradients against finite differences for each kind of layer, joined
  * sources and every activation; equal bits on every ISA, with chunks and threads; files; outputs of inner
  * layers; refusals. Stacks are the business of tests/cases. */
+#include "base/memory.h"
+#include "file/model_file.h"
 #include "session/fixture.h"
 #include <stdlib.h>
 #include <math.h>
@@ -296,6 +298,116 @@ static void test_located(void)
     check_located(NULL, "relu", "two.weight", "first bad value: layer 1, 'two', t = 2, row 1");
 }
 
+/* ---- stacks ---------------------------------------------------------------------------- */
+
+/* The layers of a stack: gru 2 x 4 of tokens, dropout between, tied head. */
+static unroll_model *layered(unroll_spec *spec, void (*change)(unroll_network *, unroll_layer *), unroll_model **stack)
+{
+    unroll_layer layer[3] = { unroll_layer_default(), unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_model *m = NULL;
+    *spec = unroll_spec_default();
+    spec->cell = "gru", spec->layers = 2, spec->hidden = 4, spec->dropout = 0.25f, spec->tokens = 1;
+    spec->input = spec->output = 5, spec->embed = 4, spec->tied = 1, spec->loss = UNROLL_LOSS_XENT, spec->clip = 2;
+    for (int i = 0; i < 2; i++)
+        layer[i].kind = "gru", layer[i].name = "mine", layer[i].level = i, layer[i].width = 4, layer[i].clip = 2;
+    layer[0].dropout = 0.25f;
+    layer[2].name = "words", layer[2].width = 5;
+    network.tokens = network.tied = 1, network.input = 5, network.embed = 4, network.loss = UNROLL_LOSS_XENT;
+    network.layer = layer, network.layers = 3;
+    if (change)
+        change(&network, layer);
+    if (!MUST(unroll_network_new(&network, 3, &m)) || (stack && !MUST(unroll_model_new(spec, 3, stack))))
+        abort();
+    return m;
+}
+
+static bool same_weights(unroll_model *a, unroll_model *b)
+{
+    unroll_parameter p, q;
+    bool same = unroll_model_parameters(a) == unroll_model_parameters(b);
+    for (int i = 0; same && i < unroll_model_parameters(a); i++) {
+        unroll_model_parameter(a, i, &p);
+        unroll_model_parameter(b, i, &q);
+        size_t count = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
+        same = p.rank == q.rank && !memcmp(p.shape, q.shape, sizeof p.shape) &&
+               !memcmp(p.data, q.data, count * sizeof *p.data);
+    }
+    return same;
+}
+
+static void other_level(unroll_network *n, unroll_layer *l) { l[1].level = 2; (void)n; }
+static void other_width(unroll_network *n, unroll_layer *l) { l[0].width = 3; (void)n; }
+static void other_functions(unroll_network *n, unroll_layer *l) { l[0].functions = l[1].functions = "sigmoid softsign"; (void)n; }
+static void other_output(unroll_network *n, unroll_layer *l) { l[0].output = 1; (void)n; }
+static void other_dropout(unroll_network *n, unroll_layer *l) { l[1].dropout = 0.25f; (void)n; }
+static void other_bias(unroll_network *n, unroll_layer *l) { l[2].bias = 0; (void)n; }
+static void other_sources(unroll_network *n, unroll_layer *l) { l[1].sources = 1, l[1].source[0] = -1; (void)n; }
+static void relu_functions(unroll_network *n, unroll_layer *l) { l[0].kind = l[1].kind = "rnn"; l[0].functions = l[1].functions = "relu"; (void)n; }
+
+/* Layers that make a stack are one, whatever their names; it has the stack's weights. */
+static void test_stacks(void)
+{
+    static void (*const changes[])(unroll_network *, unroll_layer *) = {
+        other_level, other_width, other_functions, other_output, other_dropout, other_bias, other_sources,
+    };
+    unroll_spec spec, found;
+    unroll_model *stack = NULL, *m = layered(&spec, NULL, &stack);
+    CHECK(same_weights(m, stack), "layers and a specification make the same network");
+    for (int i = 0; i < 2; i++) {
+        memset(&found, 0, sizeof found);
+        CHECK(unroll_model_spec(i ? m : stack, &found) && !strcmp(found.cell, "gru"), "a stack");
+        found.cell = spec.cell;
+        CHECK(!memcmp(&found, &spec, sizeof spec), "the specification comes back");
+    }
+    unroll_model_free(stack);
+    unroll_model_free(m);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        m = layered(&spec, changes[i], NULL);
+        CHECK(!unroll_model_spec(m, &found), "change %zu: no stack", i);
+        unroll_model_free(m);
+    }
+    m = layered(&spec, relu_functions, NULL);
+    CHECK(unroll_model_spec(m, &found) && !strcmp(found.cell, "rnn-relu") && found.clip == 2, "an rnn with relu is one");
+    unroll_model_free(m);
+}
+
+/* Files of version 1 described stacks, with names of their own or not, and networks in ways of their own. */
+static unroll_model *load_version_1(const char *name)
+{
+    unroll_model *m = NULL, *again = NULL;
+    char path[128], *was = NULL, *is = NULL;
+    snprintf(path, sizeof path, "tests/file/version-1/%s.safetensors", name);
+    if (!MUST(unroll_model_load(path, &m)))
+        abort();
+    snprintf(path, sizeof path, "/tmp/unroll_network_%d.safetensors", (int)getpid());
+    if (MUST(unroll_model_save(m, path)) && MUST(unroll_model_load(path, &again)) && MUST(describe_network(m, &was)) &&
+        MUST(describe_network(again, &is)))
+        CHECK(!strcmp(was, is) && same_weights(m, again), "%s: %s is not %s", name, was, is);
+    unlink(path);
+    release(was);
+    release(is);
+    unroll_model_free(again);
+    return m;
+}
+
+static void test_version_1(void)
+{
+    unroll_import_config config = unroll_import_default();
+    unroll_model *m = load_version_1("names"), *made = NULL;
+    unroll_layer layer;
+    if (MUST(unroll_import("tests/vectors/import/classifier.safetensors", &config, &made)))
+        CHECK(same_weights(m, made), "names: the weights of what was imported");
+    unroll_model_free(made);
+    unroll_model_free(m);
+    m = load_version_1("layers");
+    MUST(unroll_model_layer(m, 1, &layer));
+    CHECK(unroll_model_layers(m) == 2 && !strcmp(layer.name, "rnn1") && !strcmp(layer.kind, "gru-before") &&
+          layer.reverse && layer.sources == 1 && layer.source[0] == -1 && layer.functions &&
+          !strcmp(layer.functions, "hard_sigmoid tanh"), "layers: %s %s", layer.name, layer.kind);
+    unroll_model_free(m);
+}
+
 int main(void)
 {
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
@@ -305,5 +417,7 @@ int main(void)
     test_outputs();
     test_refusals();
     test_located();
+    test_stacks();
+    test_version_1();
     return check_finish("network");
 }

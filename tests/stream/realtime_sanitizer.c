@@ -35,7 +35,7 @@ static void check_model(unroll_model *m, const char *name, const char *dtype, co
 {
     struct work w = { .stream = NULL };
     unroll_stream_config config = unroll_stream_default();
-    unroll_spec spec = { .size = sizeof spec };
+    unroll_network network;
     int steps = 0;
     config.rows = ROWS;
     config.dtype = dtype;
@@ -43,9 +43,9 @@ static void check_model(unroll_model *m, const char *name, const char *dtype, co
     size_t bytes = unroll_stream_bytes(m, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, m, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());
-    unroll_model_spec(m, &spec);
+    unroll_model_network(m, &network);
     unroll_model_free(m);
-    w.of_tokens = spec.tokens;
+    w.of_tokens = network.tokens;
     for (int i = 0; i < STEPS; i++)
         steps += callback(&w);
     CHECK(steps == STEPS, "%s in %s on %s: %d of %d steps", name, dtype, isa, steps, STEPS);

@@ -192,7 +192,7 @@ static void check_model(unroll_model *model, const char *what, int inner, int ro
 {
     static struct work w;
     unroll_stream_config config = unroll_stream_default();
-    unroll_spec spec = { .size = sizeof spec };
+    unroll_network network;
     char name[128];
     snprintf(name, sizeof name, "%s, %d rows in %s on %s", what, rows, dtype, isa);
     config.rows = rows;
@@ -201,10 +201,10 @@ static void check_model(unroll_model *model, const char *what, int inner, int ro
     size_t bytes = unroll_stream_bytes(model, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, model, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());
-    unroll_model_spec(model, &spec);
+    unroll_model_network(model, &network);
     unroll_model_free(model);
-    w.of_tokens = spec.tokens;
-    w.input = spec.tokens ? 1 : (size_t)spec.input;
+    w.of_tokens = network.tokens;
+    w.input = network.tokens ? 1 : (size_t)network.input;
     w.inner = inner;
     for (w.refused = false;; w.refused = true) {
         check_counts(name, &w);

@@ -243,8 +243,11 @@ static void test_networks(void)
         for (int rows = 1; rows <= 3; rows += 2) {
             unroll_model *m = network_new(i);
             struct test_case c = { .session = unroll_session_default() };
-            c.spec.size = sizeof c.spec;
-            unroll_model_spec(m, &c.spec);
+            unroll_network network;
+            unroll_model_network(m, &network);
+            c.spec.layers = network.layers;
+            c.spec.tokens = network.tokens;
+            c.spec.input = network.input;
             c.session.steps = 7;
             c.session.rows = rows;
             snprintf(c.line, sizeof c.line, "%s B=%d", network_named(i), rows);
@@ -491,7 +494,7 @@ static void test_refusals(void)
     spec.bidirectional = 1;
     unroll_model *both = new_model(spec), *inner = network_both_ways();
     refused_config("a bidirectional model can't be streamed", both, c);
-    refused_config("layer 1, 'middle', is bidirectional", inner, c);
+    refused_config("the outputs of layer 1, 'middle', depend on frames", inner, c);
     refused_config("needs a model", NULL, c);
     c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
     c.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;

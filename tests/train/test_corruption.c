@@ -279,11 +279,11 @@ static void load_model(const struct checkpoint *damaged, int number)
 
 static void check_whole(const struct checkpoint *damaged, bool loads, int number)
 {
-    int64_t step = -1;
-    unroll_status status = unroll_checkpoint_check(damaged->name, &step);
+    unroll_progress progress = {.step = -1};
+    unroll_status status = unroll_checkpoint_check(damaged->name, &progress);
 
     CHECK((status == UNROLL_OK) == loads, "corruption %d: %s", number, unroll_last_error());
-    CHECK(status == UNROLL_OK ? step == 3 : step == -1, "corruption %d: step %d", number, (int)step);
+    CHECK(progress.step == (status == UNROLL_OK ? 3 : -1), "corruption %d: step %d", number, (int)progress.step);
 }
 
 static void check_corruption(int number)

@@ -1,4 +1,4 @@
-/* Model: a network's specification and weights. It runs nothing: sessions and streams do. */
+/* Model: a network and its weights. It runs nothing: sessions and streams do. */
 #include "core.h"
 #include <stdlib.h>
 
@@ -18,8 +18,8 @@ static const struct field spec_fields[] = {
 
 static const struct field network_fields[] = {
 #define N(member, kind) FIELD(unroll_network, member, kind)
-    N(tokens, FIELD_INT), N(input, FIELD_INT), N(embed, FIELD_INT),
-    { "loss", FIELD_CHOICE, offsetof(unroll_network, loss), losses }, { NULL, 0, 0, NULL },
+    N(tokens, FIELD_INT), N(input, FIELD_INT), N(embed, FIELD_INT), N(tied, FIELD_INT),
+    N(embedding, FIELD_TEXT), { "loss", FIELD_CHOICE, offsetof(unroll_network, loss), losses }, { NULL, 0, 0, NULL },
 #undef N
 };
 
@@ -185,12 +185,17 @@ static PyObject *model_save(PyObject *self, PyObject *args)
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
+/* A stack as the keywords of Model(), any other network as those of Model.network() but its layers. */
 static PyObject *model_spec_of(PyObject *self, void *unused)
 {
+    const unroll_model *model = ((model_object *)self)->model;
+    unroll_network network;
     unroll_spec spec;
     (void)unused;
-    unroll_model_spec(((model_object *)self)->model, &spec);
-    return fields_give(spec_fields, &spec);
+    if (unroll_model_spec(model, &spec))
+        return fields_give(spec_fields, &spec);
+    unroll_model_network(model, &network);
+    return fields_give(network_fields, &network);
 }
 
 static PyObject *layer_dict(const unroll_layer *layer)
@@ -261,14 +266,29 @@ static PyObject *model_symbols(PyObject *self, void *unused)
 {
     const unroll_model *model = ((model_object *)self)->model;
     const char *const *symbols = unroll_model_symbols(model);
-    unroll_spec spec;
+    unroll_network network;
     (void)unused;
-    unroll_model_spec(model, &spec);
+    unroll_model_network(model, &network);
     if (!symbols)
         return none();
-    PyObject *list = PyList_New(spec.input);
-    for (int i = 0; list && i < spec.input; i++)
+    PyObject *list = PyList_New(network.input);
+    for (int i = 0; list && i < network.input; i++)
         PyList_SetItem(list, i, PyUnicode_FromString(symbols[i]));
+    return list;
+}
+
+static PyObject *model_signature(PyObject *self, void *unused)
+{
+    PyObject *list = PyList_New(0);
+    unroll_signature e;
+    (void)unused;
+    for (int i = 0; list && unroll_model_signature(((model_object *)self)->model, i, &e); i++) {
+        PyObject *entry = Py_BuildValue("{s:s,s:N,s:s,s:s}", "name", e.name, "output", PyBool_FromLong(e.output), "array",
+                                        e.array, "axes", e.axes);
+        if (!entry || PyList_Append(list, entry))
+            Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
     return list;
 }
 
@@ -322,7 +342,7 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 
 static PyMethodDef methods[] = {
     { "network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-      "network(layers, *, input, tokens=0, embed=0, loss='none', seed=1): a model of any layers, "
+      "network(layers, *, input, tokens=0, embed=0, tied=0, loss='none', seed=1): a model of any layers, "
       "each a dict." },
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
@@ -339,6 +359,8 @@ static PyGetSetDef members[] = {
     { "layers", model_layers, NULL, "Its layers: a list of dicts.", NULL },
     { "sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.", NULL },
     { "symbols", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL },
+    { "signature", model_signature, NULL,
+      "The inputs and outputs of the graph it was imported from: a list of dicts of name, output, array and axes.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -10,7 +10,7 @@ typedef struct session_object {
     unroll_session       *session;
     unroll_session_config config;           /* without its texts, which were the caller's */
     const char           *optimizer;        /* one of the library's names */
-    unroll_spec           spec;
+    int                   inputs, outputs;  /* widths of a row */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -35,6 +35,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 {
     unroll_session_config config = unroll_session_default();
     unroll_session *session = NULL;
+    unroll_network network;
     unroll_status status;
     PyObject *model;
     if (!PyArg_ParseTuple(args, "O!:Session", model_type, &model) ||
@@ -55,7 +56,9 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->config = config;
     s->optimizer = optimizer_name(config.optimizer);
     s->config.optimizer = s->config.device = s->config.isa = s->config.precision = s->config.weights = NULL;
-    unroll_model_spec(m->model, &s->spec);
+    unroll_model_network(m->model, &network);
+    s->inputs = network.input;
+    s->outputs = unroll_model_outputs(m->model);
     return (PyObject *)s;
 }
 
@@ -119,10 +122,10 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
 {
     Py_ssize_t T = s->config.steps, B = s->config.rows;
     const struct wanted wanted[ARRAYS] = {
-        [INPUTS] = { "inputs", NUMBER_F32, 3, { ANY, B, s->spec.input }, false },
+        [INPUTS] = { "inputs", NUMBER_F32, 3, { ANY, B, s->inputs }, false },
         [TOKENS] = { "tokens", NUMBER_I32, 2, { ANY, B }, false },
         [CLASSES] = { "classes", NUMBER_I32, 2, { ANY, B }, false },
-        [VALUES] = { "values", NUMBER_F32, 3, { ANY, B, s->spec.output }, false },
+        [VALUES] = { "values", NUMBER_F32, 3, { ANY, B, s->outputs }, false },
         [LENGTHS] = { "lengths", NUMBER_I32, 1, { B }, false },
         [RESET] = { "reset", NUMBER_U8, 2, { T, B }, false },
     };

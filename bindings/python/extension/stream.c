@@ -43,7 +43,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 {
     unroll_stream_config config = unroll_stream_default();
     PyObject *model;
-    unroll_spec spec;
+    unroll_network network;
     if (!PyArg_ParseTuple(args, "O!:Stream", model_type, &model) ||
         !fields_take("a stream", config_fields, keywords, &config))
         return NULL;
@@ -55,8 +55,8 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         UNLOCKED(&m->lock, status = unroll_stream_init(NULL, 0, m->model, &config, NULL));
     if (!bytes)
         return raise_status(status);
-    unroll_model_spec(m->model, &spec);
-    stream_object *s = stream_empty(type, bytes, config.rows, spec.tokens != 0);
+    unroll_model_network(m->model, &network);
+    stream_object *s = stream_empty(type, bytes, config.rows, network.tokens != 0);
     if (!s)
         return NULL;
     UNLOCKED(&m->lock, status = unroll_stream_init(s->memory, bytes, m->model, &config, &s->stream));

@@ -1,5 +1,5 @@
 /* An activation function that is chosen when the program runs, by its number in cells/activation.h: for dense
- * layers, and for the cells that let users choose theirs (lstm_any.h). Linear and softmax pass x on: the first
+ * layers, and for the cells that let users choose theirs (functions.h). Linear and softmax pass x on: the first
  * by its nature, the second because it is no function of one number. */
 #ifndef V_CHOSEN_H
 #define V_CHOSEN_H

@@ -57,10 +57,10 @@ static const char *name_others(const struct ranks *r, const struct group *g, cha
 
 static unroll_status late(struct ranks *r, const struct group *g, const char *doing)
 {
-    char others[128];
-    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d waited %g seconds for %s; fix: see which one stopped, or allow more "
-               "time (--deadline)", doing, comm_rank(r->comm), comm_deadline(r->comm),
-               name_others(r, g, others, sizeof others));
+    char others[128], silence[SILENCE_SIZE];
+    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d waited %g seconds for %s%s; fix: see whether a rank is stopped or its "
+               "machine lost, or allow more time (--deadline)", doing, comm_rank(r->comm), comm_deadline(r->comm),
+               name_others(r, g, others, sizeof others), comm_silence(r->comm, silence));
     return lose(r);
 }
 

@@ -1,13 +1,17 @@
 # What the extension has, for type checkers. `Any` stands for arrays: whatever has the buffer protocol or DLPack.
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional, Self, TypeVar, Union
+from typing import Any, Optional, Self, TypeVar, Union, final
+
+from typing_extensions import disjoint_base
 
 _Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
 _Model = TypeVar("_Model", bound=Model)
 
 version: str
 
+@final
 class Array:
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -15,8 +19,9 @@ class Array:
     def dtype(self) -> str: ...
     def tolist(self) -> list[Any]: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, key: Any) -> Any: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
     def __dlpack__(
         self,
         *,
@@ -27,6 +32,7 @@ class Array:
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+@disjoint_base
 class Model:
     def __new__(
         cls,
@@ -70,9 +76,12 @@ class Model:
     def sessions(self) -> int: ...
     @property
     def symbols(self) -> Optional[list[str]]: ...
+    @property
+    def signature(self) -> list[dict[str, Any]]: ...
     def parameters(self) -> dict[str, Array]: ...
     def set_symbols(self, text: Text, /) -> None: ...
 
+@final
 class Session:
     def __new__(
         cls,
@@ -96,6 +105,7 @@ class Session:
         shards: int = 1,
         device: Optional[str] = None,
         isa: Optional[str] = None,
+        precision: Optional[str] = None,
         weights: Optional[str] = None,
         double_precision: int = 0,
         memory: int = 0,
@@ -159,6 +169,7 @@ class Session:
     @property
     def model(self) -> Model: ...
 
+@final
 class Stream:
     def __new__(cls, model: Model, /, *, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Self: ...
     def step(self, x: Any = None, /, out: Any = None, *, inputs: Any = None, tokens: Any = None) -> Any: ...
@@ -170,6 +181,7 @@ class Stream:
     @property
     def info(self) -> dict[str, Any]: ...
 
+@final
 class Text:
     def __new__(
         cls,
@@ -185,6 +197,7 @@ class Text:
     @property
     def symbols(self) -> list[str]: ...
 
+@disjoint_base
 class Trainer:
     def __new__(
         cls,
@@ -209,6 +222,9 @@ class Trainer:
         checkpoint_time: int = 0,
         isa: Optional[str] = None,
         device: Optional[str] = None,
+        precision: Optional[str] = None,
+        loss_every: int = 0,
+        new_rates: int = 0,
         learning_rate: float = ...,
         momentum: float = ...,
         beta1: float = ...,
@@ -241,6 +257,7 @@ def sample(
     seed: int = ...,
     weights: Optional[str] = None,
     device: Optional[str] = None,
+    precision: Optional[str] = None,
 ) -> str: ...
 def divide(
     *,

@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import collections
 import os
+import sys
 import threading
 import weakref
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from . import _core
 
 __all__ = ["GRU", "LSTM", "RNN", "IDLE_BYTES", "IDLE_SESSIONS", "memory"]
 
-#: Sessions, each for one shape of batches, that a module keeps while they are not in use, and what bytes of them.
+#: Sessions, each for one shape of batches, that a module keeps while they are not in use: so many, or as many as it once
+#: had in use together, and bytes of all of them.
 IDLE_SESSIONS = 12
 IDLE_BYTES = 1 << 30
 
@@ -37,16 +41,22 @@ _Tensors = tuple[Optional[Tensor], ...]
 # ---- sessions of one module -----------------------------------------------------------------
 
 
+class _Idle(NamedTuple):
+    key: _Key
+    session: _core.Session
+    bytes: int
+
+
 class _Lease:
     """A session while a graph needs it: from a forward to its backward, or to the end of the graph."""
 
-    def __init__(self, returned: collections.deque[tuple[_Key, _core.Session]], key: _Key, session: _core.Session):
-        self.session = session
-        self._key = key
+    def __init__(self, returned: collections.deque[_Idle], idle: _Idle):
+        self.session = idle.session
+        self._idle = idle
         self._returned = returned
 
     def __del__(self) -> None:
-        self._returned.append((self._key, self.session))
+        self._returned.append(self._idle)
 
 
 class _Engine:
@@ -57,40 +67,44 @@ class _Engine:
         self.spec = spec
         self.lock = threading.RLock()
         self.model = _core.Model(**spec)
-        self.names = list(self.model.parameters())
-        self.idle: collections.OrderedDict[_Key, list[_core.Session]] = collections.OrderedDict()
-        self.returned: collections.deque[tuple[_Key, _core.Session]] = collections.deque()
-        self.made = 0
+        self.idle: collections.OrderedDict[_Key, list[_Idle]] = collections.OrderedDict()
+        self.returned: collections.deque[_Idle] = collections.deque()
+        self.count = self.bytes = 0             # of the idle ones
+        self.made = self.leased = self.most = 0  # so far, now, and the most at once
 
     def lease(self, **config: Any) -> _Lease:
         """An idle session of this configuration, or a new one."""
         key = tuple(config.items())
         self._collect()
-        waiting = self.idle.get(key)
-        if waiting:
-            session = waiting.pop()
-            if not waiting:
-                del self.idle[key]
+        if key in self.idle:
+            idle = self._take(key, -1)
         else:
             session = _core.Session(self.model, **config)
+            idle = _Idle(key, session, session.info["bytes"])
             self.made += 1
-        return _Lease(self.returned, key, session)
+        self.leased += 1
+        self.most = max(self.most, self.leased)
+        return _Lease(self.returned, idle)
+
+    def _take(self, key: _Key, index: int) -> _Idle:
+        idle = self.idle[key].pop(index)
+        if not self.idle[key]:
+            del self.idle[key]
+        self.count -= 1
+        self.bytes -= idle.bytes
+        return idle
 
     def _collect(self) -> None:
         """What leases gave back becomes idle; what is idle longest ends."""
         while self.returned:
-            key, session = self.returned.popleft()
-            self.idle.setdefault(key, []).append(session)
-            self.idle.move_to_end(key)
-        while self._is_full():
-            key, sessions = next(iter(self.idle.items()))
-            sessions.pop(0)
-            if not sessions:
-                del self.idle[key]
-
-    def _is_full(self) -> bool:
-        idle = [session for sessions in self.idle.values() for session in sessions]
-        return len(idle) > IDLE_SESSIONS or (len(idle) > 1 and sum(s.info["bytes"] for s in idle) > IDLE_BYTES)
+            idle = self.returned.popleft()
+            self.idle.setdefault(idle.key, []).append(idle)
+            self.idle.move_to_end(idle.key)
+            self.leased -= 1
+            self.count += 1
+            self.bytes += idle.bytes
+        while self.count > max(IDLE_SESSIONS, self.most) or (self.count > 1 and self.bytes > IDLE_BYTES):
+            self._take(next(iter(self.idle)), 0)
 
 
 def _capacity(steps: int) -> int:
@@ -148,8 +162,7 @@ def memory(module: nn.Module) -> dict[str, int]:
         return {"made": 0, "idle": 0, "bytes": 0}
     with engine.lock:
         engine._collect()
-        idle = [session for sessions in engine.idle.values() for session in sessions]
-        return {"made": engine.made, "idle": len(idle), "bytes": sum(s.info["bytes"] for s in idle)}
+        return {"made": engine.made, "idle": engine.count, "bytes": engine.bytes}
 
 
 # ---- running --------------------------------------------------------------------------------
@@ -262,19 +275,18 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Optional[Tensor]) -> Any:
         if torch.is_grad_enabled():     # a second derivative is refused, also where these gradients are constant
             gradients = tuple(None if g is None else g.detach().requires_grad_() for g in gradients)
-        return _Recurrence.once(ctx, *gradients)
+        return once_differentiable(_backward)(ctx, *gradients)
 
-    @staticmethod
-    @once_differentiable
-    def once(ctx: Any, dy: Optional[Tensor], dhn: Optional[Tensor], dcn: Optional[Tensor] = None) -> Any:
-        x, h0, c0, *weights = ctx.saved_tensors         # raises if one was changed in place meanwhile
-        call: _Call = ctx.call
-        with call.engine.lock:
-            lease, ctx.lease = ctx.lease, None
-            if lease is None:                           # a second backward of a retained graph
-                lease, _ = call.forward(x, (h0, c0), tuple(weights))
-            wanted = ctx.needs_input_grad[1:]
-            return (None, *call.backward(lease.session, (dy, dhn, dcn), wanted, x, tuple(weights)))
+
+def _backward(ctx: Any, dy: Optional[Tensor], dhn: Optional[Tensor], dcn: Optional[Tensor] = None) -> Any:
+    x, h0, c0, *weights = ctx.saved_tensors             # raises if one was changed in place meanwhile
+    call: _Call = ctx.call
+    with call.engine.lock:
+        lease, ctx.lease = ctx.lease, None
+        if lease is None:                               # a second backward of a retained graph
+            lease, _ = call.forward(x, (h0, c0), tuple(weights))
+        wanted = ctx.needs_input_grad[1:]
+        return (None, *call.backward(lease.session, (dy, dhn, dcn), wanted, x, tuple(weights)))
 
 
 def _run(call: _Call, x: Tensor, states: _Tensors, weights: tuple[Tensor, ...], graph: bool) -> tuple[Tensor, ...]:
@@ -283,6 +295,36 @@ def _run(call: _Call, x: Tensor, states: _Tensors, weights: tuple[Tensor, ...], 
         return results
     with call.engine.lock:
         return call.forward(x, states, weights)[1]
+
+
+# ---- beside PyTorch's compilers --------------------------------------------------------------
+
+
+#: Dispatch modes that record operations, or have tensors without numbers.
+_RECORDERS = ("FakeTensorMode", "FunctionalTensorMode", "ProxyTorchDispatchMode")
+
+
+def _refuse_tracing(name: str) -> None:
+    """Our kernels would be missing from what a tracer records."""
+    traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if traced or any(type(mode).__name__ in _RECORDERS for mode in _get_current_dispatch_mode_stack()):
+        raise RuntimeError(
+            f"unroll.torch.{name} can't be part of a graph that is traced or exported; fix: load its state_dict into "
+            f"torch.nn.{name} and give that"
+        )
+    if torch._C._are_functorch_transforms_active():
+        raise RuntimeError(
+            f"unroll.torch.{name} can't be transformed by torch.func (grad, vmap, jvp, ..); fix: backward() or "
+            f"torch.autograd.grad, or load its state_dict into torch.nn.{name}"
+        )
+
+
+def _leaf(module: nn.RNNBase, x: torch.fx.Proxy, hx: Any) -> torch.fx.Proxy:
+    """The call in a graph of torch.fx, whose leaves its tracer takes torch.nn's modules for."""
+    path = x.tracer.path_of_module(module)  # type: ignore[attr-defined]
+    if not path:
+        raise RuntimeError(f"unroll.torch.{type(module).__name__} is a leaf of torch.fx's graphs; fix: trace what holds it")
+    return x.tracer.create_proxy("call_module", path, (x, hx), {})
 
 
 # ---- modules --------------------------------------------------------------------------------
@@ -304,6 +346,12 @@ def _refuse(module: nn.RNNBase, what: str, tensor: Tensor) -> None:
 
 class _Recurrent(nn.RNNBase):
     """What the three modules share: the way from PyTorch's inputs to a call and back."""
+
+    def __prepare_scriptable__(self) -> nn.Module:
+        name = type(self).__name__
+        raise RuntimeError(
+            f"unroll.torch.{name} can't be compiled by torch.jit.script; fix: load its state_dict into torch.nn.{name}"
+        )
 
     def flatten_parameters(self) -> None:
         """Nothing is to be done: weights are packed when they have changed."""
@@ -333,12 +381,12 @@ class _Recurrent(nn.RNNBase):
 
     def _call(self, x: Tensor, states: _Tensors, lengths: Optional[Tensor]) -> tuple[Tensor, ...]:
         """x [T, B, input], time-major; states (h0, c0) or (None, None)."""
-        traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-        if traced or getattr(torch.compiler, "is_exporting", bool)():
-            raise RuntimeError(
-                f"unroll.torch.{type(self).__name__} can't be part of a graph that is traced or exported; fix: "
-                f"load its state_dict into torch.nn.{type(self).__name__} and give that"
-            )
+        if "torch._dynamo" in sys.modules:              # which takes seconds to import; nobody compiles without it
+            return self._uncompiled(x, states, lengths)
+        return self._compute(x, states, lengths)
+
+    def _compute(self, x: Tensor, states: _Tensors, lengths: Optional[Tensor]) -> tuple[Tensor, ...]:
+        _refuse_tracing(type(self).__name__)
         weights = self._weights()
         self._check(x, states)
         tensors = (x, *states, *weights)
@@ -356,6 +404,12 @@ class _Recurrent(nn.RNNBase):
         if lengths is None:
             lengths = torch.full((x.shape[1],), x.shape[0], dtype=torch.int32)
         return _run(_Call(_engine_of(self), config, lengths), x, states, weights, graph)
+
+    # torch.compile leaves these alone. Why is said as torch.compiler.disable says it, which would import torch._dynamo.
+    _uncompiled = _disable_dynamo(_compute)
+    _reason = "the kernels of unroll.torch are no operations of PyTorch's; fix: without fullgraph, or torch.nn's module"
+    setattr(_call, "_torchdynamo_disable", True)
+    setattr(_call, "_torchdynamo_disable_msg", _reason)
 
     def _padded(self, x: Tensor, states: _Tensors) -> tuple[Tensor, ...]:
         """Rows of one length, with or without an axis of the batch."""
@@ -398,6 +452,8 @@ class LSTM(_Recurrent, nn.LSTM):
     """torch.nn.LSTM on Unroll's kernels."""
 
     def forward(self, input: Any, hx: Optional[tuple[Tensor, Tensor]] = None) -> Any:
+        if isinstance(input, torch.fx.Proxy):
+            return _leaf(self, input, hx)
         pair = isinstance(hx, (tuple, list)) and len(hx) == 2 and (hx[0] is None) == (hx[1] is None)
         if hx is not None and not pair:
             raise ValueError("hx of an LSTM is the pair (h_0, c_0)")
@@ -409,6 +465,8 @@ class GRU(_Recurrent, nn.GRU):
     """torch.nn.GRU on Unroll's kernels."""
 
     def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
+        if isinstance(input, torch.fx.Proxy):
+            return _leaf(self, input, hx)
         return self._any(input, (hx, None))
 
 
@@ -416,4 +474,10 @@ class RNN(_Recurrent, nn.RNN):
     """torch.nn.RNN, tanh or relu, on Unroll's kernels."""
 
     def forward(self, input: Any, hx: Optional[Tensor] = None) -> Any:
+        if isinstance(input, torch.fx.Proxy):
+            return _leaf(self, input, hx)
         return self._any(input, (hx, None))
+
+
+if hasattr(torch.serialization, "add_safe_globals"):    # torch.load takes them where it takes torch.nn's
+    torch.serialization.add_safe_globals([LSTM, GRU, RNN])

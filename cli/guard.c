@@ -1,0 +1,147 @@
+/* The guard and its rank hold the ends of a socket, which the system closes however the rank ends. The guard is in a
+ * session of its own, where no signal to the rank's group reaches it. */
+#include "guard.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_LONGEST = PATH_MAX + 64, NUMBERS = 1024 /* of files that a launcher may have opened for its ranks */ };
+
+static int to_guard = -1;
+
+/* ---- the guard ---- */
+
+static struct {
+    char line[LINE_LONGEST];
+    bool done, alone;                           /* alone: the rank has ended */
+    struct pollfd lead;                         /* the process of rank 0; fd < 0: this rank is that, or it is far away */
+} guard = {.lead = {.fd = -1, .events = POLLIN}};
+
+static void wait_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+static void hear_rank(void)
+{
+    char words[LINE_LONGEST];
+    long lead;
+    ssize_t length = recv(STDIN_FILENO, words, sizeof words - 1, 0);
+
+    words[length > 0 ? length : 0] = '\0';
+    guard.alone = length <= 0;
+    guard.done = strcmp(words, "done") == 0;
+    if (sscanf(words, "lead %ld", &lead) == 1)
+        guard.lead.fd = (int)syscall(SYS_pidfd_open, (pid_t)lead, 0);   /* a kernel before 5.3 has none */
+    else if (guard.done || strcmp(words, "hush") == 0)
+        guard.line[0] = '\0';
+    else if (length > 0)
+        strcpy(guard.line, words);
+}
+
+/* One guard prints: that of the rank that died alone, which launchers still listen to, but of rank 0 if that died too. */
+static void stand_guard(void)
+{
+    while (!guard.done && !guard.alone)
+        hear_rank();
+    if (*guard.line && guard.lead.fd >= 0)
+        wait_a_little();
+    if (*guard.line && (guard.lead.fd < 0 || poll(&guard.lead, 1, 0) == 0))
+        dprintf(STDERR_FILENO, "%s\n", guard.line);
+}
+
+/* MPICH's proxy (pmip.c), once it has passed on a signal, forgets the status of a rank whose outputs were closed before
+ * it looked for ended children, which it does when an output closes: so one stays open while the rank ends. */
+static void close_outputs(void)
+{
+    wait_a_little();
+    close(STDOUT_FILENO);
+    wait_a_little();
+    close(STDERR_FILENO);
+}
+
+/* Open MPI's mpirun ends ranks by SIGCONT, SIGTERM and SIGKILL and sleeps for a second after each but the last, unless a
+ * child wakes it: odls_base_default_kill_local_procs(). To SIGCHLD it only looks for ended children. */
+static void hurry(pid_t launcher)
+{
+    enum { TIMES = 100 };
+
+    for (int i = 0; i < TIMES && kill(launcher, SIGCHLD) == 0; i++)
+        wait_a_little();
+}
+
+/* Nothing of the rank may stay open here: its end must show. */
+static void be_guard(int socket, pid_t launcher)
+{
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2};
+
+    prctl(PR_SET_NAME, "rank-guard");           /* who kills all "unroll" means the ranks */
+    setsid();
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    dup2(socket, STDIN_FILENO);
+    for (int number = STDERR_FILENO + 1; number < NUMBERS; number++)
+        close(number);
+    bool is_openmpi = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+
+    stand_guard();
+    while (!is_openmpi && !guard.alone)
+        hear_rank();
+    close_outputs();
+    if (is_openmpi)
+        hurry(launcher);
+}
+
+/* ---- the rank ---- */
+
+void guard_start(void)
+{
+    int ends[2];
+    pid_t launcher = getppid();
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return;
+    if (fork() == 0) {
+        be_guard(ends[1], launcher);
+        _exit(0);
+    }
+    close(ends[1]);
+    to_guard = ends[0];
+}
+
+void guard_will_say(const char *line)
+{
+    send(to_guard, line, strlen(line), MSG_NOSIGNAL);           /* whether there is a guard or not */
+}
+
+void guard_lead(pid_t process)
+{
+    char words[32];
+
+    snprintf(words, sizeof words, "lead %ld", (long)process);
+    guard_will_say(words);
+}
+
+void guard_hush(void)
+{
+    int error = errno;
+
+    guard_will_say("hush");
+    errno = error;
+}
+
+void guard_done(void)
+{
+    guard_will_say("done");
+}

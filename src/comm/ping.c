@@ -1,0 +1,126 @@
+/* Who answers? Of ranks that wait in a chain none can see which one stopped: so shortly before a wait would fail its rank
+ * asks all, and those that wait answer. The result is told to all that answered: their waits are in vain, too. One tag
+ * carries questions, answers and results, and a receive from anybody is open in waits that last. */
+#include "base/memory.h"
+#include "comm/engine.h"
+#include <stdio.h>
+#include <string.h>
+
+enum kind { PING_QUESTION, PING_ANSWER, PING_RESULT };
+enum { TAG_PING = TAG_CONTROL | 7 };
+
+static const double ping_seconds = 0.5, ping_part = 0.25, look_seconds = 0.01;
+
+static void tell(struct unroll_comm *comm, int to, enum kind kind)
+{
+    struct ping *p = &comm->ping;
+    const struct ping_words words = { comm->rank, kind, p->silent, p->silents, p->first };
+    (void)comm_send(comm, to, TAG_PING, &words, sizeof words);      /* whoever can't be told finds out by himself */
+}
+
+static void heard(struct unroll_comm *comm, const struct ping_words *w)
+{
+    struct ping *p = &comm->ping;
+    if (w->kind == PING_QUESTION)
+        tell(comm, w->from, PING_ANSWER);
+    else if (w->kind == PING_ANSWER && p->answered)
+        p->answered[w->from] = 1;
+    else if (w->kind == PING_RESULT) {
+        p->silent = w->silent;
+        p->silents = w->silents;
+        p->first = w->first;
+        p->over = true;
+    }
+}
+
+/* Takes what has come. */
+static void listen(struct unroll_comm *comm)
+{
+    struct ping *p = &comm->ping;
+    for (bool arrived = true; arrived && !p->over;) {
+        if (!p->listens) {
+            p->receipt = (struct receipt){ .from = ENGINE_ANY, .tag = TAG_PING, .data = &p->words, .bytes = sizeof p->words };
+            if (comm->engine->begin(comm, &p->receipt) != UNROLL_OK)
+                return;
+        }
+        p->listens = true;
+        if (comm->engine->test(comm, &p->receipt, &arrived) != UNROLL_OK)
+            return;
+        p->listens = !arrived;
+        if (arrived)
+            heard(comm, &p->words);
+    }
+}
+
+static void ask(struct unroll_comm *comm)
+{
+    struct ping *p = &comm->ping;
+    release(p->answered);
+    p->answered = allocate_zeroed((size_t)comm->ranks, 1);
+    for (int rank = 0; rank < comm->ranks && p->answered; rank++)
+        if (rank != comm->rank)
+            tell(comm, rank, PING_QUESTION);
+}
+
+/* The first rank that did not answer, and the first that did. */
+static void judge(struct unroll_comm *comm)
+{
+    struct ping *p = &comm->ping;
+    p->over = true;
+    for (int rank = comm->ranks; rank-- > 0 && p->answered;)
+        if (rank == comm->rank || p->answered[rank])
+            p->first = rank;
+        else {
+            p->silent = rank;
+            p->silents++;
+        }
+    for (int rank = 0; rank < comm->ranks && p->answered; rank++)
+        if (p->answered[rank])
+            tell(comm, rank, PING_RESULT);
+}
+
+bool comm_waits_on(struct unroll_comm *comm, struct patience *wait, double now)
+{
+    struct ping *p = &comm->ping;
+    double waited = p->waited = now - wait->begin, part = ping_part * comm->deadline;
+    if (p->ended)
+        return waited <= comm->deadline;
+    if (waited > look_seconds && now - p->looked > look_seconds) {
+        p->looked = now;
+        listen(comm);
+    }
+    if (!wait->asked && waited > comm->deadline - (part < ping_seconds ? part : ping_seconds)) {
+        ask(comm);
+        wait->asked = true;
+    }
+    if (!p->over && waited > comm->deadline)
+        judge(comm);
+    return !p->over;
+}
+
+const char *comm_silence(const struct unroll_comm *comm, char text[SILENCE_SIZE])
+{
+    const struct ping *p = &comm->ping;
+    int used = p->silents ? snprintf(text, SILENCE_SIZE, "; rank %d", p->silent) : 0;
+    if (p->silents > 1)
+        used += snprintf(text + used, SILENCE_SIZE - (size_t)used, " and %d more", p->silents - 1);
+    snprintf(text + used, SILENCE_SIZE - (size_t)used, !p->silents ? "" : p->silents > 1 ? " do not answer"
+                                                                                       : " does not answer");
+    return text;
+}
+
+int comm_first(const struct unroll_comm *comm)
+{
+    return comm->ping.over ? comm->ping.first : -1;
+}
+
+void comm_ping_end(struct unroll_comm *comm)
+{
+    struct ping *p = &comm->ping;
+    if (p->listens)
+        comm->engine->drop(comm, &p->receipt);
+    p->listens = false;
+    p->ended = true;
+    release(p->answered);
+    p->answered = NULL;
+}

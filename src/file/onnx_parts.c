@@ -1,0 +1,227 @@
+/* Which numbers a value of an ONNX graph is made of: parts of layers, cut and put side by side, and what a layer
+ * reads of them. Layers read others whole: where a graph reads parts of them, in another order or twice, the weights
+ * say so (imported_layer.column). Axes are moved in onnx_shapes.c. */
+#include "file/onnx_import.h"
+
+#include <string.h>
+
+/* ---- cutting --------------------------------------------------------------------------- */
+
+/* The part in which column `at` of a row of parts lies; *within: where. */
+static const struct part *part_at(const struct part *row, int64_t at, int64_t *within)
+{
+    for (; at >= row->width; row++)
+        at -= row->width;
+    *within = at;
+    return row;
+}
+
+/* Where the columns of entry s of [stacks][count] begin: of a flow that is a stack already from `first` on, else
+ * one entry after the other. */
+static const struct part *cut_at(const struct flow *f, int stacks, int s, int64_t column, int64_t count,
+                                 int64_t *within)
+{
+    return f->stacks == stacks ? part_at(f->piece + s * f->pieces, column, within)
+                               : part_at(f->piece, s * count + column, within);
+}
+
+/* How far from `column` on no entry begins another part. */
+static int64_t cut_width(const struct flow *f, int stacks, int64_t column, int64_t count, int64_t end)
+{
+    int64_t step = end - column, within;
+    for (int s = 0; s < stacks; s++) {
+        int64_t left = cut_at(f, stacks, s, column, count, &within)->width - within;
+        step = left < step ? left : step;
+    }
+    return step;
+}
+
+unroll_status onnx_cut(struct onnx_import *im, struct flow *f, int stacks, int64_t first, int64_t count)
+{
+    struct flow cut = *f;
+    int pieces = 0;
+    int64_t step, end = first + count, within;
+    for (int p = 0; p < f->stacks * f->pieces; p++)
+        if (f->piece[p].width < 0)
+            return refuse_node(im, "it takes a part of an input whose width is not known");
+    for (int64_t at = first; at < end; at += cut_width(f, stacks, at, count, end))
+        pieces++;
+    TRY(onnx_new_pieces(im, &cut, stacks, pieces));
+    pieces = 0;
+    for (int64_t at = first; at < end; at += step, pieces++) {
+        step = cut_width(f, stacks, at, count, end);
+        for (int s = 0; s < stacks; s++) {
+            struct part *to = &cut.piece[s * cut.pieces + pieces];
+            *to = *cut_at(f, stacks, s, at, count, &within);
+            if ((to->kind == PIECE_H || to->kind == PIECE_C) && to->width != step)
+                return refuse_node(im, "it takes a part of a state");
+            to->first += within;
+            to->width = step;
+        }
+    }
+    *f = cut;
+    return UNROLL_OK;
+}
+
+/* ---- features -------------------------------------------------------------------------- */
+
+static unroll_status copy_pieces(struct onnx_import *im, struct flow *f)
+{
+    const struct part *given = f->piece;
+    TRY(onnx_new_pieces(im, f, f->stacks, f->pieces));
+    memcpy(f->piece, given, (size_t)f->stacks * (size_t)f->pieces * sizeof *given);
+    return UNROLL_OK;
+}
+
+int onnx_feature_axis(const struct flow *f)
+{
+    for (int k = f->rank - 1; k >= 0; k--)
+        if (f->axis[k].id == AXIS_FEATURE)
+            return k;
+    return -1;
+}
+
+unroll_status onnx_take_features(struct onnx_import *im, struct flow *f)
+{
+    struct axis *last = f->rank ? &f->axis[f->rank - 1] : NULL;
+    if (!last || last->second || f->is_integer)
+        return refuse_node(im, "what it reads has no axis of features at the end");
+    if (last->id == AXIS_FEATURE)
+        return UNROLL_OK;
+    if (f->piece[0].kind != PIECE_INPUT || last->id == AXIS_STACK || onnx_feature_axis(f) >= 0 ||
+        (im->bound && (last->id == im->time || last->id == im->batch) && last->id != AXIS_ONE))
+        return refuse_node(im, "what it reads has no axis of features at the end, but one of %s",
+                           onnx_axis_word(im, last->id));
+    TRY(copy_pieces(im, f));
+    f->piece[0].axis = last->id;
+    f->piece[0].width = last->id == AXIS_ONE ? 1 : last->size;
+    *last = (struct axis){ .id = AXIS_FEATURE, .size = f->piece[0].width };
+    return UNROLL_OK;
+}
+
+/* ---- what a layer reads ---------------------------------------------------------------- */
+
+/* The last state of a layer that runs forward is its output at the last step. */
+static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
+{
+    TRY(copy_pieces(im, f));
+    for (int p = 0; p < f->pieces; p++) {
+        struct part *q = &f->piece[p];
+        if (q->kind == PIECE_C)
+            return refuse_node(im, "it reads the last cell state; layers read outputs");
+        if (q->kind != PIECE_H)
+            continue;
+        if (q->direction)
+            return refuse_node(im, "it reads the last state of the backward direction, which is its output "
+                                   "at the first step; layers read one step at a time. fix: take the "
+                                   "outputs of all steps, or of the last");
+        q->kind = PIECE_Y;
+    }
+    return UNROLL_OK;
+}
+
+/* The width of the input; of one that does not say it, what is left for it in `width`. */
+static int64_t input_width(const struct onnx_import *im, const struct flow *f, const struct part *q, int64_t width)
+{
+    const struct onnx_value_info *info = &im->file->input[q->index];
+    if (im->tokens)
+        return im->embedding ? im->embedding->dim[1] : im->input;
+    if (q->axis < AXIS_OF_INPUT)
+        return 1;
+    int64_t said = info->dim[(q->axis - AXIS_OF_INPUT) % ONNX_RANK].size;
+    for (int p = 0; p < f->pieces; p++)
+        width -= f->piece[p].width < 0 ? 0 : f->piece[p].width;
+    return said >= 0 ? said : width;
+}
+
+/* A part of the input of the graph is read: is it the one input of the network? */
+static unroll_status take_input(struct onnx_import *im, const struct part *q, int64_t width)
+{
+    if (q->row >= 0 || (im->sequence >= 0 && im->sequence != q->index))
+        return refuse_node(im, "a network has one input; '%.60s' is a second one, or a part of it",
+                           im->file->input[q->index].name);
+    if (!im->tokens && im->input && im->input != width)
+        return refuse_node(im, "it reads %lld numbers of the input, others %lld", (long long)width,
+                           (long long)im->input);
+    if (!im->tokens && im->features >= 0 && im->features != q->axis)
+        return refuse_node(im, "it reads another axis of the input as features than a layer before it");
+    im->features = im->tokens ? -1 : q->axis;
+    im->sequence = q->index;
+    im->input = im->tokens ? im->input : width;
+    return UNROLL_OK;
+}
+
+/* What a layer reads, side by side: sources, each whole and once, and their widths. */
+struct sources { int count, source[UNROLL_SOURCES_MAX]; int64_t width[UNROLL_SOURCES_MAX], all; };
+
+static int source_of(const struct part *q)
+{
+    return q->kind == PIECE_INPUT ? -1 : q->index;
+}
+
+static unroll_status add_source(struct onnx_import *im, struct sources *s, const struct part *q, int64_t width)
+{
+    for (int k = 0; k < s->count; k++)
+        if (s->source[k] == source_of(q))
+            return UNROLL_OK;
+    if (s->count == UNROLL_SOURCES_MAX)
+        return refuse_node(im, "it reads more than %d layers side by side", UNROLL_SOURCES_MAX);
+    s->source[s->count] = source_of(q);
+    s->width[s->count++] = width;
+    s->all += width;
+    return UNROLL_OK;
+}
+
+static unroll_status find_sources(struct onnx_import *im, struct flow *f, int64_t width, struct sources *s)
+{
+    int64_t sum = 0;
+    for (int p = 0; p < f->pieces; p++) {
+        struct part *q = &f->piece[p];
+        const bool is_input = q->kind == PIECE_INPUT;
+        int64_t whole = is_input ? input_width(im, f, q, width) : onnx_layer_width(&im->layer[q->index]);
+        q->width = q->width < 0 ? whole : q->width;
+        sum += q->width;
+        if (is_input)
+            TRY(take_input(im, q, whole));
+        TRY(add_source(im, s, q, whole));
+    }
+    if (sum != width)
+        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum,
+                           (long long)width);
+    return UNROLL_OK;
+}
+
+/* Which of its sources' numbers each input of a layer is; true: all of them, in their order. */
+static bool find_columns(const struct flow *f, const struct sources *s, int *column)
+{
+    bool in_order = true;
+    int n = 0;
+    for (int p = 0; p < f->pieces; p++) {
+        int64_t begin = f->piece[p].first;
+        for (int k = 0; s->source[k] != source_of(&f->piece[p]); k++)
+            begin += s->width[k];
+        for (int64_t k = 0; k < f->piece[p].width; k++, n++) {
+            column[n] = (int)(begin + k);
+            in_order = in_order && column[n] == n;
+        }
+    }
+    return in_order && n == s->all;
+}
+
+unroll_status onnx_sources(struct onnx_import *im, const struct flow *from, int64_t width,
+                           struct imported_layer *l)
+{
+    struct flow f = *from;
+    struct sources s = { .count = 0 };
+    if (f.stacks != 1)
+        return refuse_node(im, "it reads a stack of %d layers or directions as one", f.stacks);
+    TRY(states_as_outputs(im, &f));
+    TRY(find_sources(im, &f, width, &s));
+    int *column = onnx_allocate(im->file, (size_t)width, sizeof *column);
+    if (!column)
+        return fail(UNROLL_RESOURCE, "'%s': no memory for %lld inputs", im->file->path, (long long)width);
+    l->column = find_columns(&f, &s, column) ? NULL : column;
+    l->layer.sources = s.count;
+    memcpy(l->layer.source, s.source, sizeof s.source);
+    return UNROLL_OK;
+}

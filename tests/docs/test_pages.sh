@@ -1,0 +1,183 @@
+#!/bin/bash
+# Pages are run as they stand: each command of a plain block, from top to bottom, must print what the page shows behind
+# it. A block of C or JSON is the file that the text before it names: written, or, if the sources have it, a part of it.
+# In a page "..." stands for any lines, and lines of progress may be left out.
+#     tests/docs/test_pages.sh BINARY LIBRARY       SHOW=1: prints what the commands print, to renew a page
+# What is the machine's may be anything: times, rates, the instruction set, the threads. All else is exact where the bits
+# are the page's: with the same licences, and without AMX, whose sums have bits of their own. Else losses may differ by
+# 5% (and by 0.005), with other licences all numbers by 20%, and what is sampled is not compared.
+set -u
+binary=$(realpath "$1") || exit 2
+library=$(realpath "$2") || exit 2
+root=$(realpath "$(dirname "$0")/../..") || exit 2
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p') MAKEFLAGS MAKELEVEL MFLAGS
+export LC_ALL=C.UTF-8
+path=$PATH
+
+passed=0 failed=0 skipped=0
+pass() { passed=$((passed + 1)); }
+miss() { failed=$((failed + 1)); echo "FAILED $*"; }
+
+# ---- whose bits ----
+
+licences=/usr/share/common-licenses
+tolerance=0 whole=0                     # relative, of numbers with a fraction and of whole ones
+"$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.05
+if [ ! -d $licences ]; then
+    whole=none
+elif [ "$(cat $licences/* | cksum)" != "1064720355 303076" ]; then
+    tolerance=0.2 whole=0.2
+fi
+others_bits() { [ $tolerance != 0 ]; }
+# Each instruction set is some lines of `unroll check`: the page's are these.
+[ "$("$binary" devices | awk '$2 == "yes" { printf "%s ", $1 }')" = "scalar avx2 avx512 avx512_vnni " ] && checks=exact
+checks=${checks:-any}
+
+# What is the machine's is replaced by #. Curves are drawn from a report each second, of which one is the lowest.
+neutral() {
+    sed -E -e 's#[0-9.]+k? (char|words)/s#& #; s#[0-9.]+k? (char|words)/s #\# \1/s#' -e 's/ETA [0-9:]+/ETA #/' \
+        -e 's/epochs, [0-9:]+ at/epochs, # at/' -e 's/\| [a-z0-9_]+, [0-9]+ threads? \|/| ISA, # threads |/' \
+        -e 's/^(saved .*\/ckpt\/step-)[0-9]+$/\1#/' \
+        -e 's/ on [a-z0-9_]+, [0-9]+ threads?: .*/ on ISA: #/' \
+        -e 's/[▁▂▃▄▅▆▇█]+( +[0-9.]+) +[0-9.]+/#\1 #/' |
+        if [ $checks = any ]; then sed -E 's/^[0-9]+ (passed, 0 failed)$/# \1/'; else cat; fi |
+        if others_bits; then sed -E 's/grad [0-9.e-]+/grad #/; s/plan: [0-9.]+ .B/plan: #/; s/  best$//'; else cat; fi
+}
+
+# compare SHOWN PRINTED: says the first line that is not as shown
+compare() {
+    neutral <"$1" >"$place/one" && neutral <"$2" >"$place/two"
+    awk -v tolerance=$tolerance -v whole=$whole '
+        # The next number of a text; what is behind it is left in rest, what is before it in head.
+        function number(text,    found) {
+            if (!match(text, /[0-9][0-9,]*(\.[0-9]+)?(e[-+]?[0-9]+)?/)) { head = text; rest = ""; return "" }
+            found = substr(text, RSTART, RLENGTH)
+            head = substr(text, 1, RSTART - 1)
+            rest = substr(text, RSTART + RLENGTH)
+            return found
+        }
+        function near(a, b,    allowed, most) {
+            allowed = a ~ /[.e]/ || b ~ /[.e]/ ? tolerance : whole
+            gsub(",", "", a); gsub(",", "", b)
+            most = a > b ? a : b
+            return (a > b ? a - b : b - a) <= allowed * (most + 0.1)
+        }
+        function same(a, b,    x, y, before) {
+            while (a != "" || b != "") {
+                if (a == b) return 1
+                x = number(a); before = head; a = rest
+                y = number(b); b = rest
+                if (before != head || (x == "") != (y == "") || (x != y && !near(x, y))) return 0
+            }
+            return 1
+        }
+        NR == FNR { shown[++lines] = $0; next }
+        { printed[++count] = $0 }
+        END {
+            for (i = 1; i <= lines; i++) {
+                if (shown[i] == "...") { any = 1; continue }
+                while (at < count && !same(shown[i], printed[at + 1]) && (any || printed[at + 1] ~ /^step .*  ETA #/)) at++
+                if (at == count || !same(shown[i], printed[at + 1])) {
+                    print "shown: " shown[i]
+                    print "found: " (at < count ? printed[at + 1] : "the end")
+                    exit 1
+                }
+                at++; any = 0
+            }
+            while (at < count && (any || printed[at + 1] ~ /^step .*  ETA #/)) at++
+            if (at < count) { print "found, and not shown: " printed[at + 1]; exit 1 }
+        }' "$place/one" "$place/two"
+}
+
+# ---- what stands for a command of a page ----
+
+# The network is built already, and what is needed is there.
+make() { grep -q "^${1:-all}:" "$root/Makefile"; }
+sudo() { grep -qxF "NEEDED = ${*:3}" "$root/Makefile"; }
+gcc() { command gcc -Wall -Wextra -Werror "$@"; }
+# Machines are not equally fast: it presses Ctrl-C as soon as there is a line of progress.
+timeout() {
+    "${@:4}" >"$place/pressed" 2>&1 &
+    until grep -q '^step ' "$place/pressed" || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    kill "-$2" $! 2>/dev/null
+    wait $!
+    local status=$?
+    cat "$place/pressed"
+    [ $status -eq 75 ]
+}
+
+# ---- a page ----
+
+# The file that the text before a block names: the last `NAME.ENDING`.
+take_file() {           # KIND, the block is in the file block
+    local name=$(grep -oE '`[a-zA-Z0-9_./-]+\.'"$1"'`' "$place/prose" | tail -n 1 | tr -d '`')
+    if [ -z "$name" ]; then miss "$page: a block of $1 has no name before it"
+    elif [ ! -e "$root/$name" ]; then cp "$place/block" "$name"; pass
+    elif [[ "$(<"$root/$name")" == *"$(<"$place/block")"* ]]; then pass
+    else miss "$page: $name does not hold what is quoted"; fi
+}
+
+# The command in `command` with what is shown in the file shown.
+run_command() {
+    eval "$command" >"$place/printed" 2>&1 </dev/null
+    local status=$?
+    [ -z "${SHOW:-}" ] || { echo "\$ $command"; cat "$place/printed"; }
+    if [ $status -ne 0 ] && ! grep -q '^error: ' "$place/shown"; then
+        miss "$page: $command: exit $status: $(tail -n 1 "$place/printed")"
+    elif others_bits && [[ $command == *"unroll sample "* ]]; then pass
+    elif compare "$place/shown" "$place/printed" >"$place/difference"; then pass
+    else miss "$page: $command"; cat "$place/difference"; fi
+}
+
+take_session() {        # the block is in the file block
+    local line command=
+    [[ $(head -c 2 "$place/block") == '$ ' ]] || { miss "$page: a block is no session: $(head -n 1 "$place/block")"; return; }
+    while IFS= read -r line <&3; do
+        if [[ $line == '$ '* ]]; then
+            [ -z "$command" ] || run_command
+            command=${line#'$ '}
+            : >"$place/shown"
+        else
+            printf '%s\n' "$line" >>"$place/shown"
+        fi
+    done 3<"$place/block"
+    run_command
+}
+
+run_page() {            # PAGE, in a folder of its own
+    local page=$1 line kind= inside= entry
+    mkdir -p "$place/$page/build" && cd "$place/$page" || exit 2
+    for entry in $(ls -A "$root"); do [ "$entry" = build ] || ln -s "$root/$entry" .; done
+    ln -s "$binary" "$library" build/
+    PATH=$place/$page/build:$path
+    : >"$place/prose"
+    while IFS= read -r line <&4; do
+        if [[ $line != '```'* ]]; then
+            printf '%s\n' "$line" >>"$place/${inside:-prose}"
+        elif [ -z "$inside" ]; then
+            inside=block kind=${line#'```'}
+            : >"$place/block"
+        else
+            inside=
+            case $kind in
+                '') take_session ;;
+                c|json) take_file "$kind" ;;
+            esac
+        fi
+    done 4<"$root/$page"
+    cd "$root" || exit 2
+}
+
+if [ $whole = none ]; then
+    echo "skipped: README.md and docs/tutorial.md train on Debian's licences, which are not here"
+    skipped=$((skipped + 1))
+else
+    run_page README.md
+    run_page docs/tutorial.md
+fi
+run_page docs/from-pytorch.md
+
+echo "pages: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

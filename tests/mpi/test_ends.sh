@@ -1,0 +1,114 @@
+#!/bin/bash
+# How runs of many ranks end that do not end by themselves: the launcher or a rank is told to stop, killed or stopped;
+# and ranks that share a processor with each other and with a stranger. Usage: test_ends.sh build/unroll
+unroll=$(realpath "$1")
+. "$(dirname "$(realpath "$0")")/checks.sh" test_ends
+
+for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+train=(train text --batch 8 --val 0 --threads 1 --deadline 4s)
+
+# begin NAME RANKS: a run in the background, process $job, that has saved and goes on
+begin() {
+    rm -rf "$1"
+    $mpirun -n "$2" "$unroll" "${train[@]}" --hidden 12 --bptt 8 --steps 1000000 --save-every 20 --split batch="$2" --out "$1" >"$1.log" 2>&1 &
+    job=$!
+    for i in $(seq 200); do
+        ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && [ -s "$1/metrics.jsonl" ] && break
+        sleep 0.05
+    done
+}
+# ends NAME STATUSES SECONDS: with one of them, not later, without leaving processes or shared memory
+ends() {
+    local begin=$EPOCHREALTIME status
+    wait $job 2>/dev/null
+    status=$?
+    check "$what: it ends in $3 s" awk -v a="$begin" -v b="$EPOCHREALTIME" -v most="$3" 'BEGIN { print b - a; exit !(b - a < most) }'
+    cp "$1.log" log
+    check "$what: the status is $2, not $status" grep -qx "$status" <<<"${2// /$'\n'}"
+    for i in $(seq 100); do [ -z "$(writing_to "$1")" ] && break; sleep 0.05; done
+    check "$what: no process is left" test -z "$(writing_to "$1")"
+    check "$what: no shared memory is left" test -z "$(ls -A /dev/shm | grep -vxF "$memory")"
+}
+resumable() { check "$what: it says how to go on" says '^resume: unroll train --resume '; }
+
+told() {        # told SIGNAL STATUS SECONDS: mpirun is, all save and end
+    what="$mpirun gets SIG$1"
+    begin told 2
+    kill -"$1" $job
+    ends told "$2" "$3"
+    check "$what: it has saved" test -s "$(sed -n 's/^saved //p' log)/optim.safetensors"
+    resumable
+}
+killed() {      # killed RANK STATUS
+    what="$mpirun, rank $1 is killed"
+    begin killed 3
+    kill -KILL "$(process_of "$1" killed)"
+    ends killed "$2" 0.7
+    resumable
+}
+all_killed() {  # all_killed WHOM STATUS SECONDS: mpirun, or the ranks and their guards
+    what="$mpirun, $1 killed"
+    begin all 3
+    case $1 in
+        mpirun) kill -KILL $job ;;
+        *) kill -KILL $(writing_to all | grep -vx $job) ;;
+    esac
+    ends all "$2" "$3"
+}
+stopped() {     # stopped NAME RANK
+    kill -STOP "$(process_of "$2" "$1")"
+}
+stop_ends() {   # stop_ends NAME RANK: it is what all wait for, whoever waits for whom
+    what="$mpirun, rank $2 is stopped"
+    ends "$1" 7 6
+    check "$what: one rank says that it does not answer" test "$(grep -c "^error: .*rank [0-9] waited [34][0-9.]* seconds for .*; rank $2 does not answer" log)" = 1
+    check "$what: and what was being done" says "'sum_end\\|'all_reduce\\|tag "
+    resumable
+}
+# crowd LEAST: four ranks on one processor, where something else computes, too; characters a second
+crowd() {
+    what="$mpirun on a crowded processor"
+    rm -rf crowd
+    taskset -c 0 sh -c 'while :; do :; done' &
+    local stranger=$!
+    taskset -c 0 timeout -k 5 30 $mpirun $unbound -n 4 "$unroll" "${train[@]}" --hidden 64 --layers 2 --bptt 32 \
+        --steps 10 --json --split hidden=4 --out crowd >result 2>log
+    check "$what: it trains" test $? = 0
+    kill $stranger
+    wait $stranger 2>/dev/null
+    sed -n 's/.*"items_per_second":\([0-9]*\).*/\1/p' result >speed
+    check "$what: $(cat speed) characters/s, not $1" test "$(cat speed)" -gt "$1"
+}
+
+memory=$(ls -A /dev/shm; echo .)
+if command -v mpirun.openmpi >/dev/null; then
+    mpirun="mpirun.openmpi --oversubscribe" unbound="--bind-to none"
+    begin stops 3
+    stop=$job
+    stopped stops 1
+    told USR2 75 0.7
+    told TERM 1 1.7             # its own status, whatever ranks say; and a second before it passes the signal on
+    killed 1 137
+    job=$stop stop_ends stops 1
+    killed 0 137
+    all_killed ranks 137 2.5    # nobody is left to hurry mpirun
+    all_killed mpirun 137 0.7
+    crowd 700                   # with yields for any price 200 to 350
+else
+    skip "no Open MPI here"
+fi
+if command -v mpirun.mpich >/dev/null; then
+    mpirun=mpirun.mpich unbound=
+    begin stops 3
+    stop=$job
+    stopped stops 0
+    for i in 1 2 3; do told TERM 75 0.7; done           # the proxy forgot it one time of four
+    killed 1 "9 15"             # of all ranks, or-ed: others may have aborted by then
+    killed 0 "9 15"
+    job=$stop stop_ends stops 0
+    all_killed mpirun 137 0.7
+    crowd 2500                  # likewise 1100
+else
+    skip "no MPICH here"
+fi
+finish
