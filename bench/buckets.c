@@ -2,7 +2,7 @@
  * that size less the second, which runs what the first compiled. Not a measurement of the steps themselves.
  *     gcc -O2 -Iinclude bench/buckets.c build/libunroll.a -ljansson -lm -pthread -ldl -o build/buckets
  *     build/buckets DEVICE CELL L,T,B,I,H */
-#include "unroll.h"
+#include "unroll_train.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

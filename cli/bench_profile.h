@@ -3,7 +3,7 @@
 #define BENCH_PROFILE_H
 #include <jansson.h>
 
-#include "unroll.h"
+#include "unroll_train.h"
 
 /* peak: GFLOP/s; 0: none is known. Nothing is printed, and NULL returned, of a session without a profile. */
 void profile_print(const unroll_session *session, double peak);

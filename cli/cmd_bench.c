@@ -12,6 +12,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_advanced.h"
 
 enum { LEAST_RUNS = 1, MOST_RUNS = 100000 };
 

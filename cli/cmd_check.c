@@ -4,6 +4,7 @@
 #include "console.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_advanced.h"
 
 struct tally {
     bool json;

@@ -6,6 +6,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_train.h"
 
 static unroll_status print(bool json, unroll_symbol_kind kind, double nats, int64_t foretold)
 {

@@ -6,6 +6,7 @@
 #include "network.h"
 #include "options.h"
 #include "ranks.h"
+#include "unroll_advanced.h"
 
 static unroll_mode mode_of(const char *name)
 {

@@ -9,6 +9,7 @@
 #include "console.h"
 #include "network.h"
 #include "train.h"
+#include "unroll_advanced.h"
 
 /* ---- the request ---- */
 

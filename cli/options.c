@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "console.h"
 #include "suggest.h"
+#include "unroll_train.h"
 
 #define RANGE(least_, most_) .least = (least_), .most = (most_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "console.h"
 #include "guard.h"
+#include "unroll_advanced.h"
 
 /* ---- the cut ---- */
 

@@ -2,6 +2,7 @@
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
 #include "options.h"
+#include "unroll_train.h"
 
 struct ranks {
     unroll_comm *comm;          /* NULL: this process is alone */

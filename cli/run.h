@@ -9,6 +9,7 @@
 
 #include "events.h"
 #include "options.h"
+#include "unroll_train.h"
 
 struct run {
     char    directory[PATH_MAX];

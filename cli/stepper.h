@@ -3,6 +3,7 @@
 #ifndef CLI_STEPPER_H
 #define CLI_STEPPER_H
 #include "options.h"
+#include "unroll_train.h"
 
 struct stepper {
     void *memory;                   /* the stream's */

@@ -13,6 +13,7 @@
 #include "network.h"
 #include "output.h"
 #include "train.h"
+#include "unroll_advanced.h"
 
 enum { LOSSES = 100, BAR = 10, SAMPLE_LENGTH = 72, SAMPLE_WORDS = 15, ROOM = 256 };
 

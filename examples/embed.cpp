@@ -9,7 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <thread>
-#include <unroll.h>
+#include <unroll_train.h>
 #include <vector>
 
 class Error : public std::runtime_error {

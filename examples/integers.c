@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unroll.h>
+#include <unroll_advanced.h>
 
 static void check(unroll_status status)
 {

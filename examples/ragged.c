@@ -4,7 +4,7 @@
  * many ranks. The model file has the same bytes whatever the number of ranks, because the session is exact. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unroll.h>
+#include <unroll_advanced.h>
 
 /* 500 sequences of 3 to 40 symbols. A batch has 12 of them, which are summed as 4 shards: for up to 4 ranks. */
 enum { SEQUENCES = 500, LONGEST = 40, ROWS = 12, SHARDS = 4, SYMBOLS = 5, EPOCHS = 4 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unroll.h>
+#include <unroll_train.h>
 
 enum { HEARD = 30, ALONE = 20 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unroll.h>
+#include <unroll_train.h>
 
 /* A batch is STEPS values in a row of each of ROWS waves, which differ in where they begin. */
 enum { STEPS = 40, ROWS = 8, UPDATES = 300 };

@@ -1,7 +1,19 @@
 /* unroll.h: recurrent networks, trained and run at the speed of the hardware.
  *
- * Read it top-down: what can go wrong, models, models of other tools, sessions (a model ready to run on a device),
- * text, training, the plan. Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
+ * This header is for those who use a model: they load, import and export it, run it over files, stream it, let it write
+ * text. unroll_train.h adds sessions and training, unroll_advanced.h ranks, plans, integers and the library's checks.
+ *
+ *     unroll_model *model;
+ *     unroll_stream *stream;
+ *     unroll_stream_config config = unroll_stream_default();
+ *     float frame[40] = { 0 }, answer[8];                      // as wide as the model's input and output
+ *     if (unroll_model_load("model.safetensors", &model) != UNROLL_OK)
+ *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
+ *     size_t bytes = unroll_stream_bytes(model, &config);
+ *     if (unroll_stream_init(malloc(bytes), bytes, model, &config, &stream) == UNROLL_OK)
+ *         unroll_stream_step(stream, frame, answer);           // one time step; again for each frame
+ *
+ * Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
  * only where it is said; every *_free takes NULL.
@@ -232,229 +244,6 @@ UNROLL_API unroll_export_config unroll_export_default(void);
 UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
                                        const unroll_export_config *config);
 
-/* ---- integers: what exported C computes in int8 ------------------------------------------ */
-
-/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step,
- * with the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
-typedef struct unroll_integer unroll_integer;
-
-/* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
-typedef struct unroll_calibration {
-    size_t         size;            /* sizeof(unroll_calibration) */
-    const float   *inputs;          /* [steps, rows, input], or .. */
-    const int32_t *tokens;          /* .. [steps, rows]; each row begins with zero states */
-    int            steps, rows;
-} unroll_calibration;
-
-UNROLL_API unroll_calibration unroll_calibration_default(void);
-
-/* The model must outlive it. calibration may be NULL. */
-UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
-                                            unroll_integer **integer);
-UNROLL_API void unroll_integer_free(unroll_integer *integer);
-/* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
-UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
-UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
-UNROLL_API void unroll_integer_reset(unroll_integer *integer);
-
-/* ---- ranks: one model on many processes ------------------------------------------------- */
-
-/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
- * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
- * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
- * to do. One thread of a rank makes these calls. */
-typedef struct unroll_comm unroll_comm;
-
-/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
- * ranks. Seconds that a wait may last. Once a process. */
-UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
-UNROLL_API void unroll_comm_close(unroll_comm *comm);
-UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
-UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
-/* How many ranks whatever started this process says that it started; 1 if nothing says so. */
-UNROLL_API int unroll_comm_launched(void);
-/* The first failure of a rank becomes everybody's. */
-UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
-/* Sums of all ranks, in place. */
-UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
-/* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
- * did nothing but wait: exposed. */
-UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
-/* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
-UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
-/* After a wait that failed: the first rank that still answers, which may report for all; before, -1. */
-UNROLL_API int unroll_comm_first(const unroll_comm *comm);
-/* Ends all ranks with this exit code. */
-UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
-
-/* How a model is cut over the ranks: their product is the number of ranks. All 0 or 1: not at all. */
-typedef struct unroll_mesh {
-    int batch;                      /* each has some rows of every batch */
-    int layer;                      /* each has some layers; chunks let them work at the same time */
-    int hidden;                     /* each has some units of every layer */
-} unroll_mesh;
-
-/* ---- sessions: a model ready to run on a device ---------------------------------------- */
-
-typedef enum unroll_mode {
-    UNROLL_INFER,                   /* outputs */
-    UNROLL_EVAL,                    /* loss */
-    UNROLL_TRAIN,                   /* loss, gradients, update */
-    UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
-} unroll_mode;
-
-enum { UNROLL_AUTO = -1 };          /* the library chooses */
-
-/* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
- * bit. */
-typedef struct unroll_session_config {
-    size_t      size;               /* sizeof(unroll_session_config) */
-    unroll_mode mode;
-    int         steps, rows;        /* T and B of every batch */
-    int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
-    int         resets;             /* 1: batches say where rows start anew */
-    int         carry;              /* 1: a run starts from the states the last one left */
-    int         input_gradient;     /* 1: the gradient of float inputs is wanted */
-    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
-    const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
-    uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
-                                       run that is faster on the caller's thread alone stays there */
-    int         lanes;              /* operations that may run side by side; 0: the library chooses */
-    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
-                                       keep a piece of a long training in the caches, otherwise 1 */
-    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
-                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
-    int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
-                                       NULL: the one that the model's sessions are on, else the cpu */
-    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
-    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
-                                       sums, states and the model's weights are fp32 in all of them. NULL: fp32 */
-    const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
-                                       weights stay fp32. All sessions of a model at one time are alike. */
-    int         double_precision;   /* on the reference kernels: for checks */
-    uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
-    int         profile;            /* 1: the time of each operation is taken, for unroll_session_operation */
-    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
-                                       unroll_write are the whole ones on every rank. */
-    unroll_mesh mesh;
-    int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
-                                       have them is refused */
-    const char *sum;                /* how ranks add up gradients: "ring", "halving", "tree", "star", "mesh"; "native":
-                                       MPI's own; "auto" or NULL: by size */
-} unroll_session_config;
-
-UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
-
-typedef struct unroll_session unroll_session;
-
-/* All memory is taken here: no later call allocates. Sessions of one model on one device share its
- * weights: what one trains the others use. The model must outlive the session. */
-UNROLL_API unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config,
-                                            unroll_session **session);
-UNROLL_API void unroll_session_free(unroll_session *session);
-
-/* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
- * not use are NULL. Where t >= lengths[b] their contents do not matter. */
-typedef struct unroll_batch {
-    const int32_t *tokens;          /* [T, B] symbol numbers */
-    const float   *inputs;          /* [T, B, input] */
-    const int32_t *classes;         /* [T, B] targets of cross-entropy, -1: not counted */
-    const float   *values;          /* [T, B, output] targets of squared error */
-    const int32_t *lengths;         /* [B] */
-    const uint8_t *reset;           /* [T, B] 1: the states before this step are zero */
-} unroll_batch;
-
-/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. NULL: the batch of the
- * forward before, which lies on the device. */
-UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
-/* After a forward; adds to the gradients, so that several batches may share one update. */
-UNROLL_API unroll_status unroll_backward(unroll_session *session);
-
-typedef struct unroll_rates {
-    size_t size;                    /* sizeof(unroll_rates) */
-    double learning_rate, momentum, beta1, beta2, epsilon, decay;   /* momentum and betas: 0 .. less than 1 */
-    double clip;                    /* limit of the norm of the mean gradient; 0: none */
-} unroll_rates;
-
-UNROLL_API unroll_rates unroll_rates_default(const char *optimizer);
-
-/* What a step found. The update is left out, and the gradients dropped, when the norm is not finite;
- * the status is then UNROLL_DIVERGED. */
-typedef struct unroll_result {
-    double loss;                    /* mean over what was counted, nats or squared error */
-    double weight;                  /* how many were counted */
-    double norm;                    /* of the mean gradient, before clipping; of an update only */
-} unroll_result;
-
-/* The mean loss of all forwards since a result was last given; after unroll_step the norm of the last step, too. */
-UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
-/* result NULL: later, by unroll_loss_result. */
-UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
-/* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up
- * gradients while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one
- * program nothing is waited for if result is NULL: unroll_loss_result then gives the mean since the last result, and
- * finds a step that diverged. */
-UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
-                                     unroll_result *result);
-
-/* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
- * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
- * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
- * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
- * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's, or that of the first steps of an array over time. Initial states that are NaN or
- * infinite are refused, as inputs are. */
-UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
-UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
-/* How many numbers a buffer holds; 0: there is none of that name. */
-UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
-enum { UNROLL_AXES = 4 };
-/* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
- * lstm's "s0" and "sn"; gradients have the parameter's shape, behind the batch's shards where there are several. */
-UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
-UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
-
-/* Weights live on the device while sessions exist: brings them back into the model's own memory. So does the end of a
- * session after sessions changed them, but of one of several ranks. */
-UNROLL_API unroll_status unroll_session_pull(unroll_session *session);
-/* And from the model's memory to the device. */
-UNROLL_API unroll_status unroll_session_push(unroll_session *session);
-
-/* Weights that something else trains: weights[i] is an array of parameter i of the model, in its shape; NULL: that
- * one stays. Only if one has other bits than before are copies packed anew. They reach all sessions of the model,
- * and its own memory when they are pulled. Between a forward and its backward they should not change. */
-UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
-/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
- * of any module of the model overwrites it. */
-UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
-
-/* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */
-UNROLL_API void unroll_session_counters(const unroll_session *session, int64_t *forwards, int64_t *updates);
-UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t forwards, int64_t updates);
-/* What losses are multiplied with in training with fp16, and the updates since that changed: a checkpoint keeps them,
- * too. Without a scale both are 0, and nothing is set. */
-UNROLL_API void unroll_session_loss_scale(const unroll_session *session, double *scale, int64_t *updates);
-UNROLL_API void unroll_session_set_loss_scale(unroll_session *session, double scale, int64_t updates);
-
-/* Bytes that the session takes beside the weights' own, and what its plan foretold. */
-UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
-UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
-UNROLL_API const char *unroll_session_isa(const unroll_session *session);
-UNROLL_API int unroll_session_threads(const unroll_session *session);
-
-/* What the session's time went into: one operation of its plan. */
-typedef struct unroll_operation {
-    char   name[80];                /* as unroll_plan_print has it: "rnn g.l0" */
-    double least, seconds;          /* of its fastest run and of all, to the end of the last thread of its lane */
-    double flops;                   /* of a run, as planned: all steps of all rows */
-    long   runs;
-} unroll_operation;
-
-/* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
-UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
-
 /* ---- whole sequences in files ----------------------------------------------------------- */
 
 /* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
@@ -552,131 +341,7 @@ UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);       /* width
 UNROLL_API int unroll_stream_outputs(const unroll_stream *stream);      /* width of a row's outputs */
 UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
 
-/* ---- text ------------------------------------------------------------------------------ */
-
-/* An unroll_text is a UTF-8 text as symbol numbers, one for each character or word. */
-
-/* symbols NULL: they are found in the text, in the order of their code points; else a character that is
- * not among them is an error that names it, its line and column. path "-": standard input. */
-UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *symbols, int count,
-                                          unroll_text **text);
-
-/* Words. The symbols of all words, one after the other, are the text again: a word is, with the one space
- * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run
- * of punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then
- * the most frequent words, of equals the one with the smaller code points, at most `vocabulary` in all;
- * else they are taken as given. A word that is no symbol is "<unk>". */
-UNROLL_API unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count,
-                                                int vocabulary, unroll_text **text);
-
-/* As a model reads it: with its kind of symbols, and with these symbols. */
-UNROLL_API unroll_status unroll_text_open_for(const char *path, const unroll_model *model, unroll_text **text);
-
-UNROLL_API void unroll_text_free(unroll_text *text);
-UNROLL_API unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text);
-UNROLL_API const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count);
-UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *count);
-
-/* ---- sequences divided among ranks ----------------------------------------------------- */
-
-/* Which sequence of a data set is which row of which batch of an epoch. Rows of a batch are divided among `parts`, the
- * ranks along batch; with `exact` its V, so that ranks don't show. Begin with unroll_division_default(). */
-typedef struct unroll_division {
-    size_t         size;            /* sizeof(unroll_division) */
-    const char    *how;             /* "even": in random order; "length": sequences of a batch are about as long, and its
-                                       parts have about as many steps; "stratified": parts have about as many of each
-                                       class */
-    int64_t        count;           /* sequences */
-    const int32_t *lengths;         /* [count], or NULL */
-    const int32_t *classes;         /* [count], or NULL */
-    int            rows, parts;     /* of a batch */
-    uint64_t       seed;
-    int64_t        epoch;           /* each has an order of its own */
-} unroll_division;
-
-UNROLL_API unroll_division unroll_division_default(void);
-/* The same for all ranks: they end an epoch together. */
-UNROLL_API int64_t unroll_division_batches(const unroll_division *division);
-/* order: [batches, rows]: numbers of sequences, each once; -1: an empty row, of length 0, which weighs nothing. */
-UNROLL_API unroll_status unroll_divide(const unroll_division *division, int64_t *order);
-
-/* ---- training on a text ---------------------------------------------------------------- */
-
-/* Begin with unroll_train_default(). */
-typedef struct unroll_train_config {
-    size_t      size;               /* sizeof(unroll_train_config) */
-    int         batch;              /* rows: the text is cut into so many pieces that run side by side */
-    int         bptt;               /* steps between updates; 0: the whole piece, one update an epoch */
-    int         carry;              /* 1: a row's states go on from update to update; 0: from zero each time */
-    const char *optimizer;
-    unroll_rates rates;
-    const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
-    int64_t     warmup;             /* steps of linear rise of the learning rate */
-    int64_t     total_steps;        /* what schedules count on */
-    double      validation;         /* the last part of the text that is not trained on, 0 .. 0.5 */
-    const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
-    uint64_t    seed;
-    uint64_t    memory;             /* as of a session, for all of the trainer's */
-    int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa, *device, *precision;
-    unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
-    unroll_mesh mesh;
-    int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
-                                       to V; 0: in the order that is fastest */
-    const char *sum;                /* as of a session */
-    int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
-                                       waits for the device */
-    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
-} unroll_train_config;
-
-UNROLL_API unroll_train_config unroll_train_default(void);
-/* Updates that pass once through the training part of a text, before there is a trainer. 0: none, the error says why. */
-UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
-
-typedef struct unroll_trainer unroll_trainer;
-
-/* The model's input must be the text's symbols, and the validation text's. All outlive the trainer. */
-UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
-                                            const unroll_train_config *config, unroll_trainer **trainer);
-UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
-
-typedef struct unroll_progress {
-    int64_t step;                   /* updates done */
-    double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* nats per symbol, mean of the steps up to the last look */
-    int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
-    double  norm, learning_rate;
-    int64_t symbols, steps_per_epoch;   /* characters or words trained on so far */
-    double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
-    int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
-} unroll_progress;
-
-UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
-/* Where it stands, also after a validation or the loading of a checkpoint, which knows no loss and no norm: 0. */
-UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
-/* Schedules count on another number of steps from now on: for runs that end by the clock. */
-UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
-/* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
-UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
-/* The same, which ends early where goes_on(data), asked after each window of some steps, says no: *nats is then NaN,
- * and the schedule has heard nothing. On several ranks all must say the same. */
-UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
-                                                       double *nats);
-
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old or
- * the new. Loading makes the next step the same, bit for bit: network, text and settings must be those that were saved.
- * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
-UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
-UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
-UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress);   /* is it whole? */
-UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
-
-/* ---- evaluating and sampling ----------------------------------------------------------- */
-
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
- * configuration (NULL: the default) the threads, weights, isa, device, precision and memory are used. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
-                                         const unroll_session_config *machine, double *nats, int64_t *foretold);
+/* ---- sampling --------------------------------------------------------------------------- */
 
 typedef struct unroll_sample_config {
     size_t      size;               /* sizeof(unroll_sample_config) */
@@ -694,35 +359,10 @@ UNROLL_API unroll_sample_config unroll_sample_default(void);
 UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                                        int (*write)(void *arg, const char *symbol), void *arg);
 
-/* ---- the plan and the library's own checks --------------------------------------------- */
-
-typedef struct unroll_plan_config {
-    size_t      size;               /* sizeof(unroll_plan_config) */
-    unroll_mode mode;
-    int         steps, rows, lanes, chunks, checkpoint_time, carry;
-    int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
-    int         exact;              /* V, as of a trainer */
-    const char *sum;                /* as of a session */
-    const char *optimizer;
-    const char *precision;          /* as of a session */
-    const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
-    const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
-} unroll_plan_config;
-
-UNROLL_API unroll_plan_config unroll_plan_default(void);
-/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the
- * way, tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what
- * the step's program would take of memory and time there, estimated; no such device is needed. */
-UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
-                                           int json);
+/* ---- this machine ----------------------------------------------------------------------- */
 
 /* Bytes that this process may use: the least of the machine's memory, its control groups' limit, its own. */
 UNROLL_API uint64_t unroll_memory_limit(void);
-
-/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
- * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. With amx those of
- * floats as sums of six products of their bf16 parts. */
-UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
 /* The devices by name; available says whether there is one here, and about what it is or why there is none, until
  * this thread's next call. NULL ends. */
@@ -730,9 +370,6 @@ UNROLL_API const char *unroll_device_name(int index, int *available, const char 
 
 /* ISAs by name; available says whether this build and this machine have it. NULL ends. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);
-/* Compares every ISA with the reference, and gradients with finite differences, on small models of every
- * cell; report gets one line a check. Returns UNROLL_FAILURE if one fails. */
-UNROLL_API unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg);
 
 #ifdef __cplusplus
 }

@@ -51,11 +51,12 @@ package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $P/unroll.bash
 
 # ---- installing ---------------------------------------------------------------------------
 
+HEADERS    := $(wildcard include/*.h)
 DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md)
 COMPLETION  = $(DATADIR)/bash-completion/completions
 CMAKEDIR    = $(LIBDIR)/cmake/unroll
 DOCDIR      = $(DATADIR)/doc/unroll
-INSTALLED   = $(BINDIR)/unroll $(INCLUDEDIR)/unroll.h \
+INSTALLED   = $(BINDIR)/unroll $(HEADERS:include/%=$(INCLUDEDIR)/%) \
     $(addprefix $(LIBDIR)/,libunroll.a $(SHARED) $(SONAME) libunroll.so pkgconfig/unroll.pc) \
     $(addprefix $(CMAKEDIR)/,unroll-config.cmake unroll-config-version.cmake) \
     $(DATADIR)/man/man1/unroll.1 $(COMPLETION)/unroll $(DOCUMENTS:%=$(DOCDIR)/%)
@@ -68,7 +69,7 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUD
 # The loader's cache is of this machine: it is left alone where DESTDIR says that the files are for another.
 install: package
 	install -D -m 755 $P/unroll $(DESTDIR)$(BINDIR)/unroll
-	$(DATA) include/unroll.h $(DESTDIR)$(INCLUDEDIR)/unroll.h
+	$(DATA) -t $(DESTDIR)$(INCLUDEDIR) $(HEADERS)
 	$(DATA) $P/libunroll.a $(DESTDIR)$(LIBDIR)/libunroll.a
 	$(DATA) $P/$(SHARED) $(DESTDIR)$(LIBDIR)/$(SHARED)
 	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)

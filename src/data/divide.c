@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
-#include "unroll.h"
+#include "unroll_train.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "data/words.h"
+#include "unroll_train.h"
 
 typedef unsigned char byte;
 

@@ -1,6 +1,7 @@
 /* The header of exported C: what it is and costs, sizes, the struct, the functions. */
 #include "export/c99.h"
 #include "export/estimate.h"
+#include "unroll_advanced.h"
 
 static void print_network(const struct printer *p)
 {
@@ -13,7 +14,7 @@ static void print_network(const struct printer *p)
         fprintf(p->file, " -> embedding %d", m->embed);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        const bool is_dense = l->kind == LAYER_DENSE;
+        const bool is_dense = !l->cell;
         fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ",
                 is_dense ? "dense" : l->cell->name, l->outputs);
         if (is_dense && l->activation.kind != ACTIVATION_LINEAR)

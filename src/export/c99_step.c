@@ -230,7 +230,7 @@ static void print_act(const struct printer *p, const struct act *a)
 static void print_layer_comment(const struct printer *p, int layer)
 {
     const struct layer *l = &p->program->model->layer[layer];
-    if (l->kind == LAYER_DENSE)
+    if (!l->cell)
         fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input,
                 l->outputs,
                 activation_name(l->activation.kind));

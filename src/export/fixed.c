@@ -8,6 +8,7 @@
 
 #include "export/integer_tables.h"
 #include "export/integer_functions.h"
+#include "unroll_advanced.h"
 
 struct unroll_integer {
     struct program *program;

@@ -1,5 +1,6 @@
 /* The walk over a plan that makes a program: each operation becomes acts, each buffer a vector. Which memory
  * vectors share is decided at the end. Recurrent layers and activations are in program_pointwise.c. */
+#include "model/layer_kind.h"
 #include "export/program.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -259,6 +260,8 @@ static unroll_status check_model(const struct unroll_model *m)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
+        if (!l->cell && !l->kind->is_affine)
+            return fail(UNROLL_UNSUPPORTED, "layer %d ('%s'): exported C knows no '%s'", i, l->name, l->kind->name);
         if (layer_end(l) > 1)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is bidirectional: its outputs depend on frames that are "

@@ -11,7 +11,7 @@
 #include "file/onnx_file.h"
 #include "file/onnx_network.h"
 #include "file/protobuf.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
 
 enum { OPSET = 14, IR_VERSION = 8 };
 
@@ -429,8 +429,10 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
                     config->opset);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind == LAYER_DENSE)
+        if (l->kind->is_affine)
             continue;
+        if (!l->cell)
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX is not written of a '%s'", i, l->name, l->kind->name);
         if (l->projection)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
@@ -468,7 +470,7 @@ static void export_layer(struct exporter *e, int layer)
     if (last)
         snprintf(e->y[layer + 1], sizeof *e->y, "y");
     const char *x = export_sources(e, layer, joined, sizeof joined);
-    if (l->kind == LAYER_DENSE)
+    if (!l->cell)
         export_dense(e, layer, x);
     else
         export_recurrent(e, layer, x);

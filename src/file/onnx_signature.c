@@ -155,7 +155,7 @@ static void append_plane(const struct onnx_import *im, char text[ENTRY], const c
     int plane = direction - l->first_direction;
     for (int i = 0; i < m->layers; i++) {
         bool same = !strcmp(m->layer[i].name, l->name);
-        several = several || (m->layer[i].kind == LAYER_RECURRENT && !same);
+        several = several || (m->layer[i].cell && !same);
         plane += same && i < layer ? l->directions : 0;
     }
     snprintf(array, sizeof array, several ? "%s.%s[" : "%s[", kind, l->name);

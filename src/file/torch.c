@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "file/file_table.h"
 #include "file/torch.h"
+#include "model/layer_kind.h"
 
 /* ---- export ---------------------------------------------------------------------------- */
 
@@ -18,7 +19,7 @@ static unroll_status check_expressible(const struct unroll_model *m)
         TRY(unroll_model_layer(m, i, &l));
         const struct cell_declaration *cell = m->layer[i].cell;
         bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
-        if (!cell || (plain && cell->foreign.in_torch))
+        if (cell ? plain && cell->foreign.in_torch : m->layer[i].kind->is_affine)
             continue;
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i, l.name,

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -25,38 +25,23 @@ unroll_status check_range(const char *name, int value, int least, int most)
     return UNROLL_OK;
 }
 
-static struct layer recurrent_layer(const struct cell_declaration *cell, const char *name, int level, uint32_t input,
-                                    int directions, int hidden, int projection)
+static unroll_status check_layer_sizes(const unroll_layer *g, const struct layer_kind *kind, int index)
 {
-    struct layer l = {
-        .kind = LAYER_RECURRENT, .level = level, .input = input, .cell = cell, .directions = directions,
-        .hidden = (uint32_t)hidden, .projection = (uint32_t)projection,
-        .width = (uint32_t)(projection ? projection : hidden),
-    };
-    l.outputs = (uint32_t)directions * l.width;
-    snprintf(l.name, sizeof l.name, "%s", name);
-    return l;
-}
-
-static struct layer dense_layer(const char *name, uint32_t input, int outputs)
-{
-    struct layer l = { .kind = LAYER_DENSE, .input = input, .outputs = (uint32_t)outputs, .bias = true };
-    snprintf(l.name, sizeof l.name, "%s", name);
-    return l;
-}
-
-static unroll_status check_layer_sizes(const unroll_layer *g, int index)
-{
-    enum { MOST = 1 << 20 };
     char where[32];
     snprintf(where, sizeof where, "layer %d: width", index);
-    TRY(check_range(where, g->width, 1, g->kind && !strcmp(g->kind, "dense") ? MOST * 8 : MOST));
+    TRY(check_range(where, g->width, 1, kind->widest));
     snprintf(where, sizeof where, "layer %d: sources", index);
     TRY(check_range(where, g->sources, 0, SOURCES_MAX));
     if (!(g->dropout >= 0 && g->dropout < 1))
         return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1", index, (double)g->dropout);
-    if (!(g->clip >= 0 && g->clip <= 80))
-        return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none)", index, (double)g->clip);
+    return UNROLL_OK;
+}
+
+unroll_status refuse_options(const struct layer_option *option, size_t count, int index, const char *kinds)
+{
+    for (size_t i = 0; i < count; i++)
+        if (option[i].given)
+            return fail(UNROLL_USAGE, "layer %d: '%s' is for %s layers", index, option[i].name, kinds);
     return UNROLL_OK;
 }
 
@@ -98,72 +83,20 @@ static unroll_status connect(const unroll_network *n, const struct layer *layers
     return UNROLL_OK;
 }
 
-static unroll_status take_activation(const unroll_layer *g, int index, struct layer *l)
-{
-    if (!g->activation)
-        return UNROLL_OK;
-    if (l->kind != LAYER_DENSE)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: activations are for dense layers; a cell has its own", index);
-    if (!activation_parse(g->activation, &l->activation))
-        return fail(UNROLL_USAGE, "layer %d: there is no activation '%.40s'", index, g->activation);
-    if (g->alpha != 0)
-        l->activation.alpha = g->alpha;
-    if (g->beta != 0)
-        l->activation.beta = g->beta;
-    return check_activation(&l->activation, g->name);
-}
-
-static unroll_status take_recurrent(const unroll_layer *g, int index, const struct cell_declaration *cell,
-                                    struct layer *l)
-{
-    struct cell_options options = { .clip = g->clip, .coupled = g->coupled != 0 };
-    TRY(parse_functions(g->functions, g->name, &options));
-    if (!cell)
-        TRY(find_cell(g->kind, g->peephole, &options, &cell));
-    if (g->reverse && g->bidirectional)
-        return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
-    if (g->projection && !cell->projects)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: '%s' has no projection, because it reads its own h unit by unit", index,
-                    g->kind);
-    TRY(check_range("projection", g->projection, 0, g->width - 1));
-    TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
-    *l = recurrent_layer(cell, g->name, g->level, 0, g->bidirectional ? 2 : 1, g->width, g->projection);
-    l->options = options;
-    l->first_direction = g->reverse != 0;
-    return UNROLL_OK;
-}
-
-/* What only cells have. */
-static unroll_status take_dense(const unroll_layer *g, int index, struct layer *l)
-{
-    const struct { const char *name; bool given; } options[] = {
-        { "level", g->level }, { "bidirectional", g->bidirectional }, { "projection", g->projection },
-        { "peephole", g->peephole }, { "clip", g->clip > 0 }, { "reverse", g->reverse }, { "coupled", g->coupled },
-        { "functions", g->functions },
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given)
-            return fail(UNROLL_USAGE, "layer %d: '%s' is for recurrent layers", index, options[i].name);
-    *l = dense_layer(g->name, 0, g->width);
-    return UNROLL_OK;
-}
-
 static unroll_status take_layer(const unroll_network *n, const struct cell_declaration *cell, struct layer *layers,
                                 int index)
 {
     const unroll_layer *g = &n->layer[index];
-    struct layer l;
+    const struct layer_kind *kind = layer_kind_find(g->kind ? g->kind : "");
+    struct layer l = { .kind = kind, .bias = g->bias != 0, .dropout = g->dropout,
+                       .is_output = g->output || index + 1 == n->layers };
     if (g->size != sizeof *g)
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
     TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
-    TRY(check_layer_sizes(g, index));
-    const bool is_dense = g->kind && !strcmp(g->kind, "dense");
-    TRY(is_dense ? take_dense(g, index, &l) : take_recurrent(g, index, cell, &l));
-    l.bias = g->bias != 0;
-    l.dropout = g->dropout;
-    l.is_output = g->output || index + 1 == n->layers;
-    TRY(take_activation(g, index, &l));
+    TRY(check_layer_sizes(g, kind, index));
+    snprintf(l.name, sizeof l.name, "%s", g->name);
     TRY(connect(n, layers, index, &l));
+    TRY(kind->take(g, index, cell, &l));
     layers[index] = l;
     return UNROLL_OK;
 }
@@ -190,7 +123,7 @@ static unroll_status check_network(const unroll_network *n)
 
 static unroll_status check_tied(const unroll_network *n, const struct layer *last)
 {
-    if (last->kind != LAYER_DENSE || last->activation.kind != ACTIVATION_LINEAR)
+    if (!last->kind->is_affine || last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "tied: a dense, linear layer, the last, has the embedding's weights");
     if ((uint32_t)n->embed != last->input)
         return fail(UNROLL_USAGE, "a tied head needs embed = %u, the width of what it reads, not %d",
@@ -205,7 +138,7 @@ static unroll_status check_last(const unroll_network *n, const struct layer *las
 {
     if (last->dropout > 0)
         return fail(UNROLL_USAGE, "the last layer gives the results: it can't have a dropout");
-    if (n->loss != UNROLL_LOSS_NONE && last->kind != LAYER_DENSE)
+    if (n->loss != UNROLL_LOSS_NONE && last->kind->keeps_results)
         return fail(UNROLL_USAGE, "a loss needs a dense layer as the last");
     if (n->loss == UNROLL_LOSS_XENT && last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "cross-entropy has a softmax of its own: the last layer must be linear");
@@ -236,30 +169,16 @@ int unroll_model_layers(const unroll_model *m)
     return m->layers;
 }
 
-/* Its name alone, where alpha and beta are the usual ones. */
-static const char *activation_for_users(const struct activation *f)
-{
-    static _Thread_local char text[64];
-    activation_format(f, text, sizeof text);
-    return strchr(text, '(') ? text : activation_name(f->kind);
-}
-
 unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)
 {
     if (index < 0 || index >= m->layers)
         return fail(UNROLL_USAGE, "the model has no layer %d; it has %d", index, m->layers);
     const struct layer *l = &m->layer[index];
-    bool dense = l->kind == LAYER_DENSE;
     *layer = (unroll_layer){
-        .size = sizeof *layer, .kind = dense ? "dense" : l->cell->called, .name = l->name,
-        .level = l->level,
-        .width = (int)(dense ? l->outputs : l->hidden), .sources = l->sources, .bidirectional = l->directions == 2,
-        .reverse = l->first_direction, .coupled = l->options.coupled,
-        .functions = dense ? NULL : functions_for_users(l->cell, &l->options),
-        .projection = (int)l->projection, .peephole = !dense && l->cell->vectors > 0, .clip = l->options.clip,
-        .bias = l->bias, .dropout = l->dropout, .activation = dense ? activation_for_users(&l->activation) : NULL,
-        .alpha = l->activation.alpha, .beta = l->activation.beta, .output = l->is_output,
+        .size = sizeof *layer, .kind = l->kind->name, .name = l->name, .width = (int)l->outputs, .sources = l->sources,
+        .bias = l->bias, .dropout = l->dropout, .output = l->is_output,
     };
     memcpy(layer->source, l->source, sizeof layer->source);
+    l->kind->describe(l, layer);
     return UNROLL_OK;
 }

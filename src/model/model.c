@@ -1,6 +1,6 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
  * Files of models are in file/model_file.c. */
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
@@ -47,15 +47,16 @@ static void name_parameter(const struct unroll_model *m, struct parameter *q)
         [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
     };
     const struct layer *l = &m->layer[q->layer];
-    if (q->role == PARAM_EMBEDDING || l->kind == LAYER_DENSE)
+    const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR;
+    if (!of_cell)
         snprintf(q->name, sizeof q->name, "%s.%s", q->role == PARAM_EMBEDDING ? m->embedding : l->name, names[q->role]);
     else
         snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, names[q->role], l->level,
                  q->direction ? "_reverse" : "");
 }
 
-static void add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,
-                          uint32_t first, uint32_t second, uint32_t third)
+void model_add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,
+                         uint32_t first, uint32_t second, uint32_t third)
 {
     struct parameter *q = &m->parameter[m->parameters];
     if (!first || (rank > 1 && !second) || (rank > 2 && !third))
@@ -69,40 +70,12 @@ static void add_parameter(struct unroll_model *m, enum parameter_role role, int 
     m->parameters++;
 }
 
-static void add_recurrent_parameters(struct unroll_model *m, int layer, int direction)
-{
-    const struct layer *l = &m->layer[layer];
-    uint32_t from_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
-    uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
-    add_parameter(m, PARAM_W_IH, layer, direction, 3, from_x, l->hidden, l->input);
-    add_parameter(m, PARAM_W_HH, layer, direction, 3, recurrent, l->hidden, l->width);
-    if (l->bias) {
-        add_parameter(m, PARAM_B_IH, layer, direction, 2, from_x, l->hidden, 0);
-        add_parameter(m, PARAM_B_HH, layer, direction, 2, recurrent, l->hidden, 0);
-    }
-    add_parameter(m, PARAM_VECTOR, layer, direction, 2, (uint32_t)l->cell->vectors, l->hidden, 0);
-    add_parameter(m, PARAM_W_HR, layer, direction, 2, l->projection, l->hidden, 0);
-}
-
-static void add_dense_parameters(struct unroll_model *m, int layer)
-{
-    const struct layer *l = &m->layer[layer];
-    if (!m->tied || layer + 1 < m->layers)
-        add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
-    if (l->bias)
-        add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
-}
-
 static void add_parameters(struct unroll_model *m)
 {
     if (m->embed)
-        add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
+        model_add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
     for (int layer = 0; layer < m->layers; layer++)
-        if (m->layer[layer].kind == LAYER_DENSE)
-            add_dense_parameters(m, layer);
-        else
-            for (int direction = m->layer[layer].first_direction; direction < layer_end(&m->layer[layer]); direction++)
-                add_recurrent_parameters(m, layer, direction);
+        m->layer[layer].kind->add_parameters(m, layer);
 }
 
 /* PyTorch's bounds for recurrent layers; a linear layer's follow from its own width; an embedding that is
@@ -233,8 +206,8 @@ int unroll_model_outputs(const unroll_model *m)
 
 const char *model_results(const struct unroll_model *m, char name[32])
 {
-    const bool dense = m->layer[m->layers - 1].kind == LAYER_DENSE;
-    snprintf(name, 32, dense ? "z" : "y.l%d", m->layers - 1);
+    const bool kept = m->layer[m->layers - 1].kind->keeps_results;
+    snprintf(name, 32, kept ? "y.l%d" : "z", m->layers - 1);
     return name;
 }
 

@@ -11,13 +11,13 @@
 /* 64 of a stack, and its head. */
 enum { MODEL_LAYERS_MAX = 65, SOURCES_MAX = UNROLL_SOURCES_MAX };
 
-enum layer_kind { LAYER_RECURRENT, LAYER_DENSE };
+struct layer_kind;
 
 /* A layer reads the outputs of earlier ones side by side; SOURCE_INPUT is the network's input, embedded. */
 enum { SOURCE_INPUT = -1 };
 
 struct layer {
-    enum layer_kind kind;
+    const struct layer_kind *kind;      /* layer_kind.h */
     char            name[64];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
     int             level;              /* recurrent: N of weight_ih_lN */
     int             sources, source[SOURCES_MAX];
@@ -26,14 +26,14 @@ struct layer {
     bool            bias;
     bool            is_output;          /* the host reads what it gives */
     float           dropout;            /* of what it gives, in training */
-    /* recurrent */
+    /* recurrent; of others cell is NULL, and directions are 0 */
     const struct cell_declaration *cell;            /* with its options: "lstm_peephole" */
     struct cell_options options;
     int             directions;         /* 1 or 2 */
     int             first_direction;    /* 1: the only direction is backward in time */
     uint32_t        hidden, projection; /* units; width that h is projected to, or 0 */
     uint32_t        width;              /* of the h of one direction: hidden, or the projection */
-    /* dense */
+    /* dense, and others that have one */
     struct activation activation;
 };
 
@@ -97,7 +97,7 @@ uint32_t model_input(const struct unroll_model *);
 /* Width of what one layer or the input gives. */
 uint32_t model_source(const struct unroll_model *, int source);
 
-/* The results as plans call them: "z" of a dense layer, "y.lN" of another. */
+/* The results as plans call them: "z", or "y.lN" of a last layer that keeps them (layer_kind.h). */
 const char *model_results(const struct unroll_model *, char name[32]);
 
 /* Bidirectional, or backward in time: steps depend on steps to come. */

@@ -2,7 +2,7 @@
  * the other and back. What a network is, layers.c checks. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include <string.h>
 
 unroll_spec unroll_spec_default(void)
@@ -88,7 +88,7 @@ static bool reads_the_one_before(const struct layer *l, int index)
 static bool is_level(const struct unroll_model *m, int index)
 {
     const struct layer *l = &m->layer[index], *first = &m->layer[0];
-    return l->kind == LAYER_RECURRENT && l->cell == first->cell && !strcmp(l->name, first->name) &&
+    return l->cell && l->cell == first->cell && !strcmp(l->name, first->name) &&
            l->level == index && reads_the_one_before(l, index) && l->hidden == first->hidden &&
            l->projection == first->projection && l->directions == first->directions && !l->first_direction &&
            l->bias == first->bias && !memcmp(&l->options, &first->options, sizeof l->options);
@@ -97,7 +97,7 @@ static bool is_level(const struct unroll_model *m, int index)
 static bool is_head(const struct unroll_model *m, int index)
 {
     const struct layer *l = &m->layer[index];
-    return l->kind == LAYER_DENSE && reads_the_one_before(l, index) && l->bias &&
+    return l->kind == layer_kind_find(unroll_layer_default().kind) && reads_the_one_before(l, index) && l->bias &&
            l->activation.kind == ACTIVATION_LINEAR;
 }
 

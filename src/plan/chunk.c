@@ -95,7 +95,7 @@ static enum axis choose_axis(const struct plan *p)
  * anew, are no small part of what is near. */
 static double bytes_of_sums(const struct plan *p, const struct layer *l)
 {
-    if (l->kind != LAYER_RECURRENT)
+    if (!l->cell)
         return 0;
     double sums = (double)l->cell->inputs * l->hidden, real = (double)dtype_size(p->config.real);
     double weights = sums * ((double)l->input + l->width) * real;

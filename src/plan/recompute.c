@@ -4,6 +4,7 @@
  * It gives no offsets and knows no kind but those that communicate. */
 #include "base/memory.h"
 #include "plan/plan.h"
+#include "unroll_train.h"
 #include <string.h>
 
 /* ---- how long a segment is ------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
 {
@@ -30,7 +31,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind != LAYER_RECURRENT)
+        if (!l->cell)
             continue;
         struct stack *s = find_stack(a, l);
         s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&

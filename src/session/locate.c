@@ -115,9 +115,9 @@ static struct place bad_in_rows(const struct device *device, void *instance, con
                            .kind = bad.kind };
 }
 
-/* What enters the activation of a dense layer, or what a linear one gives; of the last, whose results the loss has
+/* What enters the activation of a layer without cell, or what a linear one gives; of the last, whose results the loss has
  * made its gradient of, that: of one bad result a whole row may be bad there. */
-static bool locate_in_dense(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
+static bool locate_in_rows(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
                             size_t size)
 {
     const bool last = layer + 1 == p->model->layers;
@@ -146,7 +146,7 @@ void locate_in_forward(const struct device *device, void *instance, const struct
         return;
     }
     for (int layer = 0; layer < p->model->layers; layer++)
-        if ((p->model->layer[layer].kind == LAYER_DENSE ? locate_in_dense : locate_in_layer)
+        if ((p->model->layer[layer].cell ? locate_in_layer : locate_in_rows)
                 (device, instance, p, layer, room, size))
             return;
 }

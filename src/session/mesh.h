@@ -3,6 +3,7 @@
 #ifndef SESSION_MESH_H
 #define SESSION_MESH_H
 #include "session/session.h"
+#include "unroll_advanced.h"
 
 static inline bool is_one_of_many(const unroll_session *s)
 {

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "device/cpu/kernel.h"
+#include "unroll_advanced.h"
 
 enum { LARGEST_WIDTH = 16, FIRST_ROUNDS = 1 << 12 };
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

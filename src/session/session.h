@@ -2,6 +2,7 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 #include "device/device.h"
+#include "unroll_advanced.h"
 #include <stdbool.h>
 
 /* The weights of a model on a device, which all of its sessions share: made by the first, freed by the last. */

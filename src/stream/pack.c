@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
 #include "stream/stream.h"
 #include <math.h>
 #include <string.h>
@@ -207,8 +207,10 @@ static unroll_status describe_layer(const struct packer *p, const struct layer *
         .sources = (uint32_t)l->sources,
     };
     memcpy(w->source, l->source, sizeof w->source);
-    if (l->kind == LAYER_DENSE)
+    if (l->kind->is_affine)
         return UNROLL_OK;
+    if (!l->cell)
+        return fail(UNROLL_UNSUPPORTED, "layer '%s': streams know no '%s'; fix: a session", l->name, l->kind->name);
     w->cell = cpu_isa_cell(p->isa, l->cell->name, p->dtype, false);
     w->hidden = l->hidden;
     w->gates_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);

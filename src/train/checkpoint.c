@@ -20,6 +20,7 @@
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_file.h"
 #include "train/trainer.h"
+#include "unroll_advanced.h"
 
 /* ---- metadata: a list of keys and values ---- */
 

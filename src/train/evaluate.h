@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "unroll_train.h"
 
 /* tokens [count], borrowed, count >= 2: all but the first are predicted. Of `machine` the threads, lanes,
  * chunks, isa, device, precision, weights, memory, comm and mesh are used. Takes all memory that the runs need. */

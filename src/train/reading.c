@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "unroll_train.h"
 
 struct text_reading reading_of(const unroll_model *model)
 {

@@ -11,6 +11,7 @@
 #include "data/words.h"
 #include "model/model.h"
 #include "train/reading.h"
+#include "unroll_train.h"
 
 enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
 

@@ -1,7 +1,7 @@
 /* One line of cases.txt as a model, a session's configuration and random batches. */
 #ifndef CASES_CASE_H
 #define CASES_CASE_H
-#include "unroll.h"
+#include "unroll_train.h"
 
 struct test_case {
     char line[256];

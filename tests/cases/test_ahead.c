@@ -2,6 +2,7 @@
  * memory. Nothing is run. With libtpu: make tpu-check. Usage: test_ahead DEVICE cases.txt TOPOLOGY.. */
 #include "cases/case.h"
 #include "check.h"
+#include "unroll_advanced.h"
 #include <jansson.h>
 #include <stdio.h>
 

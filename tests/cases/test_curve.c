@@ -1,7 +1,7 @@
 /* A hundred steps of training on another device beside the CPU: each loss in fp32, and that bf16 products follow. One
  * program a step and a round trip for each loss. Usage: test_curve DEVICE */
 #include "check.h"
-#include "unroll.h"
+#include "unroll_train.h"
 #include <math.h>
 #include <stdint.h>
 

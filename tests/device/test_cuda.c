@@ -2,8 +2,9 @@
  * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
 #include "check.h"
 #include "data/text.h"
+#include "device/cuda/context.h"
 #include "device/cuda/image.h"
-#include "device/cuda/instance.h"
+#include "device/gpu/gpu_instance.h"
 #include "train/trainer.h"
 #include "unroll.h"
 #include <math.h>
@@ -156,7 +157,7 @@ static unroll_model *variant_new(bool stack, unroll_session_config *config)
 
 /* Losses of some updates, with a learning rate that changes each time. */
 static bool train_variant(bool stack, const char *device, const char *precision, int updates, double *loss,
-                          struct cuda_counts *after_first)
+                          struct gpu_counts *after_first)
 {
     static const int32_t lengths[ROWS] = { STEPS, 2, 0, 5 };
     unroll_session_config config = config_of(UNROLL_TRAIN);
@@ -176,7 +177,7 @@ static bool train_variant(bool stack, const char *device, const char *precision,
                      unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         loss[i] = result.loss;
         if (i == 0 && after_first)
-            *after_first = cuda_counts();
+            *after_first = gpu_counts();
     }
     CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session),
           "%llu bytes, %llu foretold", (unsigned long long)unroll_session_bytes(session),
@@ -190,10 +191,10 @@ static void test_graphs(void)
 {
     enum { UPDATES = 5 };
     double loss[UPDATES];
-    struct cuda_counts before = cuda_counts(), first, last;
+    struct gpu_counts before = gpu_counts(), first, last;
     if (!train_variant(false, "cuda", NULL, UPDATES, loss, &first))
         return;
-    last = cuda_counts();
+    last = gpu_counts();
     CHECK(first.graphs - before.graphs == 4, "%d graphs for four parts", (int)(first.graphs - before.graphs));
     CHECK(last.graphs == first.graphs, "%d graphs made after the first update", (int)(last.graphs - first.graphs));
     CHECK(last.graph_launches - first.graph_launches == 4 * (UPDATES - 1), "%d launches",
@@ -377,17 +378,78 @@ static void test_long(void)
 {
     enum { LONG = 65600 };
     float *x = malloc(LONG * IN * sizeof *x), *here = malloc(LONG * OUT * sizeof *x), *there = malloc(LONG * OUT * sizeof *x);
-    uint64_t plain = cuda_counts().plain_runs;
+    uint64_t plain = gpu_counts().plain_runs;
     float most = 0;
     fill(x, LONG * IN, 3);
     if (CHECK(run_long("cpu", LONG, x, here) && run_long("cuda", LONG, x, there), "%s", unroll_last_error()))
         for (int i = 0; i < LONG * OUT; i++)
             most = fmaxf(most, fabsf(here[i] - there[i]));
     CHECK(most < 1e-5f, "outputs of %d steps differ by %.1e", LONG, (double)most);
-    CHECK(cuda_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
+    CHECK(gpu_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
     free(x);
     free(here);
     free(there);
+}
+
+/* ---- a driver with less: what the table may lack is not missed ------------------------------- */
+
+/* Forward and backward over this driver: the gradients of all parameters, one after the other; how many bytes. */
+static size_t gradients_over(const struct gpu_driver *driver, const struct plan *plan, char *to, size_t room)
+{
+    const struct device_options options = { .threads = 1 };
+    void *store = NULL, *instance = NULL;
+    float x[256];
+    size_t used = 0;
+    fill(x, sizeof x / sizeof *x, 4);
+    bool good = gpu_store_new(driver, plan, &store) == UNROLL_OK &&
+                gpu_instance_new(plan, store, &options, &instance) == UNROLL_OK;
+    for (int i = 0; good && i < plan->buffers; i++) {
+        const struct buffer *b = &plan->buffer[i];
+        if ((b->segment == SEG_PARAM || b->segment == SEG_IO) && b->dtype == DTYPE_F32)
+            for (uint64_t at = 0; at < b->bytes && good; at += sizeof x) {
+                const uint64_t left = b->bytes - at;
+                good = gpu_write(instance, b->name, at, left < sizeof x ? left : sizeof x, x) == UNROLL_OK;
+            }
+    }
+    good = good && gpu_run(instance, PART_FORWARD, PART_BACKWARD) == UNROLL_OK;
+    for (int i = 0; good && i < plan->buffers; i++) {
+        const struct buffer *b = &plan->buffer[i];
+        if (b->segment != SEG_GRAD || !b->bytes)
+            continue;
+        good = b->bytes <= room - used && gpu_read(instance, b->name, 0, b->bytes, to + used) == UNROLL_OK;
+        used += b->bytes;
+    }
+    CHECK(good, "%s", unroll_last_error());
+    gpu_instance_free(instance);
+    gpu_store_free(store);
+    return used;
+}
+
+static void test_lesser_driver(void)
+{
+    static char all[1 << 16], less[1 << 16];
+    struct gpu_driver lesser = gpu_driver_cuda;
+    struct plan_config config = plan_config_default();
+    struct plan *plan = NULL;
+    unroll_model *model = model_new();
+    config.T = STEPS, config.B = ROWS, config.packed = false;
+    lesser.graph_begin = NULL, lesser.graph_end = NULL, lesser.graph_launch = NULL, lesser.graph_free = NULL;
+    lesser.rnn = NULL, lesser.ranks = NULL;
+    setenv("RNN_CUDA_WAY", "portable", 1);
+    if (CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error())) {
+        const struct gpu_counts before = gpu_counts();
+        const size_t bytes = gradients_over(&gpu_driver_cuda, plan, all, sizeof all);
+        const struct gpu_counts between = gpu_counts();
+        const size_t again = gradients_over(&lesser, plan, less, sizeof less);
+        const struct gpu_counts after = gpu_counts();
+        CHECK(bytes == again && !memcmp(all, less, bytes), "other gradients without graphs");
+        CHECK(bytes > 1 && memcmp(all, all + 1, bytes - 1), "the gradients are all the same");
+        CHECK(between.graphs > before.graphs && after.graphs == between.graphs &&
+              after.plain_runs == between.plain_runs + 2, "a driver without graphs launches each time");
+    }
+    unsetenv("RNN_CUDA_WAY");
+    plan_free(plan);
+    unroll_model_free(model);
 }
 
 int main(void)
@@ -405,6 +467,7 @@ int main(void)
     test_scale_is_kept();
     test_profile();
     test_long();
+    test_lesser_driver();
     check_refused((struct setting){ NULL, NULL }, "cuda", NULL, "forked from one that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "device/xla/compiled.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

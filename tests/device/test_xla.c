@@ -5,7 +5,7 @@
 #include "check.h"
 #include "device/xla/plugin.h"
 #include "device/xla/translate.h"
-#include "unroll.h"
+#include "unroll_train.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>

@@ -125,5 +125,15 @@ reference() {
 holds "docs/reference.md is what the command prints; fix: make reference" reference
 holds "the reference has every command" test "$(grep -c '^## unroll ' docs/reference.md)" -ge 12
 
+# ---- the headers' examples ----
+
+example() {             # HEADER: the code at its top is the body of a main that compiles
+    { printf '#include "%s"\n#include <stdlib.h>\nint main(void)\n{\n' "${1#include/}"
+      sed -n '1,/\*\//s/^ \*     //p' "$1"
+      printf 'return 0;\n}\n'; } >"$place/example.c"
+    test "$(wc -l <"$place/example.c")" -gt 10 && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Iinclude "$place/example.c"
+}
+for header in include/*.h; do holds "the example of $header compiles" example "$header"; done
+
 echo "docs: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -3,6 +3,7 @@
  * stream and unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
 #include "export/loaded.h"
 #include "export/integers.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <sys/stat.h>
 

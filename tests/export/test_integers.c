@@ -3,6 +3,7 @@
  * each time, and two models in one program, which is C++. */
 #include "export/loaded.h"
 #include "file/npy.h"
+#include "unroll_advanced.h"
 #include <math.h>
 
 /* ---- hard models ----------------------------------------------------------------------- */

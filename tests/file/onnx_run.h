@@ -10,7 +10,8 @@
 #include "base/dtype.h"
 #include "file/npy.h"
 #include "file/onnx_import.h"
-#include "model/model.h"
+#include "model/layer_kind.h"
+#include "unroll_train.h"
 
 /* What a run may leave out, to see that a comparison notices. */
 struct onnx_mutation { bool no_lengths, no_states; };
@@ -136,7 +137,7 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
 /* The numbers of a buffer of the session, read once. */
 static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
 {
-    bool last = q->index + 1 == r->im->model->layers && r->im->model->layer[q->index].kind == LAYER_DENSE;
+    bool last = q->index + 1 == r->im->model->layers && r->im->model->layer[q->index].kind->is_affine;
     int slot = q->kind == PIECE_Y ? q->index : q->index * 2 + q->direction, kind = (int)q->kind - PIECE_Y;
     char name[64];
     if (q->kind == PIECE_Y)
@@ -167,7 +168,7 @@ static inline double onnx_expect(struct onnx_run *r, const struct flow *f, int t
     if (f->reading == LAST_STEP || f->reading == LAST_VALID)
         t = f->reading == LAST_VALID && r->lengths ? r->lengths[b] - 1 : r->T - 1;
     const struct layer *l = &r->im->model->layer[q->index];
-    if (t < 0 || (r->lengths && t >= r->lengths[b] && l->kind == LAYER_DENSE))
+    if (t < 0 || (r->lengths && t >= r->lengths[b] && l->kind->is_affine))
         return NAN;
     return numbers[((size_t)t * (size_t)r->B + (size_t)b) * l->outputs + (size_t)(q->first + k)];
 }

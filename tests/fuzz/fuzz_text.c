@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/text.h"
+#include "unroll_train.h"
 
 enum { ALL_WORDS = 1 << 20, FEW_WORDS = 5 };
 

@@ -12,7 +12,7 @@ place=$(mktemp -d) || exit 2
 place=$(realpath "$place")
 trap 'rm -rf "$place"' EXIT
 prefix=$place/prefix
-header=include/unroll.h
+header=$(echo include/*.h)
 passed=0 failed=0 skipped=0
 
 pass() { passed=$((passed + 1)); }
@@ -35,7 +35,7 @@ shared=$prefix/lib/libunroll.so.$version
 
 # ---- what the libraries show --------------------------------------------------------------
 
-declared() { sed -nE 's/^UNROLL_API .*[ *](unroll_[a-z_0-9]+)\(.*/\1/p' "$header" | sort; }
+declared() { sed -nE 's/^UNROLL_API .*[ *](unroll_[a-z_0-9]+)\(.*/\1/p' $header | sort; }
 shown() { nm --defined-only --format=posix "$@" | awk 'NF >= 2 && $2 ~ /[A-Z]/ {print $1}' | sort; }
 shows_the_header() { diff <(declared) <(shown "$@"); }
 soname() { readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'; }
@@ -121,7 +121,7 @@ fi
 
 # C++ finds the functions by their C names. The program has a fail() of its own, as the library's insides do.
 cpp_program() {
-    printf '%s\n' '#include <unroll.h>' '#include <cstdio>' 'int fail() { return 0; }' \
+    printf '%s\n' '#include <unroll_advanced.h>' '#include <cstdio>' 'int fail() { return 0; }' \
         'int main() { std::puts(unroll_version()); return fail(); }' >"$place/version.cpp"
     ${CXX:-g++} -std=c++11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$place/version.cpp" \
         "$prefix/lib/libunroll.a" -ljansson -lm -pthread -o "$place/version" &&
@@ -167,7 +167,7 @@ holds "nothing but what others put there is left" test "$(left "$prefix")" = "$p
 
 # ---- the Debian package -------------------------------------------------------------------
 
-FILES="bin/unroll include/unroll.h share/man/man1/unroll.1.gz share/bash-completion/completions/unroll
+FILES="bin/unroll include/unroll.h include/unroll_train.h include/unroll_advanced.h share/man/man1/unroll.1.gz share/bash-completion/completions/unroll
     lib/.*/libunroll.a lib/.*/libunroll.so.$version
     lib/.*/pkgconfig/unroll.pc lib/.*/cmake/unroll/unroll-config.cmake"
 

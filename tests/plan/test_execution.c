@@ -7,6 +7,7 @@
 #include "optim/optim.h"
 #include "plan/allocations.h"
 #include "plan/mesh.h"
+#include "unroll_train.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

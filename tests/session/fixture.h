@@ -2,7 +2,7 @@
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 #include "check.h"
-#include "unroll.h"
+#include "unroll_train.h"
 #include <stdlib.h>
 #include <string.h>
 

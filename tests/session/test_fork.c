@@ -4,6 +4,7 @@
 #include "base/team.h"
 #include "comm/comm.h"
 #include "session/fixture.h"
+#include "unroll_advanced.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>

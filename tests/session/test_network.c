@@ -250,7 +250,7 @@ static void test_refusals(void)
     layer[1].functions = NULL, layer[1].kind = "lstn";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
     layer[1].kind = "gru", layer[1].activation = "relu";
-    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_UNSUPPORTED, "for dense layers");
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "for dense layers");
     layer[1].activation = NULL, network.loss = UNROLL_LOSS_MSE;
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "needs a dense layer as the last");
     layer[1].kind = "dense", layer[1].dropout = 0.5f;

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "comm/comm.h"
 #include "tests/check.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Everything that models and sessions refuse, and in which words; a refusal leaves nothing behind. */
 #include "session/fixture.h"
 #include "base/memory.h"
+#include "unroll_advanced.h"
 #include <math.h>
 
 /* ---- models and configurations --------------------------------------------------------- */

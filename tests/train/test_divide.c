@@ -2,7 +2,7 @@
  * shards of 1 and of 1,000 tokens weigh by their tokens. */
 #include "comm/comm.h"
 #include "check.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

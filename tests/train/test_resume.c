@@ -2,7 +2,7 @@
  * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
 #include "check.h"
 #include "comm/engine.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 #include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>

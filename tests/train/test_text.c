@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "data/text.h"
+#include "unroll_train.h"
 
 static bool says(const char *part)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "unroll.h"
+#include "unroll_train.h"
 
 enum { UPDATES = 500 };
 

@@ -10,7 +10,7 @@
 #include "check.h"
 #include "data/text.h"
 #include "data/words.h"
-#include "unroll.h"
+#include "unroll_train.h"
 
 static char folder[] = "/tmp/unroll_words_XXXXXX";
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "file/safetensors.h"
-#include "unroll.h"
+#include "unroll_train.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What the files of the extension share: errors, the lock, numbers in arrays, tables of keywords, types.
- * Only Python's limited API of 3.11 and unroll.h are used, so one build serves every later Python.
- * Not a layer with ideas of its own: it says in Python what unroll.h says in C. */
+ * Only Python's limited API of 3.11 and the headers of include/ are used, so one build serves every later Python.
+ * Not a layer with ideas of its own: it says in Python what they say in C. */
 #ifndef CORE_H
 #define CORE_H
 #define PY_SSIZE_T_CLEAN
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "unroll.h"
+#include "unroll_advanced.h"
 
 /* Sets the exception that stands for the status of this thread's last call; NULL, to be returned. */
 PyObject *raise_status(unroll_status status);

@@ -118,7 +118,7 @@ static unroll_status attribute(const struct cuda_context *c, enum cu_device_attr
 static unroll_status learn(struct cuda_context *c)
 {
     int major, minor, l2, clusters, cooperative;
-    TRY(cuda_check(cu.cuDeviceGet(&c->device, c->index), "looking for a GPU"));
+    TRY(cuda_check(cu.cuDeviceGet(&c->device, c->gpu.index), "looking for a GPU"));
     TRY(cuda_check(cu.cuDeviceGetName(c->name, sizeof c->name, c->device), "asking for the GPU's name"));
     TRY(cuda_check(cu.cuDeviceTotalMem(&c->memory, c->device), "asking for the GPU's memory"));
     TRY(attribute(c, CU_CAPABILITY_MAJOR, &major));
@@ -130,12 +130,13 @@ static unroll_status learn(struct cuda_context *c)
     TRY(attribute(c, CU_CLUSTERS, &clusters));
     TRY(attribute(c, CU_COOPERATIVE, &cooperative));
     c->capability = 10 * major + minor;
+    snprintf(c->gpu.isa, sizeof c->gpu.isa, "sm_%d", c->capability);
     c->l2 = (size_t)l2;
     c->clusters = clusters != 0;
     c->cooperative = cooperative != 0;
     if (c->capability < OLDEST_CAPABILITY)
-        return fail(UNROLL_UNSUPPORTED, "GPU %d, %s, is of sm_%d; the kernels are for sm_80 and newer", c->index, c->name,
-                    c->capability);
+        return fail(UNROLL_UNSUPPORTED, "GPU %d, %s, is of sm_%d; the kernels are for sm_80 and newer", c->gpu.index,
+                    c->name, c->capability);
     return UNROLL_OK;
 }
 
@@ -199,7 +200,7 @@ static unroll_status open_new(int index, struct cuda_context **context)
     struct cuda_context *c = allocate_zeroed(1, sizeof *c);
     if (!c)
         return fail(UNROLL_RESOURCE, "no memory for a GPU's context");
-    c->index = index;
+    c->gpu = (struct gpu){ .driver = &gpu_driver_cuda, .index = index };
     unroll_status status = fill_context(c);
     if (status != UNROLL_OK) {
         drop_context(c);
@@ -216,7 +217,7 @@ unroll_status cuda_context_open(const char *which, struct cuda_context **context
     TRY(parse_index(which, &index));
     pthread_mutex_lock(&lock);
     struct cuda_context *c = open_contexts;
-    while (c && c->index != index)
+    while (c && c->gpu.index != index)
         c = c->next;
     unroll_status status = UNROLL_OK;
     if (c)
@@ -231,8 +232,8 @@ unroll_status cuda_context_open(const char *which, struct cuda_context **context
 void cuda_context_known(struct cuda_context *c)
 {
     *c = (struct cuda_context){
-        .name = "an H200 that is not here", .capability = 90, .processors = 132, .shared_per_block = 227 << 10,
-        .registers = 65536, .memory = (size_t)143771 << 20, .l2 = 60 << 20, .clusters = true, .cooperative = true,
+        .gpu = { .driver = &gpu_driver_cuda, .isa = "sm_90" }, .name = "an H200 that is not here", .capability = 90,
+        .processors = 132, .shared_per_block = 227 << 10, .registers = 65536, .memory = (size_t)143771 << 20, .l2 = 60 << 20, .clusters = true, .cooperative = true,
         .clusters_known = true, .clusters_at_once = { 132, 66, 32, 16, 7 },
     };
 }
@@ -246,10 +247,10 @@ unroll_status cuda_describe(char *text, size_t size)
     TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
     TRY(check_images());
     TRY(cublaslt_load());
-    for (c.index = 0; c.index < count; c.index++) {
+    for (c.gpu.index = 0; c.gpu.index < count; c.gpu.index++) {
         TRY(learn(&c));
         used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%s (sm_%d, %d processors, %.1f GB)",
-                                 c.index ? ", " : "", c.name, c.capability, c.processors, (double)c.memory / 1e9);
+                                 c.gpu.index ? ", " : "", c.name, c.capability, c.processors, (double)c.memory / 1e9);
         used = used < size ? used : size;
     }
     size_t lt_version = lt.cublasLtGetVersion();
@@ -276,7 +277,7 @@ unroll_status cuda_take(struct cuda_context *c, uint64_t bytes, const char *what
     if (result == CU_OUT_OF_MEMORY) {
         (void)cu.cuMemGetInfo(&available, &total);
         return fail(UNROLL_RESOURCE, "GPU %d has no memory for %.1f MB of %s: %.1f of its %.1f MB are free; fix: %s",
-                    c->index, (double)bytes / 1e6, what, (double)available / 1e6, (double)total / 1e6, fix);
+                    c->gpu.index, (double)bytes / 1e6, what, (double)available / 1e6, (double)total / 1e6, fix);
     }
     TRY(cuda_check(result, "taking memory"));
     unroll_status status = cuda_check(cu.cuMemsetD8Async(*memory, 0, bytes, NULL), "clearing memory");

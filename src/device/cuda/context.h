@@ -1,14 +1,15 @@
-/* One GPU of this machine, opened once in a process: its context, its kernels by name, cuBLASLt. Knows no plan. */
+/* One GPU of this machine, opened once in a process: its context, its kernels by name, cuBLASLt; and what the driver
+ * gives the common room (src/device/gpu). */
 #ifndef DEVICE_CUDA_CONTEXT_H
 #define DEVICE_CUDA_CONTEXT_H
 #include "device/cuda/driver.h"
-#include <stdbool.h>
+#include "device/gpu/gpu_launch.h"
 
 enum { CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 };     /* larger clusters exist on some GPUs */
 
 struct cuda_context {
+    struct gpu gpu;                     /* first: what the common room knows of it */
     struct cuda_context *next;
-    int        index;
     cu_device  device;
     cu_context context;
     lt_handle  lt;
@@ -35,9 +36,15 @@ void cuda_context_known(struct cuda_context *);
 /* What there is, for people, without opening it: "NVIDIA H200 (sm_90, 132 processors, 150.1 GB), CUDA 13.0, ..". */
 unroll_status cuda_describe(char *text, size_t size);
 
+/* The GPU that a walk is for. */
+static inline struct cuda_context *cuda_of(const struct walker *w) { return (struct cuda_context *)w->gpu; }
+
 /* The context becomes that of this thread, and the one before comes back. */
 unroll_status cuda_enter(struct cuda_context *);
 void cuda_leave(void);
+
+extern const struct gpu_driver gpu_driver_cuda;             /* cuda_driver.c */
+extern const struct gpu_ranks_driver nccl_ranks;            /* ranks.c */
 
 /* A kernel by its name, of any module. */
 unroll_status cuda_find_kernel(struct cuda_context *, const char *name, cu_function *);

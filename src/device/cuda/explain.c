@@ -1,8 +1,10 @@
 /* Explains how a plan would run on a GPU, for `unroll plan`: the way of each recurrence with its tiling, and memory.
  * The planner and the layout are those of an instance; where there is no GPU, facts of a known one serve. */
 #include "base/memory.h"
-#include "device/cuda/instance.h"
-#include "device/cuda/rnn.h"
+#include "device/cuda/explain.h"
+#include "device/cuda/product.h"
+#include "device/cuda/rnn_persistent.h"
+#include "device/gpu/gpu_instance.h"
 #include <jansson.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ struct explanation {
     const struct plan *plan;
     struct cuda_context *context, facts;
     bool is_here;                       /* a GPU of this machine; else the facts of one */
-    struct cuda_layout layout;
+    struct gpu_layout layout;
     struct choice *choice;
     int choices;
 };
@@ -30,7 +32,7 @@ static unroll_status choose_one(struct explanation *e, struct walker *w, int ind
 {
     const struct op *op = &e->plan->op[index];
     struct choice *c = &e->choice[e->choices++];
-    struct cuda_call call;
+    struct gpu_call call;
     call_at(w, op, &call);
     const struct rnn r = rnn_of(w, &call);
     c->op = index;
@@ -43,7 +45,7 @@ static unroll_status choose_one(struct explanation *e, struct walker *w, int ind
 
 static unroll_status choose_all(struct explanation *e)
 {
-    struct walker w = { .plan = e->plan, .context = e->context };
+    struct walker w = { .driver = &gpu_driver_cuda, .gpu = &e->context->gpu, .plan = e->plan };
     e->choice = allocate_zeroed((size_t)e->plan->ops + 1, sizeof *e->choice);
     if (!e->choice)
         return fail(UNROLL_RESOURCE, "no memory to explain a plan");
@@ -99,13 +101,13 @@ static void print_choice(const struct choice *c, FILE *file)
 static void print_lines(const struct explanation *e, FILE *file)
 {
     const struct cuda_context *c = e->context;
-    const struct cuda_layout *l = &e->layout;
+    const struct gpu_layout *l = &e->layout;
     fprintf(file, "recurrences on %s (sm_%d, %d processors, %.0f kB of shared memory for a block), estimated:\n",
             c->name, c->capability, c->processors, c->shared_per_block / 1024.0);
     for (int i = 0; i < e->choices; i++)
         print_choice(&e->choice[i], file);
     fprintf(file, "on the GPU: %.1f MB in one piece, of them %d x %.1f MB for cuBLASLt and %d x %.1f MB scratch; "
-            "%.1f MB pinned\n", (double)l->total / 1e6, e->plan->config.lanes, WORKSPACE_BYTES / 1e6,
+            "%.1f MB pinned\n", (double)l->total / 1e6, e->plan->config.lanes, CUBLASLT_WORKSPACE / 1e6,
             e->plan->config.lanes, (double)(l->scratch + l->kept) / 1e6, (double)l->host / 1e6);
 }
 
@@ -130,14 +132,14 @@ static json_t *choice_to_json(const struct choice *c)
 
 static unroll_status add_json(const struct explanation *e, json_t *json)
 {
-    const struct cuda_layout *l = &e->layout;
+    const struct gpu_layout *l = &e->layout;
     json_t *all = json_array();
     for (int i = 0; i < e->choices; i++)
         json_array_append_new(all, choice_to_json(&e->choice[i]));
     json_t *gpu = json_pack("{s:s, s:b, s:i, s:i, s:o, s:I, s:I, s:I, s:I}", "gpu", e->context->name, "is_here",
                             e->is_here, "capability", e->context->capability, "processors", e->context->processors,
                             "recurrences", all, "arena_bytes", (json_int_t)l->total, "workspace_bytes",
-                            (json_int_t)WORKSPACE_BYTES * e->plan->config.lanes, "scratch_bytes",
+                            (json_int_t)CUBLASLT_WORKSPACE * e->plan->config.lanes, "scratch_bytes",
                             (json_int_t)(l->scratch + l->kept) * e->plan->config.lanes, "pinned_bytes", (json_int_t)l->host);
     return json_object_set_new(json, "cuda", gpu) == 0 ? UNROLL_OK
         : fail(UNROLL_RESOURCE, "no memory to explain the plan");
@@ -156,7 +158,7 @@ unroll_status cuda_explain(const struct plan *plan, const char *which, FILE *fil
         cuda_context_known(&e.facts);
         e.context = &e.facts;
     }
-    cuda_lay_out(plan, &e.layout);
+    gpu_lay_out(&gpu_driver_cuda, plan, &e.layout);
     unroll_status status = choose_with_context(&e);
     if (status == UNROLL_OK && json)
         status = add_json(&e, json);

@@ -1,4 +1,4 @@
-/* See persistent.h. Neither CUDA nor a plan: the device (rnn.c) fills in addresses and launches. */
+/* See persistent.h. Neither CUDA nor a plan: rnn_persistent.c fills in addresses and launches. */
 #include "device/cuda/persistent.h"
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* Products through cuBLASLt (launch.h). A product is planned once for its shape, strides, alignment and type; the
+/* Products through cuBLASLt (product.h). A product is planned once for its shape, strides, alignment and type; the
  * library is asked for one algorithm, so a run has the same bits each time. cuBLASLt counts by columns: our c = a b
- * by rows is its c^T = b^T a^T. Operands of bf16 and fp16 are made here, in scratch; sums are fp32. */
+ * by rows is its c^T = b^T a^T. Sums are fp32. */
 #include "base/memory.h"
-#include "device/cuda/launch.h"
+#include "device/cuda/product.h"
 #include <string.h>
 
 struct shape {
@@ -33,7 +33,7 @@ static unsigned alignment(const void *at, size_t row, size_t moves, size_t bytes
     return (unsigned)(bits & -bits);
 }
 
-static struct shape shape_of(const struct cuda_product *p, enum precision precision)
+static struct shape shape_of(const struct gpu_product *p, enum precision precision)
 {
     const size_t bytes = precision == PRECISION_BF16 || precision == PRECISION_FP16 ? 2 : 4;
     struct shape s;
@@ -89,7 +89,7 @@ static unroll_status describe(struct planned *p, const float *bias)
 
 static unroll_status prefer(lt_preference preference, const struct shape *s)
 {
-    const uint64_t workspace = WORKSPACE_BYTES;
+    const uint64_t workspace = CUBLASLT_WORKSPACE;
     const struct { int attribute; uint32_t bytes; } alignments[] = {
         { LT_PREFERENCE_ALIGN_A, s->align_b }, { LT_PREFERENCE_ALIGN_B, s->align_a },
         { LT_PREFERENCE_ALIGN_C, s->align_c }, { LT_PREFERENCE_ALIGN_D, s->align_c },
@@ -137,7 +137,7 @@ static void drop_planned(struct planned *p)
     release(p);
 }
 
-void products_free(struct products *products)
+void cublaslt_products_free(struct products *products)
 {
     for (struct planned *p = products ? products->first : NULL, *next; p; p = next) {
         next = p->next;
@@ -166,7 +166,7 @@ static unroll_status plan_product(struct walker *w, const struct shape *s, const
     p->shape = *s;
     unroll_status status = describe(p, bias);
     if (status == UNROLL_OK)
-        status = choose(w->context, p);
+        status = choose(cuda_of(w), p);
     if (status != UNROLL_OK) {
         drop_planned(p);
         return status;
@@ -178,102 +178,21 @@ static unroll_status plan_product(struct walker *w, const struct shape *s, const
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static unroll_status run_planned(struct walker *w, struct planned *p, const struct cuda_product *of)
+static unroll_status run_planned(struct walker *w, struct planned *p, const struct gpu_product *of)
 {
     const float one = 1, zero = 0;
     TRY(set_bias(p, of->bias));
-    return cublaslt_check(lt.cublasLtMatmul(w->context->lt, p->desc, &one, of->b.at, p->a, of->a.at, p->b,
+    return cublaslt_check(lt.cublasLtMatmul(cuda_of(w)->lt, p->desc, &one, of->b.at, p->a, of->a.at, p->b,
                                             of->adds ? &one : &zero, of->c.at, p->c, of->c.at, p->c, &p->algorithm,
-                                            w->workspace, p->workspace, w->stream), "multiplying");
+                                            w->workspace, p->workspace, (cu_stream)w->stream), "multiplying");
 }
 
-bool products_are_narrow(const struct plan *p)
+unroll_status cublaslt_product(struct walker *w, const struct gpu_product *p)
 {
-    return p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16;
-}
-
-/* Numbers of a row of so many, to a multiple of 16 bytes. */
-static size_t narrow_row(uint32_t width)
-{
-    enum { TOGETHER = 8 };
-    return (width + TOGETHER - 1) / TOGETHER * TOGETHER;
-}
-
-static unroll_status narrow_to(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width, void *to)
-{
-    const struct narrow_args args = { .from = (const float *)(void *)x->at, .from_row = x->row, .rows = rows,
-                                      .width = width, .to = to, .to_row = narrow_row(width),
-                                      .is_fp16 = w->plan->config.precision == PRECISION_FP16 };
-    *x = (struct matrix){ to, args.to_row };
-    return launch_each(w, "gpu_narrow", rows * args.to_row, &args);
-}
-
-unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width)
-{
-    if (!products_are_narrow(w->plan))
-        return UNROLL_OK;
-    return narrow_to(w, x, rows, width, scratch_take(w, rows * narrow_row(width) * sizeof(uint16_t)));
-}
-
-unroll_status narrow_kept(struct walker *w, int buffer, struct matrix *x, uint32_t rows, uint32_t width)
-{
-    struct kept *k = w->kept;
-    const uint64_t bytes = rows * narrow_row(width) * sizeof(uint16_t);
-    const struct kept wanted = { buffer, rows, width, *x, { w->kept_at, narrow_row(width) } };
-    if (!products_are_narrow(w->plan))
-        return UNROLL_OK;
-    if (k->buffer == buffer && k->rows == rows && k->width == width && k->from.at == x->at && k->from.row == x->row) {
-        *x = k->narrow;
-        return UNROLL_OK;
-    }
-    *k = wanted;
-    w->kept_most = bytes > w->kept_most ? bytes : w->kept_most;
-    return narrow_to(w, x, rows, width, w->kept_at);
-}
-
-void narrow_forget(struct kept *k, const struct op *written)
-{
-    for (int i = 0; i < written->views; i++)
-        if (written->view[i].buffer == k->buffer && access_writes(written->view[i].access))
-            k->buffer = -1;
-}
-
-/* Kernels of cuBLASLt read a bias by 16 bytes: its preferences name the alignment of A to D and of no bias, so one that
- * begins elsewhere (gates of an odd number of units) is copied. */
-static unroll_status align_bias(struct walker *w, struct cuda_product *p)
-{
-    enum { BIAS_ALIGNMENT = 16 };
-    if ((uintptr_t)p->bias % BIAS_ALIGNMENT == 0)
-        return UNROLL_OK;
-    const struct copy_args args = { .count = { 1, 1, 1, p->n }, .from_stride = { 0, 0, 0, 1 },
-                                    .to_stride = { 0, 0, 0, 1 }, .from = (const uint32_t *)(const void *)p->bias,
-                                    .to = scratch_take(w, p->n * sizeof(float)) };
-    p->bias = (const float *)(const void *)args.to;
-    return launch_each(w, "gpu_copy", p->n, &args);
-}
-
-unroll_status product(struct walker *w, const struct cuda_product *given)
-{
-    const enum precision precision = w->plan->config.precision;
-    const uint64_t scratch = w->scratch_used;
-    struct cuda_product p = *given;
-    if (!p.m || !p.n || !p.k)
-        return UNROLL_OK;
-    if (!p.a_is_narrow)
-        TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
-    if (!p.b_is_narrow)
-        TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
-    TRY(align_bias(w, &p));
-    if (products_are_narrow(w->plan))
-        p.a_moves = 0;
-    w->launches++;
-    w->scratch_used = scratch;          /* operations that follow on the stream may use it */
-    if (w->walk == MEASURE)
-        return UNROLL_OK;
-    struct shape s = shape_of(&p, precision);
+    const struct shape s = shape_of(p, w->plan->config.precision);
     if (w->walk == PREPARE)
-        return plan_product(w, &s, p.bias);
+        return plan_product(w, &s, p->bias);
     struct planned *planned = find_planned(w->products, &s);
-    return planned ? run_planned(w, planned, &p)
-                   : fail(UNROLL_FAILURE, "a product of [%u, %u] and [%u, %u] was not planned", p.m, p.k, p.k, p.n);
+    return planned ? run_planned(w, planned, p)
+                   : fail(UNROLL_FAILURE, "a product of [%u, %u] and [%u, %u] was not planned", p->m, p->k, p->k, p->n);
 }

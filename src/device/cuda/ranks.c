@@ -1,18 +1,25 @@
-/* Communicators, their joining, and waits that notice who is lost (ranks.h). After a loss all communicators are
+/* Communicators, their joining, and waits that notice who is lost (gpu_driver.h): NCCL's communicators, one for
+ * each group of a plan and for the two ends of its messages. Waits have a deadline. After a loss all communicators are
  * aborted, which ends the kernels of NCCL that wait on the GPU. */
-#include "device/cuda/ranks.h"
 #include "base/memory.h"
+#include "device/cuda/context.h"
+#include "device/gpu/gpu_ranks.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { TAG_ID = TAG_CONTROL | 16 };
 
-bool op_talks(const struct op *op)
-{
-    return op->group >= 0 || op->peer >= 0;
-}
+/* The communicators of a model, for all its instances. */
+struct ranks {
+    struct unroll_comm *comm;           /* hands NCCL's ids around, and counts the deadline */
+    struct member { struct group group; nccl_comm comm; } *member;
+    int members;
+    bool lost;                          /* somebody is: the communicators were aborted */
+    char words[512];
+};
 
-unroll_status ranks_gpu(const struct unroll_comm *comm, char *number, size_t size)
+/* Its place among the ranks of the machine, going round. */
+static unroll_status ranks_choose(const struct unroll_comm *comm, char *number, size_t size)
 {
     int count = 0;
     TRY(cuda_load());
@@ -90,7 +97,8 @@ static unroll_status settle(struct ranks *r, const struct member *m, int result,
     return result ? broken(r, m, result, doing) : UNROLL_OK;
 }
 
-unroll_status ranks_called(struct ranks *r, nccl_comm comm, int result, const char *doing)
+/* What a call of NCCL on this communicator came to, however long it works on it. */
+static unroll_status ranks_called(struct ranks *r, nccl_comm comm, int result, const char *doing)
 {
     int i = 0;
     while (r->member[i].comm != comm)
@@ -142,7 +150,7 @@ static unroll_status join(struct ranks *r, const struct group *g)
     return settle(r, m, result, "joining");
 }
 
-unroll_status ranks_join(struct ranks *r, const struct plan *p)
+static unroll_status ranks_join(struct ranks *r, const struct plan *p)
 {
     struct group *group;
     int groups;
@@ -164,7 +172,8 @@ unroll_status ranks_join(struct ranks *r, const struct plan *p)
     return status;
 }
 
-nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const struct op *op, int *size, int *place)
+/* The communicator of an operation, once it joined; *size, *place: of its group, and in it. */
+static nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const struct op *op, int *size, int *place)
 {
     const struct group g = op_group(p, op);
     const struct member *m = find(r, &g);
@@ -173,7 +182,8 @@ nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const struct op 
     return m ? m->comm : NULL;
 }
 
-unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
+/* Fails where there is no NCCL. */
+static unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
 {
     TRY(nccl_load());
     *ranks = allocate_zeroed(1, sizeof **ranks);
@@ -184,7 +194,7 @@ unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
 }
 
 /* Whoever is left alone with its last words does not wait for ever. */
-void ranks_free(struct ranks *r)
+static void ranks_free(struct ranks *r)
 {
     for (int i = 0; r && i < r->members && !r->lost; i++)
         (void)settle(r, &r->member[i], nccl.ncclCommFinalize(r->member[i].comm), "leaving");
@@ -193,6 +203,43 @@ void ranks_free(struct ranks *r)
     if (r)
         release(r->member);
     release(r);
+}
+
+/* ---- exchanging --------------------------------------------------------------------------- */
+
+static unroll_status ranks_check(const struct plan *p)
+{
+    if (p->config.mesh[M_HIDDEN] > 1)
+        return fail(UNROLL_UNSUPPORTED, "hidden=%d: ranks do not share the units of a layer across GPUs yet; fix: cut the "
+                    "batch or the layers, or run on the cpu", p->config.mesh[M_HIDDEN]);
+    if (p->config.exact)
+        return fail(UNROLL_UNSUPPORTED, "exact: NCCL adds in an order of its own, not in that of one process; fix: leave "
+                    "out exact, or run on the cpu");
+    if (p->config.sum >= 0 && p->config.sum != COMM_NATIVE)
+        return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: --sum auto",
+                    topology_name((enum topology)p->config.sum));
+    if (p->chunk_axis == AX_B && p->config.chunks > 1)
+        return fail(UNROLL_UNSUPPORTED, "layers that read both directions are cut into chunks of rows, which GPUs do not "
+                    "multiply; fix: one chunk, or run on the cpu");
+    if (p->config.precision == PRECISION_FP16 && p->config.mesh[M_LAYER] > 1)
+        return fail(UNROLL_UNSUPPORTED, "fp16 with layer=%d: no rank sees all gradients, which the scale of the losses "
+                    "follows; fix: bf16, or cut the batch alone", p->config.mesh[M_LAYER]);
+    return UNROLL_OK;
+}
+
+static unroll_status ranks_exchange(const struct walker *w, const struct op *op, char *at, uint64_t count,
+                                    enum dtype dtype)
+{
+    char label[96];
+    int size, place;
+    nccl_comm comm = ranks_of(w->talk->ranks, w->plan, op, &size, &place);
+    const cu_stream stream = (cu_stream)w->talk->stream;
+    const int type = dtype == DTYPE_F64 ? NCCL_FLOAT64 : NCCL_FLOAT32;
+    const int peer = 1 - place;                         /* of the two ends of a message */
+    int result = op->kind == OP_SEND ? nccl.ncclSend(at, count, type, peer, comm, stream)
+               : op->kind == OP_RECV ? nccl.ncclRecv(at, count, type, peer, comm, stream)
+               : nccl.ncclAllReduce(at, at, count, type, NCCL_SUM, comm, stream);
+    return ranks_called(w->talk->ranks, comm, result, op_label(w->plan, op, label, sizeof label));
 }
 
 /* ---- waiting ------------------------------------------------------------------------------ */
@@ -208,14 +255,14 @@ static unroll_status look_for_lost(struct ranks *r, const char *doing)
 }
 
 /* The deadline counts from when an operation that exchanges something began, not while this rank computes. */
-unroll_status ranks_wait(struct talk *t, const struct plan *p, cu_stream stream)
+static unroll_status ranks_wait(struct gpu_talk *t, const struct plan *p, gpu_stream stream)
 {
     struct patience patience = { 0 };
     char label[96] = "computing";
     uint32_t before = 0;
     TRY(tell_lost(t->ranks));
     for (;;) {
-        const cu_result result = cu.cuStreamQuery(stream);
+        const cu_result result = cu.cuStreamQuery((cu_stream)stream);
         const uint32_t now = *t->under_way;
         if (result != CU_NOT_READY)
             return cuda_check(result, "running a part");
@@ -231,3 +278,8 @@ unroll_status ranks_wait(struct talk *t, const struct plan *p, cu_stream stream)
         }
     }
 }
+
+const struct gpu_ranks_driver nccl_ranks = {
+    .check = ranks_check,       .choose = ranks_choose, .make = ranks_new,      .free = ranks_free,
+    .join = ranks_join,         .exchange = ranks_exchange,                     .wait = ranks_wait,
+};

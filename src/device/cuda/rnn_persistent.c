@@ -1,7 +1,7 @@
 /* The recurrence in one launch that keeps weights on chip: asks the planner (tiling.h), and launches what it chose
  * (persistent.h). The kernels need clusters or cooperative grids of sm_90. */
 #include "device/cuda/persistent.h"
-#include "device/cuda/rnn.h"
+#include "device/cuda/rnn_persistent.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct tiling_problem problem_of(const struct rnn *r, bool back)
     return p;
 }
 
-void rnn_persistent_measure(const struct rnn *r, bool back)
+static void measure(const struct rnn *r, bool back)
 {
     const struct tiling_problem p = problem_of(r, back);
     (void)scratch_take(r->w, tiling_exchange_most(&p));
@@ -81,7 +81,7 @@ static unroll_status learn_clusters(struct cuda_context *c, const char *kernel)
 /* Lanes run side by side: each gets its share. */
 static struct tiling_device device_of(const struct rnn *r)
 {
-    const struct cuda_context *c = r->w->context;
+    const struct cuda_context *c = cuda_of(r->w);
     const uint32_t lanes = (uint32_t)r->w->plan->config.lanes;
     struct tiling_device d = { .multiprocessors = (uint32_t)c->processors / lanes,
                                .shared_bytes = (uint32_t)c->shared_per_block, .registers = (uint32_t)c->registers,
@@ -98,12 +98,12 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
     char name[NAME];
     memset(t, 0, sizeof *t);
     *why = !way_allowed(&only) ? "RNN_CUDA_WAY forbids it"
-         : r->w->context->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
+         : cuda_of(r->w)->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
     if (*why)
         return UNROLL_OK;
     persistent_name(r->cell, problem.operand, back, name, sizeof name);
     if (problem.fields[0] > 0)                          /* else the kernel is empty, and the planner says why */
-        TRY(learn_clusters(r->w->context, name));
+        TRY(learn_clusters(cuda_of(r->w), name));
     const struct tiling_device device = device_of(r);
     tiling_choose(&problem, &device, only, t, why);
     return UNROLL_OK;
@@ -114,7 +114,7 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
 /* [T, B, (F), U], [S, B, U] or [B, U] */
 static struct persistent_view over_time(const struct rnn *r, int slot)
 {
-    const struct cuda_view *x = &r->view[slot];
+    const struct gpu_view *x = &r->view[slot];
     if (!x->at)
         return (struct persistent_view){ NULL, 0, 0, 0 };
     return (struct persistent_view){ (float *)(void *)x->at, x->stride[0], (uint32_t)x->stride[1],
@@ -123,7 +123,7 @@ static struct persistent_view over_time(const struct rnn *r, int slot)
 
 static struct persistent_view states_at_end(const struct rnn *r, int slot)
 {
-    const struct cuda_view *x = &r->view[slot];
+    const struct gpu_view *x = &r->view[slot];
     if (!x->at)
         return (struct persistent_view){ NULL, 0, 0, 0 };
     return (struct persistent_view){ (float *)(void *)x->at, 0, (uint32_t)x->stride[x->rank - 2],
@@ -167,10 +167,11 @@ static unroll_status clear_flags(const struct rnn *r, const struct tiling *t, st
     a->flags = (uint32_t *)(void *)((char *)a->exchange + t->exchange_bytes);
     if (r->w->walk != LAUNCH)
         return UNROLL_OK;
-    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, r->w->stream), "clearing flags");
+    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, (cu_stream)r->w->stream),
+                      "clearing flags");
 }
 
-unroll_status rnn_persistent(const struct rnn *r, bool back, const struct tiling *t)
+static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
 {
     struct persistent_args a = args_of(r, t);
     const struct launch_shape shape = {
@@ -180,5 +181,19 @@ unroll_status rnn_persistent(const struct rnn *r, bool back, const struct tiling
     char name[NAME];
     TRY(clear_flags(r, t, &a));
     persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
-    return launch_shaped(r->w, name, &shape, &a);
+    return launch_shaped(r->w, name, &shape, ARGS(&a));
+}
+
+unroll_status rnn_persistent(const struct rnn *r, bool back, bool *done)
+{
+    struct tiling tiling;
+    const char *why;
+    *done = false;
+    if (r->w->walk == MEASURE) {
+        measure(r, back);
+        return UNROLL_OK;
+    }
+    TRY(rnn_persistent_choose(r, back, &tiling, &why));
+    *done = tiling.way != WAY_PORTABLE;
+    return *done ? run(r, back, &tiling) : UNROLL_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef DEVICE_CUDA_ROWS_H
 #define DEVICE_CUDA_ROWS_H
 #include "device/cuda/gpu.cuh"
-#include "device/cuda/kernels.h"
+#include "device/gpu/gpu_kernels.h"
 
 GPU_CODE size_t thread_number(void) { return blockIdx.x * (size_t)blockDim.x + threadIdx.x; }
 

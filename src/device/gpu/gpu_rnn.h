@@ -1,14 +1,13 @@
 /* What rnn and rnn_back share on the host: the operation as one struct, planes of scratch, products with the
- * recurrent weights, and the ways in which a recurrence can be run. */
-#ifndef DEVICE_CUDA_RNN_H
-#define DEVICE_CUDA_RNN_H
-#include "device/cuda/launch.h"
-#include "device/cuda/tiling.h"
+ * recurrent weights, and the way step by step. */
+#ifndef DEVICE_GPU_RNN_H
+#define DEVICE_GPU_RNN_H
+#include "device/gpu/gpu_launch.h"
 
 struct rnn {
     struct walker *w;
-    const struct cuda_call *call;
-    const struct cuda_view *view;           /* by enum RNN_.. */
+    const struct gpu_call *call;
+    const struct gpu_view *view;            /* by enum RNN_.. */
     const struct cell_declaration *cell;
     const struct cell_options *options;
     size_t   states, links, units, width;   /* U; K: width of the whole h */
@@ -21,7 +20,7 @@ struct rnn {
     size_t   weight_bytes;
 };
 
-struct rnn rnn_of(struct walker *, const struct cuda_call *);
+struct rnn rnn_of(struct walker *, const struct gpu_call *);
 /* For the ways that multiply with rnn_product. */
 unroll_status rnn_weights(struct rnn *);
 
@@ -47,11 +46,5 @@ void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size)
 
 /* Step by step, on any GPU. */
 unroll_status rnn_portable(struct rnn *), rnn_back_portable(struct rnn *);
-
-/* In one launch that keeps weights on chip, if the planner finds a way: else t->way is WAY_PORTABLE and *why says why.
- * Measured is what the exchange of any way takes. */
-void          rnn_persistent_measure(const struct rnn *, bool back);
-unroll_status rnn_persistent_choose(const struct rnn *, bool back, struct tiling *, const char **why);
-unroll_status rnn_persistent(const struct rnn *, bool back, const struct tiling *);
 
 #endif

@@ -2,7 +2,7 @@
  * cell's pointwise half for all units and rows. Planes of scratch: forward: the states entering a step and those
  * leaving it, which change places; the links; h before and after a projection. Backward: gradients of the states,
  * changed in place; those of the links; the whole gradient of a projected h and what a product adds to it. */
-#include "device/cuda/rnn.h"
+#include "device/gpu/gpu_rnn.h"
 
 enum { NAME = 64 };
 
@@ -18,7 +18,7 @@ static struct states_args states_of(const struct rnn *r, struct gpu_fields first
 
 static unroll_status move_states(const struct rnn *r, const char *kernel, const struct states_args *args)
 {
-    return launch_each(r->w, kernel, (uint64_t)r->batch * (r->width + args->others * r->units), args);
+    return launch_each(r->w, kernel, (uint64_t)r->batch * (r->width + args->others * r->units), ARGS(args));
 }
 
 /* ---- forward ------------------------------------------------------------------------------ */
@@ -43,15 +43,15 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
     const int64_t t = rnn_step(r, i);
     if (!r->projected)
         return UNROLL_OK;
-    TRY(product(r->w, &(struct cuda_product){
+    TRY(product(r->w, &(struct gpu_product){
         .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)r->units, .a = matrix_at(rnn_plane(r, p->next), 0),
         .b = r->projection, .b_by_columns = true, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->made), 0),
         .a_moves = r->plane,
     }));
-    return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width, &(struct projected_args){
+    return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width, ARGS(&(struct projected_args){
         .rows = r->batch, .width = (uint32_t)r->width, .t = (uint32_t)t, .next_t = rnn_step(r, i + 1), .ends = r->ends,
         .resets = r->resets, .made = rnn_plane(r, p->made), .state = rnn_plane(r, p->state),
-        .next = rnn_plane(r, p->next), .y = rnn_at(r, RNN_Y, t) });
+        .next = rnn_plane(r, p->next), .y = rnn_at(r, RNN_Y, t) }));
 }
 
 static unroll_status forward_step(const struct rnn *r, const struct planes *p, int64_t i, const char *const kernel[2])
@@ -59,10 +59,10 @@ static unroll_status forward_step(const struct rnn *r, const struct planes *p, i
     const struct cell_forward_args args = forward_args(r, p, i);
     const uint64_t elements = (uint64_t)r->batch * r->units;
     TRY(rnn_product(r, args.t, FROM_H, args.state));
-    TRY(launch_each(r->w, kernel[0], elements, &args));
+    TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
     if (r->cell->phases == 2) {
         TRY(rnn_product(r, args.t, FROM_LINK, args.link));
-        TRY(launch_each(r->w, kernel[1], elements, &args));
+        TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
     }
     return project(r, p, i);
 }
@@ -110,15 +110,15 @@ static struct cell_backward_args backward_args(const struct rnn *r, const struct
 /* The whole gradient of h at step t; t < 0: before the first step. */
 static unroll_status receive(const struct rnn *r, const struct back_planes *p, int64_t t, int64_t done)
 {
-    return launch_each(r->w, "gpu_receive", (uint64_t)r->batch * r->width, &(struct receive_args){
+    return launch_each(r->w, "gpu_receive", (uint64_t)r->batch * r->width, ARGS(&(struct receive_args){
         .rows = r->batch, .width = (uint32_t)r->width, .t = t < 0 ? 0 : (uint32_t)t, .done = done, .ends = r->ends,
         .resets = r->resets, .made = rnn_plane(r, p->made), .whole = rnn_plane(r, p->whole), .dy = rnn_at(r, RNN_DY, t),
-        .dp = rnn_at(r, RNN_DP, t), .ends_here = t < 0 });
+        .dp = rnn_at(r, RNN_DP, t), .ends_here = t < 0 }));
 }
 
 static unroll_status project_back(const struct rnn *r, const struct back_planes *p)
 {
-    return product(r->w, &(struct cuda_product){
+    return product(r->w, &(struct gpu_product){
         .m = r->batch, .n = (uint32_t)r->units, .k = (uint32_t)r->width, .a = matrix_at(rnn_plane(r, p->whole), 0),
         .b = r->projection, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->state), 0),
     });
@@ -134,10 +134,10 @@ static unroll_status backward_step(const struct rnn *r, const struct back_planes
         TRY(project_back(r, p));
     }
     if (r->cell->phases == 2) {
-        TRY(launch_each(r->w, kernel[1], elements, &args));
+        TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
         TRY(rnn_product_back(r, args.t, FROM_LINK, args.d_link, false));
     }
-    TRY(launch_each(r->w, kernel[0], elements, &args));
+    TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
     return rnn_product_back(r, args.t, FROM_H, rnn_plane(r, r->projected ? p->made : p->state), !r->projected);
 }
 
@@ -148,7 +148,7 @@ static unroll_status begin_gradients(const struct rnn *r, const struct back_plan
     struct states_args enter = states_of(r, rnn_output(r, RNN_DHN), rnn_states(r, RNN_DSN), p->state);
     clear.others = 0;
     clear.width = (uint32_t)(r->units > r->width ? r->units : r->width);
-    TRY(launch_each(r->w, "gpu_states_enter", (uint64_t)clear.width * r->batch, &clear));
+    TRY(launch_each(r->w, "gpu_states_enter", (uint64_t)clear.width * r->batch, ARGS(&clear)));
     if (!r->projected)
         return move_states(r, "gpu_states_enter", &enter);
     struct states_args whole = states_of(r, enter.first, nothing, p->whole);

@@ -1,13 +1,11 @@
-/* Launching (launch.h): views, kernels, scratch. */
-#include "device/cuda/launch.h"
-#include <stdio.h>
-#include <string.h>
+/* Launching (gpu_launch.h): views, kernels, scratch. */
+#include "device/gpu/gpu_launch.h"
 
 /* ---- views -------------------------------------------------------------------------------- */
 
-struct cuda_view view_at(const struct walker *w, const struct view *v)
+struct gpu_view view_at(const struct walker *w, const struct view *v)
 {
-    struct cuda_view x = { 0 };
+    struct gpu_view x = { 0 };
     size_t step = 1, first = 0;
     if (v->buffer < 0)
         return x;
@@ -25,7 +23,7 @@ struct cuda_view view_at(const struct walker *w, const struct view *v)
     return x;
 }
 
-uint64_t view_numbers(const struct cuda_view *x)
+uint64_t view_numbers(const struct gpu_view *x)
 {
     uint64_t count = 1;
     for (int i = 0; i < x->rank; i++)
@@ -33,7 +31,7 @@ uint64_t view_numbers(const struct cuda_view *x)
     return count;
 }
 
-bool view_is_whole(const struct cuda_view *x)
+bool view_is_whole(const struct gpu_view *x)
 {
     size_t step = 1;
     for (int i = x->rank; i-- > 0; step *= x->count[i])
@@ -42,14 +40,14 @@ bool view_is_whole(const struct cuda_view *x)
     return true;
 }
 
-void call_at(const struct walker *w, const struct op *op, struct cuda_call *call)
+void call_at(const struct walker *w, const struct op *op, struct gpu_call *call)
 {
     call->op = op;
     for (int i = 0; i < OP_VIEWS; i++)
-        call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct cuda_view){ 0 };
+        call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct gpu_view){ 0 };
 }
 
-struct share shard_of(const struct walker *w, const struct cuda_view *x, const struct cuda_view *sum, size_t shard)
+struct share shard_of(const struct walker *w, const struct gpu_view *x, const struct gpu_view *sum, size_t shard)
 {
     const struct plan_config *c = &w->plan->config;
     uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
@@ -59,7 +57,7 @@ struct share shard_of(const struct walker *w, const struct cuda_view *x, const s
     return first < last ? (struct share){ first - begin, last - first } : (struct share){ 0, 0 };
 }
 
-struct gpu_rows rows_of(const struct cuda_view *x)
+struct gpu_rows rows_of(const struct gpu_view *x)
 {
     struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1, 0 };
     for (int i = 2; i < x->rank; i++)
@@ -67,12 +65,12 @@ struct gpu_rows rows_of(const struct cuda_view *x)
     return rows;
 }
 
-struct gpu_ends ends_of(const struct cuda_view *x, const struct cuda_view *lengths)
+struct gpu_ends ends_of(const struct gpu_view *x, const struct gpu_view *lengths)
 {
     return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0], 0 };
 }
 
-struct gpu_resets resets_of(const struct cuda_view *reset)
+struct gpu_resets resets_of(const struct gpu_view *reset)
 {
     return (struct gpu_resets){ (const uint8_t *)reset->at, reset->stride[0] };
 }
@@ -95,77 +93,42 @@ void *scratch_take(struct walker *w, uint64_t bytes)
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
-/* What is allowed is of the function, whose launches may ask for different amounts: it is all that there is. */
-static unroll_status allow_shared(const struct walker *w, cu_function function, const struct launch_shape *s)
+unroll_status launch_shaped(struct walker *w, const char *kernel, const struct launch_shape *shape,
+                            struct gpu_args args)
 {
-    enum { ALWAYS_ALLOWED = 48 << 10 };
-    if (s->shared_bytes > ALWAYS_ALLOWED)
-        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, w->context->shared_per_block),
-                       "asking for shared memory"));
-    if (s->cluster > CUDA_PORTABLE_CLUSTER)
-        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_NON_PORTABLE_CLUSTER_SIZE, 1), "asking for a cluster"));
-    return UNROLL_OK;
-}
-
-static unroll_status launch_function(struct walker *w, const char *kernel, cu_function function,
-                                     const struct launch_shape *s, const void *args)
-{
-    struct cu_launch_attribute attribute[2];
-    struct cu_launch l = { .grid_x = (unsigned)s->x, .grid_y = (unsigned)s->y, .grid_z = 1, .block_x = s->threads,
-                           .block_y = 1, .block_z = 1, .shared_bytes = s->shared_bytes, .stream = w->stream,
-                           .attribute = attribute };
-    char doing[96];
-    memset(attribute, 0, sizeof attribute);
-    if (s->cluster > 1) {
-        attribute[l.attributes].id = CU_LAUNCH_CLUSTER;
-        attribute[l.attributes].value.cluster.x = s->cluster;
-        attribute[l.attributes].value.cluster.y = attribute[l.attributes].value.cluster.z = 1;
-        l.attributes++;
-    }
-    if (s->cooperative) {
-        attribute[l.attributes].id = CU_LAUNCH_COOPERATIVE;
-        attribute[l.attributes++].value.cooperative = 1;
-    }
-    void *arguments[] = { (void *)args };
-    snprintf(doing, sizeof doing, "launching %s", kernel);
-    return cuda_check(cu.cuLaunchKernelEx(&l, function, arguments, NULL), doing);
-}
-
-unroll_status launch_shaped(struct walker *w, const char *kernel, const struct launch_shape *shape, const void *args)
-{
-    cu_function function;
+    gpu_kernel function;
     if (shape->x == 0 || shape->y == 0)
         return UNROLL_OK;
     w->launches++;
-    if (shape->x > 0x7fffffff || shape->y > 65535)
+    if (shape->x > w->driver->blocks_x || shape->y > w->driver->blocks_y)
         return fail(UNROLL_UNSUPPORTED, "%s would need %llu x %llu blocks, more than a GPU can count", kernel,
                     (unsigned long long)shape->x, (unsigned long long)shape->y);
     if (w->walk == MEASURE)
         return UNROLL_OK;
-    TRY(cuda_find_kernel(w->context, kernel, &function));
+    TRY(w->driver->kernel_find(w->gpu, kernel, &function));
     if (w->walk == PREPARE)
-        return allow_shared(w, function, shape);
-    return launch_function(w, kernel, function, shape, args);
+        return w->driver->kernel_prepare(w->gpu, function, shape);
+    return w->driver->kernel_launch(w->stream, function, kernel, shape, args.at, args.bytes);
 }
 
-unroll_status launch_grid(struct walker *w, const char *kernel, uint64_t x, uint64_t y, const void *args)
+unroll_status launch_grid(struct walker *w, const char *kernel, uint64_t x, uint64_t y, struct gpu_args args)
 {
     return launch_shaped(w, kernel, &(struct launch_shape){ .x = x, .y = y, .threads = GPU_THREADS }, args);
 }
 
-unroll_status launch(struct walker *w, const char *kernel, uint64_t blocks, unsigned threads, const void *args)
+unroll_status launch(struct walker *w, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args args)
 {
     return launch_shaped(w, kernel, &(struct launch_shape){ .x = blocks, .y = 1, .threads = threads }, args);
 }
 
-unroll_status launch_each(struct walker *w, const char *kernel, uint64_t count, const void *args)
+unroll_status launch_each(struct walker *w, const char *kernel, uint64_t count, struct gpu_args args)
 {
     enum { WARP = 32 };
     unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
     return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, threads, args);
 }
 
-unroll_status launch_rows(struct walker *w, const char *kernel, uint64_t rows, uint32_t width, const void *args)
+unroll_status launch_rows(struct walker *w, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args args)
 {
     unsigned threads = 32;
     while (threads < width && threads < GPU_THREADS)

@@ -1,17 +1,17 @@
-/* Operations without a product or a sum over rows: embed, dropout, activate, copy, fill, tree (launch.h). */
-#include "device/cuda/launch.h"
+/* Operations without a product or a sum over rows: embed, dropout, activate, copy, fill, tree (gpu_launch.h). */
+#include "device/gpu/gpu_launch.h"
 
-unroll_status cuda_embed(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_embed(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *tokens = &call->view[EMBED_TOKENS], *table = &call->view[EMBED_TABLE];
+    const struct gpu_view *tokens = &call->view[EMBED_TOKENS], *table = &call->view[EMBED_TABLE];
     struct embed_args args = { (const int32_t *)(void *)tokens->at, tokens->stride[0], (const float *)(void *)table->at,
                                table->stride[0], rows_of(&call->view[EMBED_OUT]) };
-    return launch_each(w, "gpu_embed", count_of(&args.y), &args);
+    return launch_each(w, "gpu_embed", count_of(&args.y), ARGS(&args));
 }
 
-unroll_status cuda_dropout(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_dropout(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *x = &call->view[DROPOUT_X];
+    const struct gpu_view *x = &call->view[DROPOUT_X];
     struct dropout_args args = {
         .x = rows_of(x), .y = rows_of(&call->view[DROPOUT_Y]), .ends = ends_of(x, &call->view[DROPOUT_LENGTHS]),
         .run = (const int64_t *)(void *)call->view[DROPOUT_RUN].at, .first_row = x->origin[1],
@@ -19,21 +19,21 @@ unroll_status cuda_dropout(struct walker *w, const struct cuda_call *call)
         .adds = call->op->view[DROPOUT_Y].access == ADD,
     };
     uint32_t quads = (args.first_unit + args.x.width + 3) / 4 - args.first_unit / 4;
-    return launch_each(w, "gpu_dropout", (uint64_t)args.x.steps * args.x.batch * quads, &args);
+    return launch_each(w, "gpu_dropout", (uint64_t)args.x.steps * args.x.batch * quads, ARGS(&args));
 }
 
 static uint64_t blocks_of(const struct gpu_rows *x) { return (uint64_t)x->steps * x->batch; }
 
-unroll_status cuda_activate(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_activate(struct walker *w, const struct gpu_call *call)
 {
     struct activate_args args = { .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_X]),
                                   .y = rows_of(&call->view[ACTIVATE_Y]) };
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch_rows(w, "gpu_softmax", blocks_of(&args.x), args.x.width, &args);
-    return launch_each(w, "gpu_activate", count_of(&args.x), &args);
+        return launch_rows(w, "gpu_softmax", blocks_of(&args.x), args.x.width, ARGS(&args));
+    return launch_each(w, "gpu_activate", count_of(&args.x), ARGS(&args));
 }
 
-unroll_status cuda_activate_back(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_activate_back(struct walker *w, const struct gpu_call *call)
 {
     struct activate_back_args args = {
         .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_BACK_X]),
@@ -41,14 +41,14 @@ unroll_status cuda_activate_back(struct walker *w, const struct cuda_call *call)
         .adds = call->op->view[ACTIVATE_BACK_DX].access == ADD,
     };
     if (args.function.kind == ACTIVATION_SOFTMAX)
-        return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, &args);
-    return launch_each(w, "gpu_activate_back", count_of(&args.x), &args);
+        return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, ARGS(&args));
+    return launch_each(w, "gpu_activate_back", count_of(&args.x), ARGS(&args));
 }
 
 /* ---- copy, fill --------------------------------------------------------------------------- */
 
 /* Words of 4 bytes, of doubles two for each. */
-unroll_status cuda_move(struct walker *w, const struct cuda_view *from, const struct cuda_view *to, bool adds)
+unroll_status gpu_move(struct walker *w, const struct gpu_view *from, const struct gpu_view *to, bool adds)
 {
     struct copy_args args = { .count = { 1, 1, 1, 1 }, .from = (const uint32_t *)(void *)from->at,
                               .to = (uint32_t *)(void *)to->at, .adds = adds };
@@ -62,26 +62,27 @@ unroll_status cuda_move(struct walker *w, const struct cuda_view *from, const st
         args.from_stride[axis] = from->at ? from->stride[i] * (last ? 1 : words) : 0;
         args.to_stride[axis] = to->stride[i] * (last ? 1 : words);
     }
-    return launch_each(w, "gpu_copy", (uint64_t)args.count[0] * args.count[1] * args.count[2] * args.count[3], &args);
+    return launch_each(w, "gpu_copy", (uint64_t)args.count[0] * args.count[1] * args.count[2] * args.count[3],
+                       ARGS(&args));
 }
 
-unroll_status cuda_copy(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_copy(struct walker *w, const struct gpu_call *call)
 {
-    return cuda_move(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
+    return gpu_move(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
 }
 
-unroll_status cuda_fill(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_fill(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view nothing = { 0 };
-    return cuda_move(w, &nothing, &call->view[FILL_TO], false);
+    const struct gpu_view nothing = { 0 };
+    return gpu_move(w, &nothing, &call->view[FILL_TO], false);
 }
 
 /* ---- tree --------------------------------------------------------------------------------- */
 
-unroll_status cuda_tree(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_tree(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *x = &call->view[TREE_X];
+    const struct gpu_view *x = &call->view[TREE_X];
     struct tree_args args = { .x = (float *)(void *)x->at, .shard = x->stride[0], .count = x->stride[0],
                               .shards = x->count[0] };
-    return launch_each(w, "gpu_tree", args.count, &args);
+    return launch_each(w, "gpu_tree", args.count, ARGS(&args));
 }

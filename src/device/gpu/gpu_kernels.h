@@ -1,8 +1,8 @@
-/* The arguments of the portable kernels, one plain struct each: what the host fills in (ops_*.c) and the kernels
- * of the *.cu files read. Addresses are the device's. Read by C and by nvcc; no code. Nothing is left between and
+/* The arguments of the portable kernels, one plain struct each: what the host fills in (gpu_ops_*.c) and a driver's
+ * kernels read. Addresses are the device's (gpu_address). Read by C and by nvcc; no code. Nothing is left between and
  * behind members (`none` fills up): what is there by chance may look like an address to who checks arguments. */
-#ifndef DEVICE_CUDA_KERNELS_H
-#define DEVICE_CUDA_KERNELS_H
+#ifndef DEVICE_GPU_KERNELS_H
+#define DEVICE_GPU_KERNELS_H
 #include "cells/cell.h"
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-/* What rnn and rnn_back share (rnn.h), and the choice of the way. */
-#include "device/cuda/rnn.h"
+/* What rnn and rnn_back share (gpu_rnn.h), and the choice of the way. */
+#include "device/gpu/gpu_rnn.h"
 #include <stdio.h>
 
-struct rnn rnn_of(struct walker *w, const struct cuda_call *call)
+struct rnn rnn_of(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *v = call->view;
+    const struct gpu_view *v = call->view;
     const struct layer *layer = &w->plan->model->layer[call->op->depth - 1];
     return (struct rnn){
         .w = w, .call = call, .view = v, .cell = layer->cell, .options = &layer->options,
@@ -20,7 +20,7 @@ struct rnn rnn_of(struct walker *w, const struct cuda_call *call)
 
 unroll_status rnn_weights(struct rnn *r)
 {
-    const struct cuda_view *w = &r->view[RNN_W];
+    const struct gpu_view *w = &r->view[RNN_W];
     if (!products_are_narrow(r->w->plan))
         return UNROLL_OK;
     r->weight_bytes = sizeof(uint16_t);
@@ -43,7 +43,7 @@ struct gpu_fields rnn_plane(const struct rnn *r, size_t plane)
 
 struct gpu_fields rnn_at(const struct rnn *r, int slot, int64_t step)
 {
-    const struct cuda_view *x = &r->view[slot];
+    const struct gpu_view *x = &r->view[slot];
     if (!x->at || step < 0)
         return (struct gpu_fields){ NULL, 0, 0 };
     return (struct gpu_fields){ (float *)(void *)x->at + (size_t)step * x->stride[0], x->rank == 4 ? x->stride[2] : 0,
@@ -52,13 +52,13 @@ struct gpu_fields rnn_at(const struct rnn *r, int slot, int64_t step)
 
 struct gpu_fields rnn_states(const struct rnn *r, int slot)
 {
-    const struct cuda_view *x = &r->view[slot];
+    const struct gpu_view *x = &r->view[slot];
     return (struct gpu_fields){ (float *)(void *)x->at, x->stride[0], x->stride[1] };
 }
 
 struct gpu_fields rnn_output(const struct rnn *r, int slot)
 {
-    const struct cuda_view *x = &r->view[slot];
+    const struct gpu_view *x = &r->view[slot];
     return (struct gpu_fields){ (float *)(void *)x->at, 0, x->stride[0] };
 }
 
@@ -101,9 +101,9 @@ bool rnn_has(const struct rnn *r, unsigned source)
 
 unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand)
 {
-    const struct cuda_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
+    const struct gpu_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
     for (struct block k = { 0, 0, 0 }; next_block(r, source, &k);)
-        TRY(product(r->w, &(struct cuda_product){
+        TRY(product(r->w, &(struct gpu_product){
             .m = r->batch, .n = (uint32_t)(k.count * r->units), .k = (uint32_t)r->width,
             .a = matrix_at(operand, 0), .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
             .b = gate_weights(r, k.weight), .b_by_columns = true, .b_is_narrow = true,
@@ -116,9 +116,9 @@ unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, st
 
 unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields gradient, bool adds)
 {
-    const struct cuda_view *g = &r->view[RNN_G];
+    const struct gpu_view *g = &r->view[RNN_G];
     for (struct block k = { 0, 0, 0 }; next_block(r, source, &k); adds = true)
-        TRY(product(r->w, &(struct cuda_product){
+        TRY(product(r->w, &(struct gpu_product){
             .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)(k.count * r->units),
             .a = matrix_at(rnn_at(r, RNN_G, step), k.input), .c = matrix_at(gradient, 0),
             .b = gate_weights(r, k.weight), .b_is_narrow = true, .adds = adds,
@@ -134,33 +134,30 @@ void rnn_kernel(const struct rnn *r, const char *suffix, char *name, size_t size
 
 /* ---- the ways ----------------------------------------------------------------------------- */
 
-/* Measured is what either way takes, because no GPU is known yet. */
-static unroll_status run_recurrence(struct walker *w, const struct cuda_call *call, bool back)
+/* The driver's own way, where it has one and finds it better. Measured is what either takes: no GPU is known yet. */
+static unroll_status run_recurrence(struct walker *w, const struct gpu_call *call, bool back)
 {
     struct rnn r = rnn_of(w, call);
-    struct tiling tiling = { .way = WAY_PORTABLE };
-    const char *why;
-    if (w->walk == MEASURE) {
-        rnn_persistent_measure(&r, back);
+    bool done = false;
+    if (w->driver->rnn)
+        TRY(w->driver->rnn(&r, back, &done));
+    if (w->walk == MEASURE)
         w->scratch_used = 0;
-    } else {
-        TRY(rnn_persistent_choose(&r, back, &tiling, &why));
-    }
     if (w->walk == PREPARE) {
         w->recurrences++;
-        w->persistent += tiling.way != WAY_PORTABLE;
+        w->persistent += done;
     }
-    if (tiling.way != WAY_PORTABLE)
-        return rnn_persistent(&r, back, &tiling);
+    if (done)
+        return UNROLL_OK;
     return back ? rnn_back_portable(&r) : rnn_portable(&r);
 }
 
-unroll_status cuda_rnn(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_rnn(struct walker *w, const struct gpu_call *call)
 {
     return run_recurrence(w, call, false);
 }
 
-unroll_status cuda_rnn_back(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_rnn_back(struct walker *w, const struct gpu_call *call)
 {
     return run_recurrence(w, call, true);
 }

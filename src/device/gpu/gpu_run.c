@@ -1,6 +1,6 @@
-/* Runs parts (instance.h): walks a part's list over lanes, as streams that wait for each other's events, and brings
- * to the device what the host changed. Inside a part nobody waits for the host. */
-#include "device/cuda/instance.h"
+/* Runs parts (gpu_instance.h): walks a part's list over lanes, as streams that wait for each other's events, and
+ * brings to the device what the host changed. Inside a part nobody waits for the host. */
+#include "device/gpu/gpu_instance.h"
 #include "optim/optim.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 
 static atomic_uint_fast64_t graphs, graph_launches, plain_runs;
 
-struct cuda_counts cuda_counts(void)
+struct gpu_counts gpu_counts(void)
 {
-    return (struct cuda_counts){ graphs, graph_launches, plain_runs };
+    return (struct gpu_counts){ graphs, graph_launches, plain_runs };
 }
 
-void cuda_count(uint64_t made, uint64_t launched, uint64_t plain)
+void gpu_count(uint64_t made, uint64_t launched, uint64_t plain)
 {
     graphs += made;
     graph_launches += launched;
@@ -23,14 +23,14 @@ void cuda_count(uint64_t made, uint64_t launched, uint64_t plain)
 
 /* ---- one part ----------------------------------------------------------------------------- */
 
-static cuda_kind *const kinds[OP_KIND_MAX] = {
-    [OP_EMBED] = cuda_embed,       [OP_EMBED_GRAD] = cuda_embed_grad, [OP_GEMM] = cuda_gemm,
-    [OP_GEMM_DX] = cuda_gemm_dx,   [OP_GEMM_DW] = cuda_gemm_dw,       [OP_SUM_ROWS] = cuda_sum_rows,
-    [OP_RNN] = cuda_rnn,           [OP_RNN_BACK] = cuda_rnn_back,     [OP_DROPOUT] = cuda_dropout,
-    [OP_ACTIVATE] = cuda_activate, [OP_ACTIVATE_BACK] = cuda_activate_back,
-    [OP_LOSS] = cuda_loss,         [OP_COPY] = cuda_copy,             [OP_FILL] = cuda_fill,
-    [OP_TREE] = cuda_tree,         [OP_SEND] = cuda_send,             [OP_RECV] = cuda_recv,
-    [OP_ALL_REDUCE] = cuda_all_reduce, [OP_SUM_BEGIN] = cuda_sum_begin, [OP_SUM_END] = cuda_sum_end,
+static gpu_op_function *const kinds[OP_KIND_MAX] = {
+    [OP_EMBED] = gpu_op_embed,       [OP_EMBED_GRAD] = gpu_op_embed_grad, [OP_GEMM] = gpu_op_gemm,
+    [OP_GEMM_DX] = gpu_op_gemm_dx,   [OP_GEMM_DW] = gpu_op_gemm_dw,       [OP_SUM_ROWS] = gpu_op_sum_rows,
+    [OP_RNN] = gpu_op_rnn,           [OP_RNN_BACK] = gpu_op_rnn_back,     [OP_DROPOUT] = gpu_op_dropout,
+    [OP_ACTIVATE] = gpu_op_activate, [OP_ACTIVATE_BACK] = gpu_op_activate_back,
+    [OP_LOSS] = gpu_op_loss,         [OP_COPY] = gpu_op_copy,             [OP_FILL] = gpu_op_fill,
+    [OP_TREE] = gpu_op_tree,         [OP_SEND] = gpu_op_send,             [OP_RECV] = gpu_op_recv,
+    [OP_ALL_REDUCE] = gpu_op_all_reduce, [OP_SUM_BEGIN] = gpu_op_sum_begin, [OP_SUM_END] = gpu_op_sum_end,
 };
 
 /* Is there another of this kind from `first` on, before `end`? */
@@ -46,30 +46,20 @@ static bool has_kind(const struct plan *p, enum op_kind kind, int first, int end
 static unroll_status run_op(struct walker *w, int index)
 {
     const struct op *op = &w->plan->op[index];
-    struct cuda_call call;
+    struct gpu_call call;
     w->scratch_used = 0;
     if (op->kind == OP_NORM)
-        return has_kind(w->plan, OP_NORM, index + 1, w->plan->ops) ? UNROLL_OK : cuda_norms(w);
+        return has_kind(w->plan, OP_NORM, index + 1, w->plan->ops) ? UNROLL_OK : gpu_norms(w);
     if (op->kind == OP_UPDATE)
-        return has_kind(w->plan, OP_UPDATE, 0, index) ? UNROLL_OK : cuda_updates(w, op);
+        return has_kind(w->plan, OP_UPDATE, 0, index) ? UNROLL_OK : gpu_updates(w, op);
     if (!kinds[op->kind])
         return fail(UNROLL_UNSUPPORTED, "a GPU can't do '%s'", kind_info(op->kind)->name);
     call_at(w, op, &call);
     return kinds[op->kind](w, &call);
 }
 
-static unroll_status wait_for(cu_stream stream, cu_event event)
-{
-    return cuda_check(cu.cuStreamWaitEvent(stream, event, 0), "ordering streams");
-}
-
-static unroll_status record(cu_event event, cu_stream stream)
-{
-    return cuda_check(cu.cuEventRecord(event, stream), "ordering streams");
-}
-
 /* Norms and updates go over everything: those parts keep to one lane, on which the list is a correct program. */
-static int lane_of(const struct cuda_instance *in, const struct op *op)
+static int lane_of(const struct gpu_instance *in, const struct op *op)
 {
     return op->part == PART_FORWARD || op->part == PART_BACKWARD ? op->lane % in->lanes : 0;
 }
@@ -82,7 +72,7 @@ static void range_of_part(const struct plan *p, enum part part, int *first, int 
         part_range(p, part, first, end);
 }
 
-static unsigned lanes_used(const struct cuda_instance *in, enum part part)
+static unsigned lanes_used(const struct gpu_instance *in, enum part part)
 {
     unsigned used = 1;
     int i, end;
@@ -92,30 +82,30 @@ static unsigned lanes_used(const struct cuda_instance *in, enum part part)
     return used;
 }
 
-static unroll_status fork_lanes(const struct cuda_instance *in, unsigned used)
+static unroll_status fork_lanes(const struct gpu_instance *in, unsigned used)
 {
     if (used == 1)
         return UNROLL_OK;
-    TRY(record(in->fork, in->stream[0]));
+    TRY(in->driver->event_record(in->fork, in->stream[0]));
     for (int lane = 1; lane < in->lanes; lane++)
         if (used >> lane & 1)
-            TRY(wait_for(in->stream[lane], in->fork));
+            TRY(in->driver->stream_after(in->stream[lane], in->fork));
     return UNROLL_OK;
 }
 
-static unroll_status join_lanes(const struct cuda_instance *in, unsigned used)
+static unroll_status join_lanes(const struct gpu_instance *in, unsigned used)
 {
     for (int lane = 1; lane < in->lanes; lane++)
         if (used >> lane & 1) {
-            TRY(record(in->join[lane], in->stream[lane]));
-            TRY(wait_for(in->stream[0], in->join[lane]));
+            TRY(in->driver->event_record(in->join[lane], in->stream[lane]));
+            TRY(in->driver->stream_after(in->stream[0], in->join[lane]));
         }
     return UNROLL_OK;
 }
 
 /* The operation of the lane that op waits for in this part, or -1. Sums may be left out of backward: then the one
  * before. */
-static int waits_for(const struct cuda_instance *in, enum part part, const struct op *op, int lane)
+static int waits_for(const struct gpu_instance *in, enum part part, const struct op *op, int lane)
 {
     const struct plan *p = in->plan;
     int i = op->wait[lane], first, end;
@@ -126,7 +116,7 @@ static int waits_for(const struct cuda_instance *in, enum part part, const struc
 }
 
 /* The lane's stream and memory. */
-static void enter_lane(struct cuda_instance *in, const struct op *op)
+static void enter_lane(struct gpu_instance *in, const struct op *op)
 {
     const int lane = lane_of(in, op);
     struct walker *w = &in->walker;
@@ -135,11 +125,11 @@ static void enter_lane(struct cuda_instance *in, const struct op *op)
     if (w->walk == MEASURE)
         return;
     w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
-    w->scratch = w->workspace + WORKSPACE_BYTES;
+    w->scratch = w->workspace + in->driver->workspace_bytes;
     w->kept_at = w->scratch + in->layout.scratch;
 }
 
-static unroll_status walk_op(struct cuda_instance *in, enum part part, int index, bool launches)
+static unroll_status walk_op(struct gpu_instance *in, enum part part, int index, bool launches)
 {
     const struct op *op = &in->plan->op[index];
     struct walker *w = &in->walker;
@@ -147,22 +137,22 @@ static unroll_status walk_op(struct cuda_instance *in, enum part part, int index
     for (int other = 0; launches && other < LANES_MAX; other++) {
         const int earlier = waits_for(in, part, op, other);
         if (earlier >= 0)
-            TRY(wait_for(w->stream, in->ended[earlier]));
+            TRY(in->driver->stream_after(w->stream, in->ended[earlier]));
     }
     const uint64_t before = w->launches;
     if (launches)
-        TRY(cuda_profile_mark(in, index, false));
+        TRY(gpu_profile_mark(in, index, false));
     TRY(run_op(w, index));
     for (int i = 0; i < in->lanes; i++)
         narrow_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
-        TRY(cuda_profile_prepare(in, index, w->launches > before));
+        TRY(gpu_profile_prepare(in, index, w->launches > before));
     if (launches)
-        TRY(cuda_profile_mark(in, index, true));
-    return launches && in->ended[index] ? record(in->ended[index], w->stream) : UNROLL_OK;
+        TRY(gpu_profile_mark(in, index, true));
+    return launches && in->ended[index] ? in->driver->event_record(in->ended[index], w->stream) : UNROLL_OK;
 }
 
-unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk)
+unroll_status gpu_walk(struct gpu_instance *in, enum part part, enum walk walk)
 {
     const unsigned used = lanes_used(in, part);
     const bool launches = walk == LAUNCH;
@@ -178,7 +168,7 @@ unroll_status cuda_walk(struct cuda_instance *in, enum part part, enum walk walk
     return launches ? join_lanes(in, used) : UNROLL_OK;
 }
 
-unroll_status cuda_greet(struct cuda_instance *in)
+unroll_status gpu_greet(struct gpu_instance *in)
 {
     in->walker.walk = PREPARE;
     for (int i = 0; i < in->plan->ops; i++) {
@@ -193,15 +183,15 @@ unroll_status cuda_greet(struct cuda_instance *in)
 /* ---- the host's side of buffers ------------------------------------------------------------ */
 
 /* A range of the mirror that moves as one: a buffer of IO, or all of VALUES. */
-struct range { char *host; cu_ptr device; uint64_t bytes; unsigned char *newer; };
+struct range { char *host; gpu_address device; uint64_t bytes; unsigned char *newer; };
 
-static struct range range_of_values(struct cuda_instance *in)
+static struct range range_of_values(struct gpu_instance *in)
 {
     return (struct range){ in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
                            in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
 }
 
-static struct range range_of(struct cuda_instance *in, int buffer)
+static struct range range_of(struct gpu_instance *in, int buffer)
 {
     const struct buffer *b = &in->plan->buffer[buffer];
     if (b->segment == SEG_VALUES)
@@ -215,36 +205,36 @@ static bool is_mirrored(const struct buffer *b)
     return (b->segment == SEG_IO || b->segment == SEG_VALUES) && b->bytes;
 }
 
-static unroll_status settle(struct cuda_instance *in)
+static unroll_status settle(struct gpu_instance *in)
 {
     if (!in->waiting)
         return UNROLL_OK;
     if (in->walker.talk)
-        TRY(ranks_wait(in->walker.talk, in->plan, in->stream[0]));
+        TRY(in->driver->ranks->wait(in->walker.talk, in->plan, in->stream[0]));
     in->waiting = false;
-    return cuda_check(cu.cuStreamSynchronize(in->stream[0]), "running a part");
+    return in->driver->stream_wait(in->stream[0], "running a part");
 }
 
-static unroll_status to_device(struct cuda_instance *in, const struct range *r)
+static unroll_status to_device(struct gpu_instance *in, const struct range *r)
 {
     if (*r->newer != ON_HOST)
         return UNROLL_OK;
     *r->newer = BOTH;
-    return cuda_check(cu.cuMemcpyHtoDAsync(r->device, r->host, r->bytes, in->stream[0]), "copying to the GPU");
+    return in->driver->copy_in(in->stream[0], r->device, r->host, r->bytes, "copying to the GPU");
 }
 
-static unroll_status to_host(struct cuda_instance *in, const struct range *r)
+static unroll_status to_host(struct gpu_instance *in, const struct range *r)
 {
     TRY(settle(in));
     if (*r->newer != ON_DEVICE)
         return UNROLL_OK;
     *r->newer = BOTH;
-    TRY(cuda_check(cu.cuMemcpyDtoHAsync(r->host, r->device, r->bytes, in->stream[0]), "copying from the GPU"));
-    return cuda_check(cu.cuStreamSynchronize(in->stream[0]), "copying from the GPU");
+    TRY(in->driver->copy_out(in->stream[0], r->host, r->device, r->bytes, "copying from the GPU"));
+    return in->driver->stream_wait(in->stream[0], "copying from the GPU");
 }
 
 /* Before a part: what it touches and the host has changed. After: what it wrote is newer on the device. */
-static unroll_status move_buffers(struct cuda_instance *in, enum part part, bool before)
+static unroll_status move_buffers(struct gpu_instance *in, enum part part, bool before)
 {
     int i, end;
     for (range_of_part(in->plan, part, &i, &end); i < end; i++)
@@ -263,35 +253,35 @@ static unroll_status move_buffers(struct cuda_instance *in, enum part part, bool
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static unroll_status run_part(struct cuda_instance *in, enum part part)
+static unroll_status run_part(struct gpu_instance *in, enum part part)
 {
     if (!in->launches[part])
         return UNROLL_OK;
     TRY(move_buffers(in, part, true));
     in->waiting = true;
     if (in->graph[part])
-        TRY(cuda_check(cu.cuGraphLaunch(in->graph[part], in->stream[0]), "launching a graph"));
+        TRY(in->driver->graph_launch(in->graph[part], in->stream[0]));
     else
-        TRY(cuda_walk(in, part, LAUNCH));
-    cuda_count(0, in->graph[part] != NULL, in->graph[part] == NULL);
+        TRY(gpu_walk(in, part, LAUNCH));
+    gpu_count(0, in->graph[part] != NULL, in->graph[part] == NULL);
     return move_buffers(in, part, false);
 }
 
 /* Sets the sums of losses aside, and adds them in the end. */
-static unroll_status launch_step(struct cuda_instance *in, bool begins)
+static unroll_status launch_step(struct gpu_instance *in, bool begins)
 {
     struct range values = range_of_values(in);
     TRY(to_device(in, &values));
     in->waiting = true;
     in->walker.walk = LAUNCH;
     in->walker.stream = in->stream[0];
-    TRY(cuda_step(&in->walker, begins));
+    TRY(gpu_step(&in->walker, begins));
     *values.newer = ON_DEVICE;
     return UNROLL_OK;
 }
 
 /* A whole step is not waited for: who asks for what it made waits. */
-static unroll_status run_parts(struct cuda_instance *in, enum part first, enum part last)
+static unroll_status run_parts(struct gpu_instance *in, enum part first, enum part last)
 {
     const bool whole = first == PART_FORWARD && last == PART_UPDATE;
     TRY(settle(in));
@@ -307,47 +297,47 @@ static unroll_status run_parts(struct cuda_instance *in, enum part first, enum p
     if (!whole || in->profile)
         TRY(settle(in));
     for (int part = first; part <= (int)last; part++)
-        TRY(cuda_profile_collect(in, (enum part)part));
+        TRY(gpu_profile_collect(in, (enum part)part));
     return UNROLL_OK;
 }
 
-unroll_status cuda_wait(void *instance)
+unroll_status gpu_wait(void *instance)
 {
-    struct cuda_instance *in = instance;
-    TRY(cuda_enter(in->context));
+    struct gpu_instance *in = instance;
+    TRY(in->driver->enter(in->gpu));
     unroll_status status = settle(in);
-    cuda_leave();
+    in->driver->leave(in->gpu);
     return status;
 }
 
-unroll_status cuda_run(void *instance, enum part first, enum part last)
+unroll_status gpu_run(void *instance, enum part first, enum part last)
 {
-    struct cuda_instance *in = instance;
-    TRY(cuda_enter(in->context));
+    struct gpu_instance *in = instance;
+    TRY(in->driver->enter(in->gpu));
     unroll_status status = run_parts(in, first, last);
-    cuda_leave();
+    in->driver->leave(in->gpu);
     return status;
 }
 
 /* ---- looking inside ----------------------------------------------------------------------- */
 
 /* What a step that failed made is not a number: whoever reads a loss sees that, and the next run fails, too. */
-static void spoil(const struct cuda_instance *in, const struct range *r)
+static void spoil(const struct gpu_instance *in, const struct range *r)
 {
     if (r->newer == &in->newer[in->plan->buffers])
         memset(r->host, 0xff, r->bytes);
 }
 
 /* The host may change what it is given. */
-void *cuda_host(void *instance, const char *buffer)
+void *gpu_host(void *instance, const char *buffer)
 {
-    struct cuda_instance *in = instance;
+    struct gpu_instance *in = instance;
     int index = plan_find_buffer(in->plan, buffer);
-    if (index < 0 || !is_mirrored(&in->plan->buffer[index]) || cuda_enter(in->context) != UNROLL_OK)
+    if (index < 0 || !is_mirrored(&in->plan->buffer[index]) || in->driver->enter(in->gpu) != UNROLL_OK)
         return NULL;
     struct range r = range_of(in, index);
     unroll_status status = to_host(in, &r);
-    cuda_leave();
+    in->driver->leave(in->gpu);
     if (status != UNROLL_OK)
         spoil(in, &r);
     *r.newer = ON_HOST;
@@ -355,7 +345,7 @@ void *cuda_host(void *instance, const char *buffer)
     return b->segment == SEG_VALUES ? r.host + b->offset : r.host;
 }
 
-void cuda_begin_values(struct cuda_instance *in)
+void gpu_begin_values(struct gpu_instance *in)
 {
     const double scale = 4096;          /* a row's gradient is at most about 1: far from 65504 */
     int rates = plan_find_buffer(in->plan, "rates");
@@ -366,7 +356,7 @@ void cuda_begin_values(struct cuda_instance *in)
     *r.newer = ON_HOST;
 }
 
-static unroll_status find_buffer(const struct cuda_instance *in, const char *name, uint64_t first, uint64_t bytes,
+static unroll_status find_buffer(const struct gpu_instance *in, const char *name, uint64_t first, uint64_t bytes,
                                  int *index)
 {
     *index = plan_find_buffer(in->plan, name);
@@ -378,18 +368,18 @@ static unroll_status find_buffer(const struct cuda_instance *in, const char *nam
     return UNROLL_OK;
 }
 
-static unroll_status copy_bytes(struct cuda_instance *in, int index, uint64_t first, uint64_t bytes, void *to,
+static unroll_status copy_bytes(struct gpu_instance *in, int index, uint64_t first, uint64_t bytes, void *to,
                                 const void *from)
 {
     const struct buffer *b = &in->plan->buffer[index];
-    cu_ptr at = (cu_ptr)(uintptr_t)in->walker.base[b->segment] + b->offset + first;
+    const gpu_address at = (gpu_address)(uintptr_t)in->walker.base[b->segment] + b->offset + first;
     TRY(settle(in));
-    TRY(cuda_check(to ? cu.cuMemcpyDtoHAsync(to, at, bytes, in->stream[0])
-                      : cu.cuMemcpyHtoDAsync(at, from, bytes, in->stream[0]), "copying"));
-    return cuda_check(cu.cuStreamSynchronize(in->stream[0]), "copying");
+    TRY(to ? in->driver->copy_out(in->stream[0], to, at, bytes, "copying")
+           : in->driver->copy_in(in->stream[0], at, from, bytes, "copying"));
+    return in->driver->stream_wait(in->stream[0], "copying");
 }
 
-static unroll_status access_bytes(struct cuda_instance *in, const char *name, uint64_t first, uint64_t bytes, void *to,
+static unroll_status access_bytes(struct gpu_instance *in, const char *name, uint64_t first, uint64_t bytes, void *to,
                                   const void *from)
 {
     int index;
@@ -397,24 +387,24 @@ static unroll_status access_bytes(struct cuda_instance *in, const char *name, ui
     if (!bytes)
         return UNROLL_OK;
     if (!is_mirrored(&in->plan->buffer[index])) {
-        TRY(cuda_enter(in->context));
+        TRY(in->driver->enter(in->gpu));
         unroll_status status = copy_bytes(in, index, first, bytes, to, from);
-        cuda_leave();
+        in->driver->leave(in->gpu);
         return status;
     }
-    char *host = cuda_host(in, name);
+    char *host = gpu_host(in, name);
     if (!host)
         return UNROLL_RESOURCE;
     memcpy(to ? to : host + first, to ? host + first : from, bytes);
     return UNROLL_OK;
 }
 
-unroll_status cuda_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
+unroll_status gpu_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
 {
     return access_bytes(instance, buffer, first, bytes, to, NULL);
 }
 
-unroll_status cuda_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
+unroll_status gpu_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
 {
     return access_bytes(instance, buffer, first, bytes, NULL, from);
 }

@@ -1,6 +1,6 @@
-/* Losses, gradients of embeddings, norms and updates (launch.h). Norms and updates of all parameters are one launch:
+/* Losses, gradients of embeddings, norms and updates (gpu_launch.h). Norms and updates of all parameters are one launch:
  * what they go over lies in tables that are made once, with the instance. */
-#include "device/cuda/launch.h"
+#include "device/gpu/gpu_launch.h"
 #include "optim/optim.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +19,9 @@ static double *value_at(const struct walker *w, const char *name)
 
 /* ---- loss --------------------------------------------------------------------------------- */
 
-unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
+    const struct gpu_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
     const bool xent = call->op->choice == UNROLL_LOSS_XENT;
     struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
@@ -34,19 +34,19 @@ unroll_status cuda_loss(struct walker *w, const struct cuda_call *call)
     } else {
         args.values = rows_of(target);
     }
-    TRY(launch_rows(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, args.z.width, &args));
+    TRY(launch_rows(w, xent ? "gpu_loss_xent" : "gpu_loss_mse", rows, args.z.width, ARGS(&args)));
     if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
         return UNROLL_OK;
-    return launch(w, "gpu_loss_total", 1, GPU_THREADS, &(struct loss_total_args){
-        args.loss, rows, (double *)(void *)call->view[LOSS_SUM].at, (double *)(void *)call->view[LOSS_WEIGHT].at });
+    return launch(w, "gpu_loss_total", 1, GPU_THREADS, ARGS(&(struct loss_total_args){
+        args.loss, rows, (double *)(void *)call->view[LOSS_SUM].at, (double *)(void *)call->view[LOSS_WEIGHT].at }));
 }
 
 /* ---- embed_grad --------------------------------------------------------------------------- */
 
-unroll_status cuda_embed_grad(struct walker *w, const struct cuda_call *call)
+unroll_status gpu_op_embed_grad(struct walker *w, const struct gpu_call *call)
 {
-    const struct cuda_view *tokens = &call->view[EMBED_GRAD_TOKENS], *dy = &call->view[EMBED_GRAD_DY];
-    const struct cuda_view *table = &call->view[EMBED_GRAD_DTABLE];
+    const struct gpu_view *tokens = &call->view[EMBED_GRAD_TOKENS], *dy = &call->view[EMBED_GRAD_DY];
+    const struct gpu_view *table = &call->view[EMBED_GRAD_DTABLE];
     struct embed_grad_args args = { .tokens = (const int32_t *)(void *)tokens->at, .step = tokens->stride[0],
                                     .dy = rows_of(dy), .table_row = table->stride[1] };
     for (size_t shard = 0; shard < table->count[0]; shard++) {
@@ -55,7 +55,7 @@ unroll_status cuda_embed_grad(struct walker *w, const struct cuda_call *call)
         args.table = (float *)(void *)table->at + shard * table->stride[0];
         if (args.rows)
             TRY(launch_grid(w, "gpu_embed_grad", table->count[1], (args.dy.width + GPU_THREADS - 1) / GPU_THREADS,
-                            &args));
+                            ARGS(&args)));
     }
     return UNROLL_OK;
 }
@@ -101,10 +101,10 @@ static struct tables tables_of(const struct plan *p)
     return t;
 }
 
-uint64_t cuda_tables_bytes(const struct plan *p) { return tables_of(p).bytes; }
+uint64_t gpu_tables_bytes(const struct plan *p) { return tables_of(p).bytes; }
 
 /* Parameters and their gradients lie without gaps; a gradient of shards is the first of them. */
-static unroll_status contiguous(const struct cuda_view *x)
+static unroll_status contiguous(const struct gpu_view *x)
 {
     return view_is_whole(x) ? UNROLL_OK : fail(UNROLL_FAILURE, "a parameter has gaps");
 }
@@ -117,8 +117,8 @@ static void fill_chunks(struct gpu_chunk *chunk, uint64_t *done, uint32_t tensor
 
 static unroll_status fill_norm(const struct walker *w, int op, struct norm_tensor *to, uint64_t first_chunk)
 {
-    struct cuda_view grad = view_at(w, &w->plan->op[op].view[NORM_GRAD]);
-    struct cuda_view out = view_at(w, &w->plan->op[op].view[NORM_OUT]);
+    struct gpu_view grad = view_at(w, &w->plan->op[op].view[NORM_GRAD]);
+    struct gpu_view out = view_at(w, &w->plan->op[op].view[NORM_OUT]);
     uint64_t count = elements_of(w->plan, op, NORM_GRAD);
     *to = (struct norm_tensor){ (float *)(void *)grad.at, count, (double *)(void *)out.at, (uint32_t)first_chunk,
                                 (uint32_t)chunks_of(count) };
@@ -130,7 +130,7 @@ static unroll_status fill_update(const struct walker *w, int op, struct update_t
     static const int slots[] = { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1 };
     float **const at[] = { &to->w, &to->g, &to->s0, &to->s1 };
     for (int i = 0; i < 4; i++) {
-        struct cuda_view v = view_at(w, &w->plan->op[op].view[slots[i]]);
+        struct gpu_view v = view_at(w, &w->plan->op[op].view[slots[i]]);
         *at[i] = (float *)(void *)v.at;
         if (v.at)
             TRY(contiguous(&v));
@@ -139,7 +139,7 @@ static unroll_status fill_update(const struct walker *w, int op, struct update_t
     return UNROLL_OK;
 }
 
-unroll_status cuda_tables_fill(const struct walker *w, char *host)
+unroll_status gpu_tables_fill(const struct walker *w, char *host)
 {
     const struct plan *p = w->plan;
     const struct tables t = tables_of(p);
@@ -164,24 +164,24 @@ unroll_status cuda_tables_fill(const struct walker *w, char *host)
 
 /* ---- norms, updates ------------------------------------------------------------------------ */
 
-unroll_status cuda_norms(struct walker *w)
+unroll_status gpu_norms(struct walker *w)
 {
     const struct tables t = tables_of(w->plan);
     struct norm_args args = { (const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
                               (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
                               (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors, 0 };
-    TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, &args));
-    TRY(launch_each(w, "gpu_norm", t.norm.tensors, &args));
+    TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, ARGS(&args)));
+    TRY(launch_each(w, "gpu_norm", t.norm.tensors, ARGS(&args)));
     if (!is_scaled(w->plan))
         return UNROLL_OK;
-    return launch(w, "gpu_unscale", 1, 1, &(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
-                                                                  (uint32_t)w->plan->model->parameters, 0 });
+    return launch(w, "gpu_unscale", 1, 1, ARGS(&(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
+                                                                  (uint32_t)w->plan->model->parameters, 0 }));
 }
 
-unroll_status cuda_updates(struct walker *w, const struct op *op)
+unroll_status gpu_updates(struct walker *w, const struct op *op)
 {
     const struct tables t = tables_of(w->plan);
-    struct cuda_call call;
+    struct gpu_call call;
     char kernel[64];
     call_at(w, op, &call);
     struct update_begin_args begin = {
@@ -190,16 +190,16 @@ unroll_status cuda_updates(struct walker *w, const struct op *op)
         .weight = (const double *)(void *)call.view[UPDATE_WEIGHT].at,
         .shared = w->fixed + t.shared_at, .scale = (float *)(void *)(w->fixed + t.scale_at),
     };
-    TRY(launch(w, "gpu_update_begin", 1, 1, &begin));
+    TRY(launch(w, "gpu_update_begin", 1, 1, ARGS(&begin)));
     snprintf(kernel, sizeof kernel, "%s_gpu_update", optimizer_at(op->choice)->name);
-    return launch(w, kernel, t.update.chunks, GPU_THREADS, &(struct update_args){
+    return launch(w, kernel, t.update.chunks, GPU_THREADS, ARGS(&(struct update_args){
         (const struct update_tensor *)(void *)(w->fixed + t.update.tensor_at),
-        (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at), begin.shared, begin.scale });
+        (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at), begin.shared, begin.scale }));
 }
 
-unroll_status cuda_step(struct walker *w, bool begins)
+unroll_status gpu_step(struct walker *w, bool begins)
 {
-    return launch(w, "gpu_step", 1, 1, &(struct step_args){
+    return launch(w, "gpu_step", 1, 1, ARGS(&(struct step_args){
         value_at(w, "loss_sum"), value_at(w, "weight_sum"),
-        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins, 0 });
+        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins, 0 }));
 }

@@ -1,10 +1,10 @@
 /* How operations reach the GPU: each kind is one function that launches kernels and products on a stream. The same
  * function is walked in three ways, so that what it needs is written once: to measure its scratch (no GPU is there),
  * to prepare (kernels are found, products planned), and to launch, once into a graph or each time. */
-#ifndef DEVICE_CUDA_LAUNCH_H
-#define DEVICE_CUDA_LAUNCH_H
-#include "device/cuda/context.h"
-#include "device/cuda/kernels.h"
+#ifndef DEVICE_GPU_LAUNCH_H
+#define DEVICE_GPU_LAUNCH_H
+#include "device/gpu/gpu_driver.h"
+#include "device/gpu/gpu_kernels.h"
 #include "plan/plan.h"
 
 enum walk { MEASURE, PREPARE, LAUNCH };
@@ -12,7 +12,7 @@ enum walk { MEASURE, PREPARE, LAUNCH };
 enum { SCRATCH_ALIGNMENT = 256 };
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..], the last stride is 1. */
-struct cuda_view {
+struct gpu_view {
     char      *at;                      /* of the device; NULL: absent */
     int        rank;
     uint32_t   count[BUFFER_AXES], origin[BUFFER_AXES];
@@ -28,55 +28,53 @@ struct matrix { char *at; size_t row; };
  * buffer: -1: there is none. */
 struct kept { int buffer; uint32_t rows, width; struct matrix from, narrow; };
 
-struct talk;                            /* ranks.h */
-
 struct walker {
     enum walk walk;
     const struct plan *plan;
-    struct cuda_context *context;       /* NULL when measuring */
-    cu_stream stream;
+    const struct gpu_driver *driver;
+    struct gpu *gpu;                    /* NULL when measuring */
+    gpu_stream stream;
     char     *base[SEG_N];              /* of segments; when measuring, addresses that nobody follows */
     char     *scratch;                  /* of the lane */
     uint64_t  scratch_used, scratch_most;
     struct kept *kept;                  /* of the lane, in memory of its own */
     char     *kept_at;
     uint64_t  kept_most;
-    char     *workspace;                /* of cuBLASLt, of the lane */
+    char     *workspace;                /* of products, of the lane */
     char     *fixed;                    /* tables that were made once: see fixed_* */
     struct products *products;
-    struct talk *talk;                  /* with other ranks; NULL: there are none, or measuring */
+    struct gpu_talk *talk;                  /* with other ranks; NULL: there are none, or measuring */
     uint64_t  launches;
     int       recurrences, persistent;  /* prepared: all, and those that take one launch */
 };
 
-struct cuda_call {
+struct gpu_call {
     const struct op *op;
-    struct cuda_view view[OP_VIEWS];
+    struct gpu_view view[OP_VIEWS];
 };
 
 /* Without gaps from the first number to the last? And how many there are. */
-bool view_is_whole(const struct cuda_view *);
-uint64_t view_numbers(const struct cuda_view *);
-struct cuda_view view_at(const struct walker *, const struct view *);
-void call_at(const struct walker *, const struct op *, struct cuda_call *);
+bool view_is_whole(const struct gpu_view *);
+uint64_t view_numbers(const struct gpu_view *);
+struct gpu_view view_at(const struct walker *, const struct view *);
+void call_at(const struct walker *, const struct op *, struct gpu_call *);
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
-/* blocks of `threads`; args: the kernel's struct. */
-unroll_status launch(struct walker *, const char *kernel, uint64_t blocks, unsigned threads, const void *args);
+/* A kernel's struct of arguments: ARGS(&args). */
+struct gpu_args { const void *at; size_t bytes; };
+#define ARGS(...) (struct gpu_args){ (__VA_ARGS__), sizeof *(__VA_ARGS__) }
+
+/* blocks of `threads`. */
+unroll_status launch(struct walker *, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args);
 /* A thread for each of `count` elements. */
-unroll_status launch_each(struct walker *, const char *kernel, uint64_t count, const void *args);
+unroll_status launch_each(struct walker *, const char *kernel, uint64_t count, struct gpu_args);
 /* A block for each row of so many numbers; its threads are a power of two. */
-unroll_status launch_rows(struct walker *, const char *kernel, uint64_t rows, uint32_t width, const void *args);
+unroll_status launch_rows(struct walker *, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args);
 /* Two axes of blocks. */
-unroll_status launch_grid(struct walker *, const char *kernel, uint64_t x, uint64_t y, const void *args);
-/* All that a launch may have, for kernels with clusters or shared memory of their own. */
-struct launch_shape {
-    uint64_t x, y;
-    unsigned threads, shared_bytes, cluster;            /* cluster: blocks, 0 or 1: none */
-    bool     cooperative;
-};
-unroll_status launch_shaped(struct walker *, const char *kernel, const struct launch_shape *, const void *args);
+unroll_status launch_grid(struct walker *, const char *kernel, uint64_t x, uint64_t y, struct gpu_args);
+/* For kernels with clusters or shared memory of their own. */
+unroll_status launch_shaped(struct walker *, const char *kernel, const struct launch_shape *, struct gpu_args);
 
 /* Scratch until the end of the operation; scratch_reset between operations. */
 void *scratch_take(struct walker *, uint64_t bytes);
@@ -86,14 +84,14 @@ void *scratch_take(struct walker *, uint64_t bytes);
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias[n]). a_by_columns: a is stored as [k][m]; b_by_columns: b is
  * stored as [n][k], as weights are. Either may be narrow already. Products of one shape are planned once: a and c move
  * from one to the next by multiples of so many numbers. */
-struct cuda_product {
+struct gpu_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
     bool a_by_columns, b_by_columns, a_is_narrow, b_is_narrow, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };
-unroll_status product(struct walker *, const struct cuda_product *);
+unroll_status product(struct walker *, const struct gpu_product *);
 
 /* A matrix of floats as the plan's narrow numbers, in scratch, with rows at multiples of 16 bytes; of other plans the
  * matrix itself. */
@@ -104,39 +102,35 @@ unroll_status narrow_matrix(struct walker *, struct matrix *, uint32_t rows, uin
 unroll_status narrow_kept(struct walker *, int buffer, struct matrix *, uint32_t rows, uint32_t width);
 void narrow_forget(struct kept *, const struct op *written);
 
-enum { WORKSPACE_BYTES = 32 << 20 };    /* of cuBLASLt on each lane, what NVIDIA recommends for sm_90 */
-
-struct products;                        /* planned products by shape */
-void products_free(struct products *);
-
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* Rows of the batch that a shard of the sum has in x: [T, B, ..], counted from its first. */
 struct share { uint32_t first, count; };
-struct share shard_of(const struct walker *, const struct cuda_view *x, const struct cuda_view *sum, size_t shard);
+struct share shard_of(const struct walker *, const struct gpu_view *x, const struct gpu_view *sum, size_t shard);
 
-struct gpu_rows   rows_of(const struct cuda_view *);            /* of a [T, B, ..] of floats */
-struct gpu_ends   ends_of(const struct cuda_view *x, const struct cuda_view *lengths);
-struct gpu_resets resets_of(const struct cuda_view *reset);
+struct gpu_rows   rows_of(const struct gpu_view *);            /* of a [T, B, ..] of floats */
+struct gpu_ends   ends_of(const struct gpu_view *x, const struct gpu_view *lengths);
+struct gpu_resets resets_of(const struct gpu_view *reset);
 size_t count_of(const struct gpu_rows *);                       /* numbers */
 
 /* ---- the kinds ---------------------------------------------------------------------------- */
 
-typedef unroll_status cuda_kind(struct walker *, const struct cuda_call *);
-cuda_kind cuda_embed, cuda_embed_grad, cuda_gemm, cuda_gemm_dx, cuda_gemm_dw, cuda_sum_rows, cuda_rnn,
-          cuda_rnn_back, cuda_dropout, cuda_activate, cuda_activate_back, cuda_loss, cuda_copy, cuda_fill, cuda_tree,
-          cuda_send, cuda_recv, cuda_all_reduce, cuda_sum_begin, cuda_sum_end;
+typedef unroll_status gpu_op_function(struct walker *, const struct gpu_call *);
+gpu_op_function gpu_op_embed, gpu_op_embed_grad, gpu_op_gemm, gpu_op_gemm_dx, gpu_op_gemm_dw, gpu_op_sum_rows,
+                gpu_op_rnn, gpu_op_rnn_back, gpu_op_dropout, gpu_op_activate, gpu_op_activate_back, gpu_op_loss,
+                gpu_op_copy, gpu_op_fill, gpu_op_tree, gpu_op_send, gpu_op_recv, gpu_op_all_reduce, gpu_op_sum_begin,
+                gpu_op_sum_end;
 
 /* Copies a view, or zeros where `from` is absent; adds. */
-unroll_status cuda_move(struct walker *, const struct cuda_view *from, const struct cuda_view *to, bool adds);
+unroll_status gpu_move(struct walker *, const struct gpu_view *from, const struct gpu_view *to, bool adds);
 
 /* All norms, and all updates (of which this is one), of all parameters in one launch. */
-unroll_status cuda_norms(struct walker *);
-unroll_status cuda_updates(struct walker *, const struct op *);
+unroll_status gpu_norms(struct walker *);
+unroll_status gpu_updates(struct walker *, const struct op *);
 /* Around a whole step: keeps the sums of losses apart. */
-unroll_status cuda_step(struct walker *, bool begins);
+unroll_status gpu_step(struct walker *, bool begins);
 /* Their tables: how large, and what is in them. */
-uint64_t cuda_tables_bytes(const struct plan *);
-unroll_status cuda_tables_fill(const struct walker *, char *host);
+uint64_t gpu_tables_bytes(const struct plan *);
+unroll_status gpu_tables_fill(const struct walker *, char *host);
 
 #endif

@@ -1,0 +1,106 @@
+/* unroll_advanced.h: ranks, plans, the integers of exported C, the library's own checks.
+ *
+ *     unroll_model *model;
+ *     unroll_spec spec = unroll_spec_default();
+ *     unroll_plan_config config = unroll_plan_default();
+ *     spec.input = 64, config.mode = UNROLL_TRAIN, config.steps = 100, config.rows = 32;
+ *     if (unroll_model_new(&spec, 1, &model) == UNROLL_OK)
+ *         unroll_plan_print(model, &config, stdout, 0);        // operations, their cost, the memory of a training step
+ */
+#ifndef UNROLL_ADVANCED_H
+#define UNROLL_ADVANCED_H
+#include "unroll_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- integers: what exported C computes in int8 ------------------------------------------ */
+
+/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step,
+ * with the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
+typedef struct unroll_integer unroll_integer;
+
+/* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
+typedef struct unroll_calibration {
+    size_t         size;            /* sizeof(unroll_calibration) */
+    const float   *inputs;          /* [steps, rows, input], or .. */
+    const int32_t *tokens;          /* .. [steps, rows]; each row begins with zero states */
+    int            steps, rows;
+} unroll_calibration;
+
+UNROLL_API unroll_calibration unroll_calibration_default(void);
+
+/* The model must outlive it. calibration may be NULL. */
+UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
+                                            unroll_integer **integer);
+UNROLL_API void unroll_integer_free(unroll_integer *integer);
+/* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
+UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
+UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
+UNROLL_API void unroll_integer_reset(unroll_integer *integer);
+
+/* ---- ranks: one model on many processes ------------------------------------------------- */
+
+/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
+ * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
+ * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
+ * to do. One thread of a rank makes these calls. */
+
+/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
+ * ranks. Seconds that a wait may last. Once a process. */
+UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
+UNROLL_API void unroll_comm_close(unroll_comm *comm);
+UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
+UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
+/* How many ranks whatever started this process says that it started; 1 if nothing says so. */
+UNROLL_API int unroll_comm_launched(void);
+/* The first failure of a rank becomes everybody's. */
+UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
+/* Sums of all ranks, in place. */
+UNROLL_API unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count);
+/* Seconds of this rank so far in which sums were under way or a message was waited for; and of them those in which it
+ * did nothing but wait: exposed. */
+UNROLL_API void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed);
+/* Bytes of all messages of this rank so far; what MPI's own sums (sum = "native") send is not known and not counted. */
+UNROLL_API uint64_t unroll_comm_sent(const unroll_comm *comm);
+/* After a wait that failed: the first rank that still answers, which may report for all; before, -1. */
+UNROLL_API int unroll_comm_first(const unroll_comm *comm);
+/* Ends all ranks with this exit code. */
+UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
+
+/* ---- the plan and the library's own checks --------------------------------------------- */
+
+typedef struct unroll_plan_config {
+    size_t      size;               /* sizeof(unroll_plan_config) */
+    unroll_mode mode;
+    int         steps, rows, lanes, chunks, checkpoint_time, carry;
+    int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
+    int         exact;              /* V, as of a trainer */
+    const char *sum;                /* as of a session */
+    const char *optimizer;
+    const char *precision;          /* as of a session */
+    const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
+    const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
+} unroll_plan_config;
+
+UNROLL_API unroll_plan_config unroll_plan_default(void);
+/* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the
+ * way, tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what
+ * the step's program would take of memory and time there, estimated; no such device is needed. */
+UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
+                                           int json);
+
+/* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
+ * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. With amx those of
+ * floats as sums of six products of their bf16 parts. */
+UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
+
+/* Compares every ISA with the reference, and gradients with finite differences, on small models of every
+ * cell; report gets one line a check. Returns UNROLL_FAILURE if one fails. */
+UNROLL_API unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

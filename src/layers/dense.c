@@ -1,0 +1,93 @@
+/* Dense layers: y = activation(W x + b). The last of a network may share the embedding's weights. */
+#include "base/status.h"
+#include "layers/layer_table.h"
+#include "plan/lower.h"
+#include <string.h>
+
+/* ---- description ----------------------------------------------------------------------- */
+
+static unroll_status take_activation(const unroll_layer *g, int index, struct layer *l)
+{
+    if (!g->activation)
+        return UNROLL_OK;
+    if (!activation_parse(g->activation, &l->activation))
+        return fail(UNROLL_USAGE, "layer %d: there is no activation '%.40s'", index, g->activation);
+    if (g->alpha != 0)
+        l->activation.alpha = g->alpha;
+    if (g->beta != 0)
+        l->activation.beta = g->beta;
+    return check_activation(&l->activation, g->name);
+}
+
+static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
+{
+    const struct layer_option others[] = {
+        { "level", g->level }, { "bidirectional", g->bidirectional }, { "projection", g->projection },
+        { "peephole", g->peephole }, { "clip", g->clip > 0 }, { "reverse", g->reverse }, { "coupled", g->coupled },
+        { "functions", g->functions },
+    };
+    (void)cell;
+    TRY(refuse_options(others, sizeof others / sizeof *others, index, "recurrent"));
+    l->outputs = (uint32_t)g->width;
+    return take_activation(g, index, l);
+}
+
+/* Its name alone, where alpha and beta are the usual ones. */
+static const char *activation_for_users(const struct activation *f)
+{
+    static _Thread_local char text[64];
+    activation_format(f, text, sizeof text);
+    return strchr(text, '(') ? text : activation_name(f->kind);
+}
+
+static void describe(const struct layer *l, unroll_layer *layer)
+{
+    layer->activation = activation_for_users(&l->activation);
+    layer->alpha = l->activation.alpha;
+    layer->beta = l->activation.beta;
+}
+
+static void add_parameters(struct unroll_model *m, int layer)
+{
+    const struct layer *l = &m->layer[layer];
+    if (!m->tied || layer + 1 < m->layers)
+        model_add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
+    if (l->bias)
+        model_add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+static unroll_status lower_activation(struct plan *p, int layer, int x, int y)
+{
+    struct op op = op_new(OP_ACTIVATE, PART_FORWARD, layer + 1);
+    op.activation = p->model->layer[layer].activation;
+    op.view[ACTIVATE_X] = view_of(p, x, READ);
+    op.view[ACTIVATE_Y] = view_of(p, y, WRITE);
+    return plan_push(p, &op);
+}
+
+/* What enters an activation is kept for backward, "a.lN". */
+static unroll_status lower(struct plan *p, int layer, int x, int *y)
+{
+    const struct layer *l = &p->model->layer[layer];
+    bool tied = p->model->tied && layer + 1 == p->model->layers, linear = l->activation.kind == ACTIVATION_LINEAR;
+    int master = tied ? lower_master(p, PARAM_EMBEDDING, 0, 0) : lower_master(p, PARAM_W_DENSE, layer, 0);
+    *y = lower_output(p, layer);
+    int sum = linear ? *y : lower_result(p, "a", layer, l->outputs, false);
+    if (*y < 0 || sum < 0)
+        return UNROLL_RESOURCE;
+    struct op op = lower_product(p, x, layer);
+    op.use = tied;
+    op.view[GEMM_W] = view_of(p, lower_weight(p, master), READ);
+    op.view[GEMM_BIAS] = view_of(p, lower_master(p, PARAM_B_DENSE, layer, 0), READ);
+    op.view[GEMM_Y] = view_of(p, sum, WRITE);
+    op.view[GEMM_LENGTHS] = lower_named(p, "lengths");
+    TRY(plan_push(p, &op));
+    return linear ? UNROLL_OK : lower_activation(p, layer, sum, *y);
+}
+
+const struct layer_kind layer_dense = {
+    .name = "dense", .is_affine = true, .widest = 1 << 23, .take = take, .describe = describe,
+    .add_parameters = add_parameters, .lower = lower,
+};

@@ -1,0 +1,13 @@
+/* The kinds of layers: a row and a file each. */
+#ifndef LAYERS_LAYER_TABLE_H
+#define LAYERS_LAYER_TABLE_H
+#include "model/layer_kind.h"
+
+/* A new kind is one more here. The recurrent one is for all names that no other row has. */
+#define LAYER_KINDS(KIND) KIND(dense) KIND(recurrent)
+
+#define DECLARE_LAYER_KIND(name) extern const struct layer_kind layer_##name;
+LAYER_KINDS(DECLARE_LAYER_KIND)
+#undef DECLARE_LAYER_KIND
+
+#endif

@@ -1,0 +1,190 @@
+/* Recurrent layers: a cell of the table of cells, in one direction or both. What a cell computes is in its own file. */
+#include "base/status.h"
+#include "cells/thirds.h"
+#include "layers/layer_table.h"
+#include "plan/lower.h"
+#include <stdio.h>
+
+enum { MOST_UNITS = 1 << 20 };
+
+/* ---- description ----------------------------------------------------------------------- */
+
+static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
+{
+    struct cell_options options = { .clip = g->clip, .coupled = g->coupled != 0 };
+    const struct layer_option others[] = { { "activation", g->activation } };
+    TRY(refuse_options(others, 1, index, "dense"));
+    if (!(g->clip >= 0 && g->clip <= 80))
+        return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none)", index, (double)g->clip);
+    TRY(parse_functions(g->functions, g->name, &options));
+    if (!cell)
+        TRY(find_cell(g->kind, g->peephole, &options, &cell));
+    if (g->reverse && g->bidirectional)
+        return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
+    if (g->projection && !cell->projects)
+        return fail(UNROLL_UNSUPPORTED, "layer %d: '%s' has no projection, because it reads its own h unit by unit", index,
+                    g->kind);
+    TRY(check_range("projection", g->projection, 0, g->width - 1));
+    TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
+    l->level = g->level;
+    l->cell = cell;
+    l->options = options;
+    l->directions = g->bidirectional ? 2 : 1;
+    l->first_direction = g->reverse != 0;
+    l->hidden = (uint32_t)g->width;
+    l->projection = (uint32_t)g->projection;
+    l->width = l->projection ? l->projection : l->hidden;
+    l->outputs = (uint32_t)l->directions * l->width;
+    return UNROLL_OK;
+}
+
+static void describe(const struct layer *l, unroll_layer *layer)
+{
+    layer->kind = l->cell->called;
+    layer->level = l->level;
+    layer->width = (int)l->hidden;
+    layer->bidirectional = l->directions == 2;
+    layer->reverse = l->first_direction;
+    layer->coupled = l->options.coupled;
+    layer->functions = functions_for_users(l->cell, &l->options);
+    layer->projection = (int)l->projection;
+    layer->peephole = l->cell->vectors > 0;
+    layer->clip = l->options.clip;
+}
+
+static void add_direction(struct unroll_model *m, int layer, int direction)
+{
+    const struct layer *l = &m->layer[layer];
+    uint32_t from_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
+    uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
+    model_add_parameter(m, PARAM_W_IH, layer, direction, 3, from_x, l->hidden, l->input);
+    model_add_parameter(m, PARAM_W_HH, layer, direction, 3, recurrent, l->hidden, l->width);
+    if (l->bias) {
+        model_add_parameter(m, PARAM_B_IH, layer, direction, 2, from_x, l->hidden, 0);
+        model_add_parameter(m, PARAM_B_HH, layer, direction, 2, recurrent, l->hidden, 0);
+    }
+    model_add_parameter(m, PARAM_VECTOR, layer, direction, 2, (uint32_t)l->cell->vectors, l->hidden, 0);
+    model_add_parameter(m, PARAM_W_HR, layer, direction, 2, l->projection, l->hidden, 0);
+}
+
+static void add_parameters(struct unroll_model *m, int layer)
+{
+    for (int direction = m->layer[layer].first_direction; direction < layer_end(&m->layer[layer]); direction++)
+        add_direction(m, layer, direction);
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+/* The buffers of one direction of one layer. */
+struct layer_buffers { int g, s, link, m, h0, s0, hn, sn, scratch; };
+
+static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
+{
+    if (!wanted || !*ok)
+        return -1;
+    int made = plan_add(p, name, p->config.real, segment, s);
+    *ok = made >= 0;
+    return made;
+}
+
+/* Planes of `width` numbers a row for the gradients of all sums of a step; as left factors where those are wanted. */
+static uint32_t gathered_planes(const struct plan *p, const struct cell_declaration *cell, uint32_t U, uint32_t width)
+{
+    const uint32_t inputs = (uint32_t)cell->inputs;
+    const size_t left = inputs * thirds_steps(U) * LEFT_ROW / (width * sizeof(float)) + 2;
+    return p->thirds && left > inputs + 1 ? (uint32_t)left : inputs + 1;
+}
+
+static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
+{
+    const struct plan_config *c = &p->config;
+    const struct layer *described = &p->model->layer[layer];
+    const struct cell_declaration *cell = described->cell;
+    uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
+    uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
+    bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    uint32_t gathered = keeps ? 2 * gathered_planes(p, cell, U, K > U ? K : U) : 0;
+    char name[32];
+#define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
+    l->g  = optional(p, true, NAMED("g"), SEG_STEP,
+                     SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
+    l->s  = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
+    l->link = optional(p, links && keeps, NAMED("link"), SEG_STEP,
+                       SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_K, K), &ok);  /* whole: an operand */
+    l->m  = optional(p, described->projection && keeps, NAMED("m"), SEG_STEP,
+                     SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
+    l->h0 = optional(p, true, NAMED("h0"), SEG_CARRY, SHAPE2(AX_B, B, AX_K, K), &ok);
+    l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
+    l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
+    l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
+                          SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
+#undef NAMED
+    if (!ok)
+        return UNROLL_RESOURCE;
+    p->buffer[l->g].wants_gradient = true;
+    p->buffer[l->g].gradient = l->g;                    /* pre-activations -> saved -> their gradients */
+    p->buffer[l->h0].wants_gradient = p->buffer[l->hn].wants_gradient = true;
+    if (others)
+        p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
+    return UNROLL_OK;
+}
+
+/* The input product: all gates that see x, for all steps at once. */
+static unroll_status lower_input_product(struct plan *p, int layer, int direction, int x, int g)
+{
+    struct op op = lower_product(p, x, layer);
+    op.view[GEMM_W] = view_of(p, lower_weight(p, lower_master(p, PARAM_W_IH, layer, direction)), READ);
+    op.view[GEMM_BIAS] = view_of(p, lower_master(p, PARAM_B_IH, layer, direction), READ);
+    op.view[GEMM_Y] = view_of(p, g, WRITE);
+    op.view[GEMM_LENGTHS] = lower_named(p, "lengths");
+    view_narrow(p, &op.view[GEMM_Y], AX_G, 0, (uint32_t)cell_inputs_from(p->model->layer[layer].cell, FROM_X));
+    op.direction = direction;
+    return plan_push(p, &op);
+}
+
+static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
+{
+    struct op op = op_new(OP_RNN, PART_FORWARD, layer + 1);
+    uint32_t K = p->model->layer[layer].width, before = (uint32_t)(direction - p->model->layer[layer].first_direction);
+    op.direction = direction;
+    op.view[RNN_G] = view_of(p, l->g, UPDATE);
+    op.view[RNN_W] = view_of(p, lower_weight(p, lower_master(p, PARAM_W_HH, layer, direction)), READ);
+    op.view[RNN_BIAS] = view_of(p, lower_master(p, PARAM_B_HH, layer, direction), READ);
+    op.view[RNN_VECTOR] = view_of(p, lower_master(p, PARAM_VECTOR, layer, direction), READ);
+    op.view[RNN_PROJ] = view_of(p, lower_master(p, PARAM_W_HR, layer, direction), READ);
+    op.view[RNN_H0] = view_of(p, l->h0, READ);
+    op.view[RNN_S0] = view_of(p, l->s0, READ);
+    op.view[RNN_Y] = view_of(p, y, WRITE);
+    view_narrow(p, &op.view[RNN_Y], AX_K, before * K, K);
+    op.view[RNN_S] = view_of(p, l->s, WRITE);
+    op.view[RNN_LINK] = view_of(p, l->link, WRITE);
+    op.view[RNN_M] = view_of(p, l->m, WRITE);
+    op.view[RNN_LENGTHS] = lower_named(p, "lengths");
+    op.view[RNN_RESET] = lower_named(p, "reset");
+    op.view[RNN_SCRATCH] = view_of(p, l->scratch, WRITE);
+    op.view[RNN_HN] = view_of(p, l->hn, WRITE);
+    op.view[RNN_SN] = view_of(p, l->sn, WRITE);
+    return plan_push(p, &op);
+}
+
+static unroll_status lower(struct plan *p, int layer, int x, int *y)
+{
+    const struct layer *l = &p->model->layer[layer];
+    *y = lower_output(p, layer);
+    if (*y < 0)
+        return UNROLL_RESOURCE;
+    for (int direction = l->first_direction; direction < layer_end(l); direction++) {
+        struct layer_buffers buffers;
+        TRY(add_layer_buffers(p, layer, direction, &buffers));
+        TRY(lower_input_product(p, layer, direction, x, buffers.g));
+        TRY(lower_recurrence(p, layer, direction, *y, &buffers));
+    }
+    return UNROLL_OK;
+}
+
+const struct layer_kind layer_recurrent = {
+    .keeps_results = true, .widest = MOST_UNITS, .take = take, .describe = describe, .add_parameters = add_parameters,
+    .lower = lower,
+};

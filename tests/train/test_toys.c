@@ -1,0 +1,209 @@
+/* A kind of layer that only this test knows is trained on a text, saved, resumed, evaluated and loaded as the built-in
+ * ones are, on the CPU and through XLA's stand-in: nothing in between knows kinds of layers by name. A cell and a kind
+ * of operation from outside: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "check.h"
+#include "data/text.h"
+#include "file/model_file.h"
+#include "model/layer_kind.h"
+#include "plan/lower.h"
+#include "unroll_train.h"
+
+/* ---- a residual layer: y = W x + b + x ---- */
+
+static unroll_status residual_take(const unroll_layer *g, int index, const struct cell_declaration *cell,
+                                   struct layer *l)
+{
+    (void)cell;
+    if ((uint32_t)g->width != l->input)
+        return fail(UNROLL_USAGE, "layer %d: a residual layer is as wide as what it reads: %u", index, (unsigned)l->input);
+    l->outputs = l->input;
+    return UNROLL_OK;
+}
+
+static void residual_describe(const struct layer *l, unroll_layer *layer)
+{
+    (void)l, (void)layer;
+}
+
+static void residual_parameters(struct unroll_model *m, int layer)
+{
+    const struct layer *l = &m->layer[layer];
+    model_add_parameter(m, PARAM_W_DENSE, layer, 0, 2, l->outputs, l->input, 0);
+    model_add_parameter(m, PARAM_B_DENSE, layer, 0, 1, l->outputs, 0, 0);
+}
+
+static unroll_status residual_lower(struct plan *p, int layer, int x, int *y)
+{
+    struct op product = lower_product(p, x, layer), sum = op_new(OP_COPY, PART_FORWARD, layer + 1);
+    *y = lower_output(p, layer);
+    if (*y < 0)
+        return UNROLL_RESOURCE;
+    product.view[GEMM_W] = view_of(p, lower_weight(p, lower_master(p, PARAM_W_DENSE, layer, 0)), READ);
+    product.view[GEMM_BIAS] = view_of(p, lower_master(p, PARAM_B_DENSE, layer, 0), READ);
+    product.view[GEMM_Y] = view_of(p, *y, WRITE);
+    TRY(plan_push(p, &product));
+    sum.view[COPY_FROM] = view_of(p, x, READ);
+    sum.view[COPY_TO] = view_of(p, *y, ADD);
+    return plan_push(p, &sum);
+}
+
+static const struct layer_kind residual = {
+    .name = "residual", .widest = 1000, .take = residual_take, .describe = residual_describe,
+    .add_parameters = residual_parameters, .lower = residual_lower,
+};
+
+/* ---- networks ---- */
+
+enum { HIDDEN = 8, STEPS = 12, ROWS = 4 };
+
+/* gru -> residual -> dense over the symbols of a text. */
+static unroll_model *language_model(const unroll_text *text)
+{
+    unroll_layer layer[3] = { unroll_layer_default(), unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_model *m = NULL;
+
+    unroll_text_symbols(text, &network.input);
+    network.tokens = 1, network.embed = 5, network.loss = UNROLL_LOSS_XENT, network.layer = layer, network.layers = 3;
+    layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = HIDDEN, layer[0].dropout = 0.2f;
+    layer[1].kind = "residual", layer[1].name = "middle", layer[1].width = HIDDEN;
+    layer[2].name = "head", layer[2].width = network.input;
+    if (!MUST(unroll_network_new(&network, 3, &m)))
+        abort();
+    return m;
+}
+
+static unroll_text *make_text(void)
+{
+    enum { SIZE = 900 };
+    char bytes[SIZE + 8];
+    struct text_reading characters = { .kind = UNROLL_CHARACTERS };
+    unroll_text *text = NULL;
+
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = "abcd efg\n"[i * 5 % 9];
+    MUST(text_parse(bytes, SIZE, "the test's text", &characters, &text));
+    return text;
+}
+
+/* ---- tests ---- */
+
+/* The same weights after a pause, and evaluated from the file. What it learned: nats before and after. */
+static void check_training(const unroll_text *text, const char *device, const char *folder)
+{
+    unroll_train_config config = unroll_train_default();
+    unroll_session_config machine = unroll_session_default();
+    unroll_model *m[2] = { language_model(text), language_model(text) }, *loaded = NULL;
+    unroll_trainer *trainer = NULL;
+    unroll_progress progress;
+    double nats, before, again;
+    int64_t predicted;
+
+    config.batch = ROWS, config.bptt = STEPS, config.rates.learning_rate = 5e-2, config.device = machine.device = device;
+    MUST(unroll_evaluate(m[0], text, &machine, &before, &predicted));
+    for (int turn = 0; turn < 3; turn++) {              /* straight on; then in two trainings */
+        MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
+        if (turn == 2)
+            MUST(unroll_trainer_load(trainer, folder));
+        for (int i = 0; i < (turn ? 8 : 16); i++)
+            MUST(unroll_trainer_step(trainer, &progress));
+        MUST(unroll_trainer_save(trainer, folder));
+        unroll_trainer_free(trainer);
+    }
+    CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights", device);
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    MUST(unroll_evaluate(m[0], text, &machine, &nats, &predicted));
+    if (MUST(unroll_model_load(path, &loaded)))
+        MUST(unroll_evaluate(loaded, text, &machine, &again, &predicted));
+    CHECK(nats == again && nats < before - 0.1, "%s: %g nats before, %g after, %g loaded", device, before, nats, again);
+    unroll_model_free(loaded);
+    unroll_model_free(m[0]);
+    unroll_model_free(m[1]);
+}
+
+static void check_gradient(const unroll_text *text)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_model *m = language_model(text);
+    unroll_session *s = NULL;
+    unroll_parameter w;
+    int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS];
+    unroll_batch batch = { .tokens = tokens, .classes = classes };
+    unroll_result r[2];
+    float gradient[HIDDEN * HIDDEN];
+
+    for (int i = 0; i < STEPS * ROWS; i++)
+        tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
+    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.double_precision = 1;
+    config.no_dropout = 1;
+    MUST(unroll_session_new(m, &config, &s));
+    MUST(unroll_forward(s, &batch));
+    MUST(unroll_backward(s));
+    MUST(unroll_loss_result(s, &r[0]));
+    MUST(unroll_read(s, "d.middle.weight", gradient, HIDDEN * HIDDEN));
+    for (int i = 0; i < unroll_model_parameters(m); i++) {
+        MUST(unroll_model_parameter(m, i, &w));
+        if (!strcmp(w.name, "middle.weight"))
+            break;
+    }
+    for (int i = 0; i < HIDDEN * HIDDEN; i += 7) {
+        const float kept = w.data[i], h = 0x1p-7f;
+        for (int side = 0; side < 2; side++) {
+            w.data[i] = kept + (side ? h : -h);
+            MUST(unroll_session_push(s));
+            MUST(unroll_forward(s, NULL));
+            MUST(unroll_loss_result(s, &r[side]));
+        }
+        w.data[i] = kept;
+        double slope = (r[1].loss - r[0].loss) * r[0].weight / ((double)(kept + h) - (double)(kept - h));
+        CHECK(fabs(slope - (double)gradient[i]) < 1e-3 * (1 + fabs(slope)), "weight %d: %g, not %g", i,
+              (double)gradient[i], slope);
+    }
+    unroll_session_free(s);
+    unroll_model_free(m);
+}
+
+/* Formats and streams know cells and dense layers, and say so. */
+static void check_refusals(const unroll_text *text)
+{
+    static const char *const formats[] = { "onnx", "torch", "c99" };
+    unroll_export_config config = unroll_export_default();
+    unroll_stream_config stream = unroll_stream_default();
+    unroll_model *m = language_model(text);
+
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        config.format = formats[i];
+        CHECK_REFUSED(unroll_export(m, "/tmp/unroll_toys_none", &config), UNROLL_UNSUPPORTED, "residual");
+    }
+    CHECK(unroll_stream_bytes(m, &stream) == 0 && strstr(unroll_last_error(), "residual"), "%s", unroll_last_error());
+    unroll_model_free(m);
+}
+
+int main(int count, char *words[])
+{
+    char folder[] = "/tmp/unroll_toys_XXXXXX", device[512], command[64];
+    unroll_text *text = make_text();
+
+    if (count < 2 || !mkdtemp(folder)) {
+        fprintf(stderr, "usage: test_toys PLUGIN\n");
+        return 2;
+    }
+    MUST(layer_kind_add(&residual));
+    check_gradient(text);
+    check_training(text, "cpu", folder);
+    snprintf(device, sizeof device, "xla:%s", words[1]);
+    check_training(text, device, folder);
+    check_refusals(text);
+    unroll_text_free(text);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK(system(command) == 0, "%s", command);
+    return check_finish("toys");
+}
