@@ -18,7 +18,6 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_spec spec = network_spec(settings, (int)integer_of(settings, OPTION_INPUT));
     unroll_plan_config config = unroll_plan_default();
     unroll_mesh mesh;
-    unroll_model *model;
     unroll_status status;
 
     if (integer_of(settings, OPTION_BPTT) == 0)
@@ -42,10 +41,7 @@ unroll_status cmd_plan(struct settings *settings)
     config.hidden_ranks = mesh.hidden;
     config.exact = (int)integer_of(settings, OPTION_EXACT);
     config.sum = text_of(settings, OPTION_SUM);
-    status = unroll_model_new(&spec, 1, &model);
-    if (status != UNROLL_OK)
-        return complain_library(status);
-    status = unroll_plan_print(model, &config, stdout, is_on(settings, OPTION_JSON));
-    unroll_model_free(model);
+    config.spec = &spec;
+    status = unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON));
     return status == UNROLL_OK ? status : complain_library(status);
 }

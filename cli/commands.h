@@ -43,11 +43,13 @@ static inline int command_is_listed(int command)
     return command != COMMAND_MAN;
 }
 
-/* What the build and the shells ask for, and what the manual says; all in manual.c. */
+/* What the manual says; manual.c. */
 void manual_overview(void);
 void manual_help(enum command command);
 void manual_usage(enum command command);    /* one line */
 void manual_roff(void);
-void manual_bash(void);
+
+/* A script that completes the command's words in a shell: "bash", "zsh" or "fish"; completion.c. */
+void completion_print(const char *shell);
 
 #endif

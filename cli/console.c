@@ -155,7 +155,10 @@ const char *as_word(char *text, size_t size, const char *path)
 {
     enum { LONGEST = 4, END = 2 };              /* a quote in quotes: '\'' */
     size_t at = 0, plain = 0;
+    char here[4096];
 
+    if (*path == '-' && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here)
+        path = here;
     while (path[plain] && is_plain((unsigned char)path[plain]))
         plain++;
     if (path[plain] == '\0') {

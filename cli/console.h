@@ -30,7 +30,8 @@ unroll_status complain(unroll_status status, const char *format, ...) __attribut
 /* The same with the library's own words. */
 unroll_status complain_library(unroll_status status);
 
-/* A path as a word of a command to copy, in quotes where a shell would take it apart. Cut when it is too long. */
+/* A path as a word of a command to copy, in quotes where a shell would take it apart, behind ./ where it would be
+ * an option. Cut when it is too long. */
 const char *as_word(char *text, size_t size, const char *path);
 
 enum { NUMBER_TEXT = 40 };

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 enum { LINE_LONGEST = PATH_MAX + 64, NUMBERS = 1024 /* of files that a launcher may have opened for its ranks */ };
 
 static int to_guard = -1;
@@ -36,13 +38,13 @@ static void wait_a_little(void)
 static void hear_rank(void)
 {
     char words[LINE_LONGEST];
-    long lead;
+    int64_t lead;
     ssize_t length = recv(STDIN_FILENO, words, sizeof words - 1, 0);
 
     words[length > 0 ? length : 0] = '\0';
     guard.alone = length <= 0;
     guard.done = strcmp(words, "done") == 0;
-    if (sscanf(words, "lead %ld", &lead) == 1)
+    if (strncmp(words, "lead ", 5) == 0 && number_whole_integer(words + 5, 1, INT_MAX, &lead) == NUMBER_OK)
         guard.lead.fd = (int)syscall(SYS_pidfd_open, (pid_t)lead, 0);   /* a kernel before 5.3 has none */
     else if (guard.done || strcmp(words, "hush") == 0)
         guard.line[0] = '\0';

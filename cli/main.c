@@ -84,8 +84,7 @@ unroll_status cmd_man(struct settings *settings)
 
 unroll_status cmd_completion(struct settings *settings)
 {
-    (void)settings;         /* bash is the only choice of the table */
-    manual_bash();
+    completion_print(text_of(settings, OPTION_SHELL));
     return UNROLL_OK;
 }
 

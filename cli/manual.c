@@ -1,5 +1,5 @@
-/* What is printed about the command itself: help, manual page, completion. All of it comes from the
- * tables of commands and options; only the sentences that no table holds are here. */
+/* What is printed about the command itself: help and manual page. All of it comes from the tables of commands and
+ * options; only the sentences that no table holds are here. Not what shells read: completion.c. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -262,11 +262,15 @@ static void roff_surroundings(void)
          "SIGINT, SIGTERM, SIGHUP and SIGUSR2 save a checkpoint and end with 75; a second SIGINT ends at once.\n"
          "SIGUSR1 saves and goes on.\n"
          ".SH ENVIRONMENT\n"
-         ".TP\n.B UNROLL_NAME\na setting\n.TP\n.B NO_COLOR\nno colour\n"
+         ".TP\n.B UNROLL_NAME\na setting; of another name that is near to one an error, else said and not read\n"
+         ".TP\n.B UNROLL_MPI\nopenmpi or mpich, where both could have launched the ranks\n"
+         ".TP\n.B NO_COLOR\nno colour\n"
          ".SH EXIT STATUS");
     for (int i = 0; i < EXIT_CODES; i++)
         printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);
-    puts(".SH EXAMPLES");
+    puts(".SH FURTHER READING\n"
+         "Pages that are named here, such as docs/formats.md, are installed in share/doc/unroll.\n"
+         ".SH EXAMPLES");
     for (int i = 0; i < EXAMPLES; i++) {
         printf(".TP\n.B ");
         roff_text(examples[i][0]);
@@ -288,66 +292,4 @@ void manual_roff(void)
     }
     roff_options();
     roff_surroundings();
-}
-
-/* ---- completion ---- */
-
-static void bash_values(void)
-{
-    puts("    case \"$before\" in");
-    for (int id = 0; id < OPTION_COUNT; id++) {
-        const struct option *o = &options[id];
-        if (o->positional)
-            continue;
-        if (o->kind == CHOICE)
-            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name,
-                   o->choices);
-        else if (o->kind == PATH || o->kind == NUMBER_OR_PATH || o->kind == DIRECTORY)
-            printf("        --%s) mapfile -t COMPREPLY < <(compgen -%c -- \"$word\"); return;;\n", o->name,
-                   o->kind == DIRECTORY ? 'd' : 'f');
-        else if (o->kind != FLAG)
-            printf("        --%s) return;;\n", o->name);
-    }
-    puts("    esac");
-}
-
-static void bash_names(void)
-{
-    puts("    case \"${COMP_WORDS[1]}\" in");
-    for (int c = 0; c < COMMAND_COUNT; c++) {
-        if (!command_is_listed(c))
-            continue;
-        printf("        %s) names='", commands[c].name);
-        for (int id = 0, first = 1; id < OPTION_COUNT; id++) {
-            if (options[id].positional || !option_is_of(&options[id], c))
-                continue;
-            printf("%s--%s", first ? "" : " ", options[id].name);
-            first = 0;
-        }
-        puts("';;");
-    }
-    puts("    esac");
-}
-
-void manual_bash(void)
-{
-    puts("# Completion of unroll for bash:  source <(unroll completion bash)\n"
-         "_unroll() {\n"
-         "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" names=''\n"
-         "    if [ \"$COMP_CWORD\" -eq 1 ]; then");
-    printf("        COMPREPLY=($(compgen -W '");
-    for (int c = 0, first = 1; c < COMMAND_COUNT; c++) {
-        if (command_is_listed(c))
-            printf("%s%s", first ? "" : " ", commands[c].name);
-        first = 0;
-    }
-    puts("' -- \"$word\")); return\n    fi");
-    bash_values();
-    bash_names();
-    puts("    case \"$word\" in\n"
-         "        -*) COMPREPLY=($(compgen -W \"$names\" -- \"$word\"));;\n"
-         "        *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\");;\n"
-         "    esac\n"
-         "}\n"
-         "complete -o filenames -F _unroll unroll");
 }

@@ -14,10 +14,10 @@ OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .
        .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
-OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .positional = 1, .scope = LINE, .commands = IN(HELP),
+OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE, .commands = IN(HELP),
        .doc = "the command to explain")
-OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash", .fallback = "bash", .positional = 1,
-       .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
+OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", .fallback = "bash",
+       .positional = 1, .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
 
 /* ---- the network ---- */
 OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm word-lm", .fallback = "char-lm",
@@ -133,7 +133,7 @@ OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group =
        .commands = IN(EXPORT), .doc = "the format to write")
 OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
-       .doc = "where the result is written; -o does too. Of run: y.npy, or a .npz of y, hn, cn")
+       .doc = "where the result is written; -o does too. Of run: y.npy, a .npz of y, hn, cn, or of one sequence y.csv")
 OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
        .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),

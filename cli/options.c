@@ -17,7 +17,7 @@
 
 #define RANGE(least_, most_) .least = (least_), .most = (most_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
-static char cell_names[160], optimizer_names[160], export_names[160];     /* what the library has, one space between them */
+static char command_names[160], cell_names[160], optimizer_names[160], export_names[160];     /* one space between them */
 const struct option options[OPTION_COUNT] = {
 #include "option_table.h"
 };
@@ -42,8 +42,14 @@ static const char *export_name(int wanted)
     return NULL;
 }
 
+static const char *listed_command(int index)
+{
+    return index < COMMAND_COUNT && command_is_listed(index) ? commands[index].name : NULL;    /* those that are not come last */
+}
+
 void options_begin(void)
 {
+    join_names(listed_command, command_names, sizeof command_names);
     join_names(export_name, export_names, sizeof export_names);
     join_names(unroll_cell_name, cell_names, sizeof cell_names);
     join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
@@ -482,20 +488,25 @@ static void variable_of(const struct option *o, char text[WHERE_LONGEST])
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-static unroll_status refuse_variable(const char *variable)
+/* One letter in four is a mistake; what is further away is somebody else's variable, UNROLL_HOME for example. */
+static unroll_status answer_unknown_variable(const struct settings *settings, const char *variable)
 {
-    struct suggestion suggestion = suggestion_for(variable);
+    const char *name = variable + sizeof prefix - 1;
+    struct suggestion suggestion = suggestion_for(name);
     char candidate[OPTION_COUNT][WHERE_LONGEST];
+    size_t length = strlen(name);
 
     for (int id = 0; id < OPTION_COUNT; id++) {
         variable_of(&options[id], candidate[id]);
         if (options[id].scope != LINE)
-            suggestion_offer(&suggestion, candidate[id]);
+            suggestion_offer(&suggestion, candidate[id] + sizeof prefix - 1);
     }
-    if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s?",
-                        variable, suggestion.nearest);
-    return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; fix: unset it", variable);
+    if (suggestion.nearest && suggestion.distance <= (length < 8 ? 1 : (int)length / 4))
+        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s%s?", variable,
+                        prefix, suggestion.nearest);
+    if (!is_on(settings, OPTION_QUIET))
+        say("note: the environment variable %.80s is not a setting, and is not read", variable);
+    return UNROLL_OK;
 }
 
 /* entry is NAME=VALUE and its name begins with the prefix. */
@@ -515,7 +526,7 @@ static unroll_status read_variable(struct settings *settings, const char *entry)
             return UNROLL_OK;
         return settings_set(settings, id, equals + 1, SOURCE_ENVIRONMENT, variable);
     }
-    return refuse_variable(name);
+    return strcmp(name, "UNROLL_MPI") == 0 ? UNROLL_OK : answer_unknown_variable(settings, name);   /* the library's */
 }
 
 static unroll_status read_environment(struct settings *settings)

@@ -71,7 +71,7 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
         return refuse_key(path, key);
     const char *text = text_of_json(&options[id], value, number);
     if (text == NULL)
-        return complain(UNROLL_USAGE, "%s: '%s' must be %s", path, key, wanted[options[id].kind]);
+        return complain(UNROLL_USAGE, "%s: '%s' has another kind of value; fix: give %s", path, key, wanted[options[id].kind]);
     if (!option_is_of(&options[id], settings->command))
         return UNROLL_OK;
     snprintf(where, sizeof where, "%.400s: %s", path, key);
@@ -147,13 +147,13 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     if (file)
         fclose(file);
     if (reason)
-        return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give a file of JSON", path, strerror(reason));
     if (object == NULL && json_error_code(&error) == json_error_numeric_overflow)
         return complain(UNROLL_USAGE, "%s: line %d, column %d: %s; fix: 'unroll %s --help' has the range of each setting",
                         path, error.line, error.column, error.text, commands[settings->command].name);
     if (object == NULL)
-        return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s", path, error.line, error.column,
-                        error.text);
+        return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s; fix: correct it there", path, error.line,
+                        error.column, error.text);
     if (!json_is_object(object))
         status = complain(UNROLL_DATA, "%s is not a JSON object; fix: write {\"hidden\": 128}", path);
     else

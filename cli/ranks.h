@@ -28,7 +28,7 @@ void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 
 /* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And
  * bytes. */
-enum { RANKS_MOST = 64 };
+enum { RANKS_MOST = 1024 };
 struct rank_time { double compute, communication, exposed, sent; };
 
 /* What since `before` was sent, received and waited for is added, and what of `seconds` was no waiting. */

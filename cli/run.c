@@ -185,7 +185,8 @@ static unroll_status make_directory(const char *path)
         if (reason == 0 || is_directory(part))
             continue;
         errno = reason == EEXIST ? ENOTDIR : reason;            /* looking has changed it */
-        return cannot("make the directory", part);
+        return complain(UNROLL_RESOURCE, "cannot make the directory '%s': %s; fix: choose another --out", part,
+                        strerror(errno));
     }
     return UNROLL_OK;
 }

@@ -1,6 +1,7 @@
 /* Which checkpoints of a run can be trusted, and which weights it stands for: those of the best, which a validation has
  * chosen and the newest knows. Checkpoints are written and removed in run.c. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -182,6 +183,9 @@ unroll_status run_weights(const char *path, char file[PATH_MAX])
 
     if (status != UNROLL_OK)
         return status;
+    if (!exists(run.directory))
+        return complain(UNROLL_DATA, "cannot open '%s': %s; fix: give a model file or the directory of a run", path,
+                        strerror(errno));
     if (is_directory(run.directory))
         return weights_of_run(&run, file);
     snprintf(file, PATH_MAX, "%s", run.directory);

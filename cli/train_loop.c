@@ -25,8 +25,9 @@ struct loop {
     double  losses[LOSSES];             /* ring of the newest */
     int64_t steps_here;                 /* of this process */
     double  stepping;                   /* seconds inside steps: speed leaves out everything else */
-    struct rank_time mine, all[RANKS_MOST];     /* of this process: in steps and in what ranks tell each other */
-    double  agreed;                     /* seconds of the run at the last look around, by rank 0's clock */
+    struct rank_time mine, *all;        /* of this process, and [RANKS_MOST]: in steps and in what ranks tell each other */
+    double  agreed, gathered;           /* seconds of the run at the last look around, and when `all` was made, by rank
+                                           0's clock */
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
     bool    save_failed;
     bool    stops, saves;               /* a signal asks for it; all ranks think alike */
@@ -254,23 +255,49 @@ static unroll_status save_unless_saved(struct loop *loop)
     return loop->progress.step == loop->t->run.newest ? UNROLL_OK : save(loop);
 }
 
-/* Before each step, and within validations: the time, signals that any rank got, and what each did so far become the
- * same on all. */
-static unroll_status look_around(struct loop *loop)
+/* Sums over all ranks. The time that it takes counts, too. */
+static unroll_status sum_of_ranks(struct loop *loop, double *numbers, int count)
 {
     const struct ranks *ranks = &loop->t->ranks;
-    enum { MINE = sizeof loop->mine / sizeof(double) };
-    double seen[3 + MINE * RANKS_MOST] = {ranks_lead(ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
     struct rank_time before = ranks_now(ranks);
+    unroll_status status = unroll_comm_sum(ranks->comm, numbers, count);
 
-    memcpy(seen + 3 + MINE * unroll_comm_rank(ranks->comm), &loop->mine, sizeof loop->mine);
-    unroll_status status = unroll_comm_sum(ranks->comm, seen, 3 + MINE * unroll_comm_ranks(ranks->comm));
     ranks_count(ranks, &before, 0, &loop->mine);
-    memcpy(loop->all, seen + 3, (size_t)unroll_comm_ranks(ranks->comm) * sizeof *loop->all);
+    return status == UNROLL_OK ? status : complain_library(status);
+}
+
+/* What each rank did so far, to all. */
+static unroll_status gather_times(struct loop *loop)
+{
+    enum { PARTS = sizeof loop->mine / sizeof(double) };
+
+    memset(loop->all, 0, RANKS_MOST * sizeof *loop->all);
+    loop->all[unroll_comm_rank(loop->t->ranks.comm)] = loop->mine;
+    loop->gathered = loop->agreed;
+    return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
+}
+
+/* Before each step, and within validations: the time and signals that any rank got become the same on all; now and then
+ * what each did. */
+static unroll_status look_around(struct loop *loop)
+{
+    double seen[] = {ranks_lead(&loop->t->ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    unroll_status status = sum_of_ranks(loop, seen, sizeof seen / sizeof *seen);
+
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
-    return status == UNROLL_OK ? status : complain_library(status);
+    if (status == UNROLL_OK && loop->agreed - loop->gathered >= metrics_seconds)
+        status = gather_times(loop);
+    return status;
+}
+
+/* Where all ranks do it: with what each did until now. */
+static unroll_status report_together(struct loop *loop, double validation)
+{
+    unroll_status status = gather_times(loop);
+
+    return status == UNROLL_OK ? report(loop, validation) : status;
 }
 
 static int goes_on(void *data)
@@ -297,7 +324,7 @@ static unroll_status validate(struct loop *loop)
         return UNROLL_OK;
     loop->validated = loop->progress.step;
     unroll_trainer_progress(loop->t->trainer, &loop->progress);
-    status = report(loop, nats);
+    status = report_together(loop, nats);
     if (status != UNROLL_OK)
         return status;
     describe(loop, true, line);
@@ -406,7 +433,7 @@ static unroll_status answer_signals(struct loop *loop)
     save_signal = 0;
     unroll_status status = save_unless_saved(loop);
     if (status == UNROLL_OK && loop->reported != loop->progress.step)
-        status = report(loop, NAN);     /* so that the seconds of the run are known */
+        status = report_together(loop, NAN);        /* so that the seconds of the run are known */
     if (status != UNROLL_OK)
         return status;
     run_checkpoint(&loop->t->run, loop->progress.step, path);
@@ -422,9 +449,11 @@ static bool is_out_of_patience(const struct loop *loop)
     return patience > 0 && loop->progress.since_best >= patience;
 }
 
+/* A run of no updates would have no loss: the first is made whatever the time is. */
 static bool is_at_end(const struct loop *loop)
 {
-    return loop->progress.step >= loop->t->end_step || loop->agreed >= loop->t->end_seconds || is_out_of_patience(loop);
+    bool is_late = loop->agreed >= loop->t->end_seconds && loop->progress.step > 0;
+    return loop->progress.step >= loop->t->end_step || is_late || is_out_of_patience(loop);
 }
 
 static unroll_status train_on(struct loop *loop)
@@ -512,7 +541,7 @@ static unroll_status finish(struct loop *loop)
     if (validates(loop) && loop->validated != loop->progress.step && loop->steps_here > 0)
         status = validate(loop);
     if (status == UNROLL_OK && loop->reported != loop->progress.step && loop->steps_here > 0)
-        status = report(loop, NAN);
+        status = report_together(loop, NAN);
     if (status == UNROLL_OK)
         status = save_unless_saved(loop);
     if (status == UNROLL_OK && !run->watches)
@@ -554,7 +583,8 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 
 unroll_status training_run(struct training *training)
 {
-    struct loop loop = {.t = training, .validated = -1, .reported = -1};
+    static struct rank_time all[RANKS_MOST];
+    struct loop loop = {.t = training, .all = all, .validated = -1, .reported = -1};
     struct run *run = &training->run;
 
     unroll_trainer_progress(training->trainer, &loop.progress);

@@ -261,9 +261,9 @@ typedef struct unroll_arrays_config {
 
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
-/* Writes "y" [T, B, output], zero after the end of a row, into a .npy; into a .npz the last states too, as "hn" and
- * "cn" in the shape of h0 and c0, and of inner layers that are outputs "y.NAME". Models with outputs beside y are refused
- * a .npy. Reports the shapes, and the signature. */
+/* Writes "y" [T, B, output], zero after the end of a row, into a .npy, of one sequence into a .csv with a line for each
+ * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are outputs
+ * "y.NAME", without which models that have those are refused. Reports the shapes, and the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 

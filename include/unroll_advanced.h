@@ -82,12 +82,14 @@ typedef struct unroll_plan_config {
     const char *precision;          /* as of a session */
     const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
     const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
+    const unroll_spec *spec;        /* with model = NULL: of such a network, whose weights are not made */
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
 /* Prints the operations, their cost, and the memory of each segment: a table, or one JSON object; for a GPU also the
  * way, tiling and memory of each recurrence, by the facts of the one that is here, or of an H200. With a topology: what
- * the step's program would take of memory and time there, estimated; no such device is needed. */
+ * the step's program would take of memory and time there, estimated; no such device is needed. model NULL: of
+ * config->spec. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 

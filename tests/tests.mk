@@ -111,7 +111,7 @@ check:
 	   echo '200 tests/cli/test_cli.sh $B/unroll'; } | tests/run.sh
 
 test test-long: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base \
+	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev
 	@tests/venv.sh $B >/dev/null 2>&1 &
@@ -161,6 +161,7 @@ lines:
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '60 tests/cli/test_numbers.sh $B/unroll'
+	@echo '60 tests/cli/test_completion.sh $B/unroll'
 	@echo '60 tests/bits/test_bits.sh $B/unroll'
 	@echo '30 tests/rules/test_rules.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'

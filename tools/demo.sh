@@ -16,7 +16,7 @@ show() { echo; echo "\$ $*"; "$@"; }
 
 echo "A network that has never seen a word reads $text ($(($(wc -c <"$text") / 1000)) kB, licences) and writes"
 echo "every few seconds what it has learned so far. It stops after ${DEMO_SECONDS:-60} s; Ctrl-C saves and stops it earlier."
-show "$build/unroll" train "$text" --cell gru --hidden 128 --dropout 0.4 --batch 16 --bptt 32 --lr 0.008 --warmup 80 \
+show "$build/unroll" train "$text" --cell gru --hidden 192 --dropout 0.4 --batch 16 --bptt 32 --lr 0.006 --warmup 80 \
     --for "${DEMO_SECONDS:-60}s" --patience 10 --sample-every 6s --out "$run" --overwrite
 code=$?
 if [ $code -eq 75 ]; then           # stopped and saved

@@ -1,6 +1,7 @@
 # The package: what is installed and where, and the Debian package made of it. Not how anything is compiled.
 #
-# make install [PREFIX=/usr/local] [DESTDIR=]   the command, header, libraries, pkg-config, CMake, manual page
+# make install [PREFIX=/usr/local] [DESTDIR=]   the command, header, libraries, pkg-config, CMake, manual page,
+#                                               completions of shells, documents
 # make uninstall                                with the same PREFIX and DESTDIR: removes each of those files
 # make deb                                      $B/unroll_VERSION_ARCHITECTURE.deb
 PREFIX     ?= /usr/local
@@ -43,23 +44,26 @@ $P/unroll: $B/unroll
 $P/unroll.1: $B/unroll
 	@mkdir -p $(@D)
 	$< man >$@
-$P/unroll.bash: $B/unroll
+SHELLS = bash zsh fish
+$(SHELLS:%=$P/unroll.%): $B/unroll
 	@mkdir -p $(@D)
-	$< completion >$@
+	$< completion $(subst $P/unroll.,,$@) >$@
 
-package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $P/unroll.bash
+package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $(SHELLS:%=$P/unroll.%)
 
 # ---- installing ---------------------------------------------------------------------------
 
 HEADERS    := $(wildcard include/*.h)
-DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md)
-COMPLETION  = $(DATADIR)/bash-completion/completions
+DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md docs/*.md)
+COMPLETION_bash = $(DATADIR)/bash-completion/completions/unroll
+COMPLETION_zsh  = $(DATADIR)/zsh/site-functions/_unroll
+COMPLETION_fish = $(DATADIR)/fish/vendor_completions.d/unroll.fish
 CMAKEDIR    = $(LIBDIR)/cmake/unroll
 DOCDIR      = $(DATADIR)/doc/unroll
 INSTALLED   = $(BINDIR)/unroll $(HEADERS:include/%=$(INCLUDEDIR)/%) \
     $(addprefix $(LIBDIR)/,libunroll.a $(SHARED) $(SONAME) libunroll.so pkgconfig/unroll.pc) \
     $(addprefix $(CMAKEDIR)/,unroll-config.cmake unroll-config-version.cmake) \
-    $(DATADIR)/man/man1/unroll.1 $(COMPLETION)/unroll $(DOCUMENTS:%=$(DOCDIR)/%)
+    $(DATADIR)/man/man1/unroll.1 $(foreach s,$(SHELLS),$(COMPLETION_$s)) $(DOCUMENTS:%=$(DOCDIR)/%)
 
 DATA = install -D -m 644
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
@@ -75,18 +79,18 @@ install: package
 	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libunroll.so
 	$(DATA) $P/unroll.1 $(DESTDIR)$(DATADIR)/man/man1/unroll.1
-	$(DATA) $P/unroll.bash $(DESTDIR)$(COMPLETION)/unroll
+	@$(foreach s,$(SHELLS),$(DATA) $P/unroll.$s $(DESTDIR)$(COMPLETION_$s) &&) true
 	@$(FILL) tools/package/unroll.pc.in >$P/unroll.pc
 	$(DATA) $P/unroll.pc $(DESTDIR)$(LIBDIR)/pkgconfig/unroll.pc
 	@$(FILL) tools/package/unroll-config.cmake.in >$P/unroll-config.cmake
 	@$(FILL) tools/package/unroll-config-version.cmake.in >$P/unroll-config-version.cmake
 	$(DATA) -t $(DESTDIR)$(CMAKEDIR) $P/unroll-config.cmake $P/unroll-config-version.cmake
-	$(if $(DOCUMENTS),$(DATA) -t $(DESTDIR)$(DOCDIR) $(DOCUMENTS))
+	@$(foreach d,$(DOCUMENTS),$(DATA) $d $(DESTDIR)$(DOCDIR)/$d &&) true
 	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	@for d in $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR)); do \
+	@for d in $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR)/docs $(DOCDIR)); do \
 	    [ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit; done
 	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 
@@ -99,7 +103,7 @@ deb: package
 	@command -v dpkg-deb >/dev/null || { echo 'make deb: there is no dpkg-deb here; install dpkg' >&2; exit 1; }
 	@rm -rf $P/deb
 	@$(MAKE) -s --no-print-directory install DESTDIR=$P/deb PREFIX=/usr \
-	    LIBDIR=/usr/lib/$$($(CC) -print-multiarch)
+	    LIBDIR=/usr/lib/$$($(CC) -print-multiarch) COMPLETION_zsh=/usr/share/zsh/vendor-completions/_unroll
 	@gzip -9n $P/deb/usr/share/man/man1/unroll.1
 	@if [ -f LICENSE ]; then mv $P/deb/usr/share/doc/unroll/LICENSE $P/deb/usr/share/doc/unroll/copyright; fi
 	@mkdir $P/deb/DEBIAN

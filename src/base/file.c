@@ -57,6 +57,19 @@ static unroll_status first_buffer(int descriptor, const char *path, uint64_t max
     return grow(buffer, size, path);
 }
 
+static unroll_status cannot_read(const char *path, int reason)
+{
+    return fail(UNROLL_DATA, "cannot read '%s': %s%s", path, strerror(reason),
+                reason == EISDIR ? "; fix: give a file in it" : "");
+}
+
+static unroll_status open_to_read(const char *path, int *descriptor)
+{
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    return *descriptor >= 0 ? UNROLL_OK
+        : fail(UNROLL_DATA, "cannot open '%s': %s%s", path, strerror(errno), errno == ENOENT ? "; fix: check the name" : "");
+}
+
 static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
     TRY(first_buffer(descriptor, path, max_bytes, buffer));
@@ -68,7 +81,7 @@ static unroll_status read_all(int descriptor, const char *path, uint64_t max_byt
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+            return cannot_read(path, errno);
         if (got == 0)
             return UNROLL_OK;
         buffer->used += (size_t)got;
@@ -83,10 +96,9 @@ static unroll_status read_all(int descriptor, const char *path, uint64_t max_byt
 unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size)
 {
     struct buffer buffer = {NULL, 0, 0};
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor;
 
-    if (descriptor < 0)
-        return fail(UNROLL_DATA, "cannot open '%s': %s", path, strerror(errno));
+    TRY(open_to_read(path, &descriptor));
     unroll_status status = read_all(descriptor, path, max_bytes, &buffer);
     close(descriptor);
     if (status != UNROLL_OK) {
@@ -99,11 +111,28 @@ unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data,
     return UNROLL_OK;
 }
 
+unroll_status read_file_start(const char *path, void *to, size_t room, size_t *got, uint64_t *size)
+{
+    struct stat info;
+    int descriptor;
+
+    TRY(open_to_read(path, &descriptor));
+    bool is_known = fstat(descriptor, &info) == 0, is_regular = is_known && S_ISREG(info.st_mode);
+    ssize_t found = is_regular ? pread(descriptor, to, room, 0) : 0;
+    close(descriptor);
+    if (is_known && S_ISDIR(info.st_mode))
+        return cannot_read(path, EISDIR);
+    *got = found > 0 ? (size_t)found : 0;
+    *size = is_regular ? (uint64_t)info.st_size : 0;
+    return UNROLL_OK;
+}
+
 /* ---- writing ---- */
 
 static unroll_status cannot_write(const char *path)
 {
-    return fail(UNROLL_RESOURCE, "cannot write '%s': %s", path, strerror(errno));
+    return fail(UNROLL_RESOURCE, "cannot write '%s': %s%s", path, strerror(errno),
+                errno == ENOENT ? "; fix: make its folder first" : "");
 }
 
 static bool write_all(int descriptor, const struct piece *piece)

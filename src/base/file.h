@@ -12,6 +12,10 @@
  * followed by a zero byte that *size does not count. The caller gives them to release(). */
 unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size);
 
+/* The first bytes of a file, at most `room`, and how many it has: to refuse what is large and of the wrong kind without
+ * reading it. *got = 0: it is empty, or can't be looked at twice (a pipe). */
+unroll_status read_file_start(const char *path, void *to, size_t room, size_t *got, uint64_t *size);
+
 struct piece {
     const void *data;
     size_t bytes;

@@ -44,6 +44,28 @@ static size_t count_characters(const struct source *source)
     return count;
 }
 
+/* What can be done with a file that is none of text, by the bytes that it begins with. */
+static const char *binary_fix(const byte *at, size_t size)
+{
+    static const char arrays[] = "train on arrays from Python (docs/python.md) or C; 'unroll run' runs a model over them";
+    static const char sound[] = "train on sounds as arrays, from Python (docs/python.md) or C; 'unroll stream' runs a model "
+                                "over them";
+    static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'", packed[] = "unpack it first";
+    static const struct { const char *begin, *fix; } kinds[] = {
+        {"\x93NUMPY", arrays}, {"RIFF", sound}, {"PK\3\4", packed}, {"\x1f\x8b", packed}, {"\xfd" "7zXZ", packed},
+        {"\x28\xb5\x2f\xfd", packed}, {"BZh", packed}, {"\xff\xfe", utf_16}, {"\xfe\xff", utf_16},
+    };
+
+    if (memmem(at, size < NAME_SHOWN ? size : NAME_SHOWN, ".npy", 4))       /* the first name in a .npz */
+        return arrays;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i].begin);
+        if (size >= length && memcmp(at, kinds[i].begin, length) == 0)
+            return kinds[i].fix;
+    }
+    return "give UTF-8 text";
+}
+
 static unroll_status check_bytes(const struct source *source, size_t *characters)
 {
     size_t size = (size_t)(source->end - source->at);
@@ -53,8 +75,8 @@ static unroll_status check_bytes(const struct source *source, size_t *characters
                     NAME_SHOWN, source->name);
     const byte *zero = memchr(source->at, 0, size);
     if (zero)
-        return fail(UNROLL_DATA, "'%.*s' is a binary file, not a text: byte %zu is zero; fix: give UTF-8 "
-                    "text", NAME_SHOWN, source->name, (size_t)(zero - source->at));
+        return fail(UNROLL_DATA, "'%.*s' is a binary file, not a text: byte %zu is zero; fix: %s", NAME_SHOWN, source->name,
+                    (size_t)(zero - source->at), binary_fix(source->at, size));
     *characters = count_characters(source);
     if (*characters > INT32_MAX)
         return fail(UNROLL_DATA, "'%.*s' has more than %d characters; fix: cut the file into parts",

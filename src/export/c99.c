@@ -57,7 +57,7 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     const char *dtype = c->dtype ? c->dtype : "fp32";
     *is_integer = !strcmp(dtype, "int8");
     if (!*is_integer && strcmp(dtype, "fp32"))
-        return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; choose one of fp32, int8", dtype);
+        return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; fix: choose one of fp32, int8", dtype);
     if (c->calibration && !*is_integer)
         return fail(UNROLL_USAGE, "a calibration is for integers; fix: --weights int8");
     if (model->count > MOST_WEIGHTS)

@@ -1,10 +1,11 @@
 /* Import and export: finds the format and leaves the rest to it. No format is known here but by its row. */
 #include "file/file_table.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/file.h"
 
 #define ROW(name) &format_##name,
 static const struct file_format *const formats[] = { FILE_FORMATS(ROW) };
@@ -76,7 +77,7 @@ static unroll_status find_by_name(const char *name, enum direction direction,
             *found = formats[i];
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "models are not %s '%.40s'; choose one of %s",
+    return fail(UNROLL_USAGE, "models are not %s '%.40s'; fix: choose one of %s",
                 direction == IMPORT ? "imported from" : "exported to", name,
                 list_names(direction == IMPORT ? importable : exportable, known, sizeof known));
 }
@@ -113,16 +114,10 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
 static unroll_status find_by_content(const char *path, const struct file_format **found)
 {
     char head[FORMAT_HEAD];
-    FILE *file = fopen(path, "rb");
+    size_t bytes;
+    uint64_t size;
 
-    if (!file)
-        return fail(UNROLL_DATA, "cannot open '%s': %s", path, strerror(errno));
-    size_t bytes = fread(head, 1, sizeof head, file);
-    bool failed = ferror(file);
-    int reason = errno;
-    fclose(file);
-    if (failed)
-        return fail(UNROLL_DATA, "cannot read '%s': %s", path, strerror(reason));
+    TRY(read_file_start(path, head, sizeof head, &bytes, &size));
     for (int i = 0; i < FORMATS; i++)
         if (formats[i]->import && formats[i]->recognises && formats[i]->recognises(path, head, bytes)) {
             *found = formats[i];
@@ -171,9 +166,9 @@ static unroll_status check_import(const struct file_format *format, const unroll
     };
 
     if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
-        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; choose one of after, before", reset);
+        return fail(UNROLL_USAGE, "gru_reset = '%.40s'; fix: choose one of after, before", reset);
     if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
-        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; choose one of tanh, relu", nonlinearity);
+        return fail(UNROLL_USAGE, "nonlinearity = '%.40s'; fix: choose one of tanh, relu", nonlinearity);
     return check_wishes(format->name, IMPORT, format->import_takes, wishes, sizeof wishes / sizeof *wishes);
 }
 

@@ -453,18 +453,28 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
     return UNROLL_OK;
 }
 
+/* Of a file of another kind, or a damaged one, unless its sentence says it already. */
+static unroll_status say_fix(unroll_status status)
+{
+    if (status != UNROLL_DATA || strstr(unroll_last_error(), "fix: "))
+        return status;
+    return fail(status, "%s; fix: give a model.safetensors that is whole, or import the model of another tool",
+                unroll_last_error());
+}
+
 unroll_status unroll_model_load(const char *path, unroll_model **model)
 {
-    struct safetensors *file;
+    struct safetensors *file = NULL;
     struct unroll_model *m = NULL;
-    TRY(safetensors_open(path, &file));
-    unroll_status status = new_from_metadata(file, path, &m);
+    unroll_status status = safetensors_open(path, &file);
+    if (status == UNROLL_OK)
+        status = new_from_metadata(file, path, &m);
     if (status == UNROLL_OK)
         status = fill_from(file, path, m);
     safetensors_close(file);
     if (status != UNROLL_OK) {
         unroll_model_free(m);
-        return status;
+        return say_fix(status);
     }
     *model = m;
     return UNROLL_OK;

@@ -310,7 +310,8 @@ static unroll_status find_directory(const struct archive *a, size_t *at, size_t 
             return fail(UNROLL_DATA, "'%s': its directory lies outside the file", a->name);
         return UNROLL_OK;
     }
-    return fail(UNROLL_DATA, "'%s' is no archive of NumPy, or it is cut short: it has no directory", a->name);
+    return fail(UNROLL_DATA, "'%s' is no file of NumPy, or it is cut short; fix: write it with numpy.save or numpy.savez",
+                a->name);
 }
 
 struct member {

@@ -222,12 +222,12 @@ static unroll_status check_checksum(const struct safetensors *file, const char *
 }
 
 /* Finds the header's text: *length bytes at bytes + 8. */
-static unroll_status find_header(const unsigned char *bytes, size_t size, const char *name, size_t *length)
+static unroll_status find_header(const unsigned char *bytes, uint64_t size, const char *name, size_t *length)
 {
     uint64_t stated = 0;
 
     if (size < LENGTH_BYTES)
-        return fail(UNROLL_DATA, "'%s' is no safetensors file: %zu bytes are too few", name, size);
+        return fail(UNROLL_DATA, "'%s' is no safetensors file: %" PRIu64 " bytes are too few", name, size);
     for (int i = 0; i < LENGTH_BYTES; i++)
         stated |= (uint64_t)bytes[i] << 8 * i;
     if (stated > SAFETENSORS_LARGEST_HEADER)
@@ -270,10 +270,15 @@ unroll_status safetensors_parse(const void *bytes, size_t size, const char *name
 
 unroll_status safetensors_open(const char *path, struct safetensors **file)
 {
+    unsigned char start[LENGTH_BYTES + 1];
     void *bytes;
-    size_t size;
+    uint64_t whole;
+    size_t size, length;
     struct safetensors *parsed;
 
+    TRY(read_file_start(path, start, sizeof start, &size, &whole));
+    if (size > 0)
+        TRY(find_header(start, whole, path, &length));
     TRY(read_whole_file(path, INT64_MAX, &bytes, &size));
     unroll_status status = safetensors_parse(bytes, size, path, &parsed);
     if (status != UNROLL_OK) {

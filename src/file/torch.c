@@ -40,7 +40,7 @@ static unroll_status find_dtype(const char *name, enum dtype *dtype)
             *dtype = types[i].dtype;
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "a state_dict is not written in '%.40s'; choose one of fp32, fp16, bf16", name);
+    return fail(UNROLL_USAGE, "a state_dict is not written in '%.40s'; fix: choose one of fp32, fp16, bf16", name);
 }
 
 /* What is written: a view of each parameter, converted where it is to be narrow. */

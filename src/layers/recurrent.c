@@ -22,9 +22,11 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
     if (g->reverse && g->bidirectional)
         return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
     if (g->projection && !cell->projects)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: '%s' has no projection, because it reads its own h unit by unit", index,
-                    g->kind);
-    TRY(check_range("projection", g->projection, 0, g->width - 1));
+        return fail(UNROLL_UNSUPPORTED, "layer %d: '%s' has no projection, because it reads its own h unit by unit; fix: "
+                    "leave it out, or choose the lstm", index, g->kind);
+    if (g->projection < 0 || g->projection >= g->width)
+        return fail(UNROLL_USAGE, "layer %d: projection = %d is not narrower than the %d units; fix: 1 to %d, or 0 for none",
+                    index, g->projection, g->width, g->width - 1);
     TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
     l->level = g->level;
     l->cell = cell;

@@ -44,7 +44,7 @@ const struct cell_declaration *cell_of_module(const char *name, const char *kind
 static unroll_status refuse_cell(const char *cell)
 {
     char known[256];
-    return fail(UNROLL_USAGE, "there is no cell '%s'; choose one of %s", cell ? cell : "",
+    return fail(UNROLL_USAGE, "there is no cell '%s'; fix: choose one of %s", cell ? cell : "",
                 list_names(unroll_cell_name, known, sizeof known));
 }
 

@@ -111,8 +111,6 @@ static unroll_status check_network(const unroll_network *n)
     TRY(check_range("embed", n->embed, 0, MOST));
     if (!n->tokens && (n->embed || n->tied))
         return fail(UNROLL_USAGE, "embed and tied are for models of tokens (tokens = 1)");
-    if (n->tied && !n->embed)
-        return fail(UNROLL_USAGE, "a tied head needs an embedding (embed > 0)");
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
                     sizeof ((struct layer *)0)->name - 1);
@@ -126,7 +124,7 @@ static unroll_status check_tied(const unroll_network *n, const struct layer *las
     if (!last->kind->is_affine || last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "tied: a dense, linear layer, the last, has the embedding's weights");
     if ((uint32_t)n->embed != last->input)
-        return fail(UNROLL_USAGE, "a tied head needs embed = %u, the width of what it reads, not %d",
+        return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as what it reads; fix: embed = %u, not %d",
                     (unsigned)last->input, n->embed);
     if ((uint32_t)n->input != last->outputs)
         return fail(UNROLL_USAGE, "a tied head has as many outputs as there are symbols: output = %d, not %u",

@@ -122,7 +122,7 @@ static unroll_status allocate_weights(struct unroll_model *m)
 }
 
 /* Takes the layers over, also when it fails. */
-static unroll_status make_model(const unroll_network *n, struct layer *layer, uint64_t seed, struct unroll_model **out)
+static unroll_status outline_of(const unroll_network *n, struct layer *layer, struct unroll_model **out)
 {
     enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
@@ -139,25 +139,36 @@ static unroll_status make_model(const unroll_network *n, struct layer *layer, ui
     m->layers = n->layers;
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
-    if (m->parameter)
-        add_parameters(m);
-    unroll_status status = m->parameter ? allocate_weights(m) : fail(UNROLL_RESOURCE, "no memory for a model");
+    if (!m->parameter) {
+        unroll_model_free(m);
+        return fail(UNROLL_RESOURCE, "no memory for a model");
+    }
+    add_parameters(m);
+    *out = m;
+    return UNROLL_OK;
+}
+
+unroll_status network_outline(const unroll_network *n, const struct cell_declaration *cell, struct unroll_model **model)
+{
+    struct layer *layer;
+    TRY(layers_of_network(n, cell, &layer));
+    return outline_of(n, layer, model);
+}
+
+unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
+                            struct unroll_model **model)
+{
+    struct unroll_model *m;
+    TRY(network_outline(n, cell, &m));
+    unroll_status status = allocate_weights(m);
     if (status != UNROLL_OK) {
         unroll_model_free(m);
         return status;
     }
     for (int i = 0; i < m->parameters; i++)
         fill_parameter(m, i, seed);
-    *out = m;
+    *model = m;
     return UNROLL_OK;
-}
-
-unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
-                            struct unroll_model **model)
-{
-    struct layer *layer;
-    TRY(layers_of_network(n, cell, &layer));
-    return make_model(n, layer, seed, model);
 }
 
 unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model)

@@ -138,7 +138,9 @@ unroll_status signature_add(struct unroll_model *, const unroll_signature *);
 void signature_line(const unroll_signature *, char *line, size_t size);
 void signature_free(struct unroll_model *);
 
-/* A stack of cells that need not be in the table (tests), whatever spec->cell says; NULL: of that. */
+/* A network of cells that need not be in the table (tests), whatever its kinds say; NULL: of those. An outline has no
+ * weights (values = NULL), which is enough to plan with. */
+unroll_status network_outline(const unroll_network *, const struct cell_declaration *cell, struct unroll_model **model);
 unroll_status network_build(const unroll_network *, const struct cell_declaration *cell, uint64_t seed,
                             struct unroll_model **model);
 unroll_status model_build(const unroll_spec *spec, const struct cell_declaration *cell, uint64_t seed,

@@ -1,20 +1,59 @@
 /* Proofs about the plans of a whole mesh, without arithmetic: messages match, have names of their own, and no order of
- * them can hang. */
+ * them can hang. Plans are looked at one after another: of each only its communications are kept. */
+#include "base/hash.h"
 #include "base/memory.h"
 #include "plan/plan.h"
+#include <limits.h>
 #include <string.h>
 
 /* Each rank walks its communications in list order, as its lane does. A send and the begin of a sum never wait; a
  * receive waits for its message, the end of a sum for all members to have begun it, a group for all its members.
  * Where ranks meet (plan_config.meets) a send waits for its receive and the begin of a sum for all members, though what
  * a rank computes need not wait for that. If nobody can go on, that is the deadlock. */
+
+/* What ranks wait for. The k-th of a name on one rank is the k-th of that name on the others. */
+struct meeting {
+    int of[3];                          /* its name: -1, from, to; or the group, whether it is a sum, the kind */
+    uint32_t tag;
+    int next;                           /* of the same name, + 1; 0: none */
+    int seen[2];                        /* the last rank that does the first half (sends, begins) and the second */
+    int wanted, came;                   /* ranks */
+    double bytes, latest;               /* latest: when the last one came */
+};
+
+/* A communication of a rank. */
+struct step {
+    int op, meeting;
+    bool comes, waits, begins;          /* begins: a sum */
+    double before, flops;               /* of what it computes before, and does itself */
+};
+
+struct lane {
+    struct step *step;
+    int steps, room, at;
+    bool is_there;                      /* where it waits now */
+    double now, after;                  /* FLOPs since the beginning, waits for others among them; after the last step */
+};
+
+/* A group that ranks have in common, and the sums that its first member begins over it. */
+struct members {
+    struct group group;
+    int *begun, count, room, here;      /* [count] operations; here: how many the rank at hand has begun */
+    uint32_t *tag;                      /* [count] */
+    int tags_room;
+};
+
 struct walk {
-    struct plan *const *plans;
+    struct plan *const *plans;          /* NULL: made again from: */
+    const struct unroll_model *model;
+    struct plan_config config;
     int ranks;
-    int at[RANKS_MAX];                  /* the next operation of each rank */
-    unsigned char *sent[RANKS_MAX];     /* [rank][op]: this send was already received */
-    double now[RANKS_MAX];              /* FLOPs since the beginning, waits for others among them */
-    double *when[RANKS_MAX];            /* [rank][op]: that this was sent, or began */
+    double work;                        /* FLOPs of all */
+    struct lane *lane;                  /* [ranks] */
+    struct members *members;  int groups, groups_room;
+    int *group_of;  int group_of_room;  /* [groups of the plan at hand] */
+    struct meeting *meeting;  int meetings, meetings_room;
+    int *table;  int slots;             /* [slots] meetings by name, + 1; 0: free */
 };
 
 static bool communicates(const struct op *op)
@@ -22,181 +61,34 @@ static bool communicates(const struct op *op)
     return op->group >= 0 || op->peer >= 0;
 }
 
-static const struct op *next_of(struct walk *w, int rank)
-{
-    const struct plan *p = w->plans[rank];
-    while (w->at[rank] < p->ops && !communicates(&p->op[w->at[rank]]))
-        w->now[rank] += p->op[w->at[rank]++].flops;
-    return w->at[rank] < p->ops ? &p->op[w->at[rank]] : NULL;
-}
+/* ---- plans ----------------------------------------------------------------------------- */
 
-static bool same_meeting(const struct plan *p, const struct op *a, const struct plan *q, const struct op *b)
+/* Made again where it is not kept: the caller frees `made`. */
+static unroll_status plan_at(const struct walk *w, int rank, struct plan **made, const struct plan **plan)
 {
-    return a && b && b->group >= 0 && a->kind == b->kind && a->tag == b->tag &&
-           !memcmp(&p->group[a->group], &q->group[b->group], sizeof *p->group);
-}
-
-/* A send of the peer that was passed already and nobody took. */
-static bool take_message(struct walk *w, int rank, const struct op *op)
-{
-    const struct plan *peer = w->plans[op->peer];
-    for (int i = 0; i < w->at[op->peer]; i++) {
-        const struct op *send = &peer->op[i];
-        if (send->kind == OP_SEND && send->peer == rank && send->tag == op->tag && !w->sent[op->peer][i] &&
-            view_elements(peer, &send->view[COMM_X]) == view_elements(w->plans[rank], &op->view[COMM_X])) {
-            w->sent[op->peer][i] = 1;
-            if (w->when[op->peer][i] > w->now[rank])
-                w->now[rank] = w->when[op->peer][i];
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Where a member began the sum that op ends, or -1: it has not yet. */
-static int find_begin(const struct walk *w, int member, const struct plan *p, const struct op *end)
-{
-    const struct plan *q = w->plans[member];
-    for (int i = w->at[member]; i-- > 0;)
-        if (q->op[i].kind == OP_SUM_BEGIN && q->op[i].tag == end->tag &&
-            (end->choice || op_bytes(q, &q->op[i]) == op_bytes(p, end)) &&      /* of shards members hold several */
-            !memcmp(&q->group[q->op[i].group], &p->group[end->group], sizeof *p->group))
-            return i;
-    return -1;
-}
-
-static bool end_sum(struct walk *w, int rank, const struct op *op)
-{
-    const struct plan *p = w->plans[rank];
-    const struct group *group = &p->group[op->group];
-    double latest = w->now[rank];
-    for (int i = 0; i < group->size; i++) {
-        int member = group->rank[i], begin = find_begin(w, member, p, op);
-        if (begin < 0)
-            return false;
-        latest = w->when[member][begin] > latest ? w->when[member][begin] : latest;
-    }
-    w->now[rank] = latest;
-    w->at[rank]++;
-    return true;
-}
-
-/* All go on from when the last one came; of a sum that begins the computing does not wait. */
-static void meet(struct walk *w, const struct group *group)
-{
-    double latest = 0;
-    for (int i = 0; i < group->size; i++)
-        if (w->now[group->rank[i]] > latest)
-            latest = w->now[group->rank[i]];
-    for (int i = 0; i < group->size; i++) {
-        int rank = group->rank[i];
-        const struct op *op = &w->plans[rank]->op[w->at[rank]];
-        w->when[rank][w->at[rank]++] = latest;
-        if (op->kind != OP_SUM_BEGIN)
-            w->now[rank] = latest + op->flops;
-    }
-}
-
-/* A message whose both ends are there. */
-static bool meet_peer(struct walk *w, int rank, const struct op *op)
-{
-    const struct op *its = next_of(w, op->peer);
-    const struct group ends = { 2, { rank, op->peer } };
-    if (!its || its->peer != rank || its->kind == op->kind || its->tag != op->tag ||
-        view_elements(w->plans[op->peer], &its->view[COMM_X]) != view_elements(w->plans[rank], &op->view[COMM_X]))
-        return false;
-    w->sent[op->kind == OP_SEND ? rank : op->peer][w->at[op->kind == OP_SEND ? rank : op->peer]] = 1;
-    meet(w, &ends);
-    return true;
-}
-
-static bool advance(struct walk *w, int rank)
-{
-    const struct op *op = next_of(w, rank);
-    if (!op)
-        return false;
-    if (op->peer >= 0 && w->plans[rank]->config.meets)
-        return meet_peer(w, rank, op);
-    bool passes = (op->kind == OP_SEND || op->kind == OP_SUM_BEGIN) && !w->plans[rank]->config.meets;
-    if (passes)
-        w->when[rank][w->at[rank]] = w->now[rank];
-    if (op->kind == OP_SUM_END)
-        return end_sum(w, rank, op);
-    if (passes || (op->kind == OP_RECV && take_message(w, rank, op))) {
-        w->at[rank]++;
-        return true;
-    }
-    if (op->group < 0)
-        return false;
-    const struct group *group = &w->plans[rank]->group[op->group];
-    for (int i = 0; i < group->size; i++)
-        if (!same_meeting(w->plans[rank], op, w->plans[group->rank[i]], next_of(w, group->rank[i])))
-            return false;
-    meet(w, group);
-    return true;
-}
-
-/* Of two ranks that wait, what each waits for. */
-static unroll_status report_deadlock(struct walk *w, int rank)
-{
-    const struct op *op = next_of(w, rank);
-    char one[96], other[96];
-    int peer = op->peer;
-    if (op->group >= 0) {
-        const struct group *group = &w->plans[rank]->group[op->group];
-        for (int i = 0; i < group->size; i++)
-            if (op->kind == OP_SUM_END ? find_begin(w, group->rank[i], w->plans[rank], op) < 0
-                                       : !same_meeting(w->plans[rank], op, w->plans[group->rank[i]],
-                                                       next_of(w, group->rank[i])))
-                peer = group->rank[i];
-    }
-    const struct op *its = next_of(w, peer);
-    return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
-                op_label(w->plans[rank], op, one, sizeof one), peer, its ? "waits in '" : "has ended",
-                its ? op_label(w->plans[peer], its, other, sizeof other) : "", its ? "'" : "");
-}
-
-static unroll_status walk_mesh(struct walk *w)
-{
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int rank = 0; rank < w->ranks; rank++)
-            while (advance(w, rank))
-                moved = true;
-    }
-    for (int rank = 0; rank < w->ranks; rank++)
-        if (next_of(w, rank))
-            return report_deadlock(w, rank);
-    for (int rank = 0; rank < w->ranks; rank++)
-        for (int i = 0; i < w->plans[rank]->ops; i++) {
-            char label[96];
-            if (w->plans[rank]->op[i].kind == OP_SEND && !w->sent[rank][i])
-                return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
-                            op_label(w->plans[rank], &w->plans[rank]->op[i], label, sizeof label),
-                            w->plans[rank]->op[i].peer);
-        }
+    struct plan_config c = w->config;
+    *made = NULL;
+    *plan = w->plans ? w->plans[rank] : NULL;
+    if (*plan)
+        return UNROLL_OK;
+    mesh_coordinate(c.mesh, rank, c.at);
+    TRY(plan_new(w->model, &c, made));
+    *plan = *made;
     return UNROLL_OK;
 }
 
-static unroll_status walk_all(struct walk *w)
+static const char *label(const struct walk *w, int rank, int op, char room[96])
 {
-    unroll_status status = UNROLL_OK;
-    for (int i = 0; i < w->ranks; i++) {
-        w->sent[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, 1);
-        w->when[i] = allocate_zeroed((size_t)w->plans[i]->ops + 1, sizeof *w->when[i]);
-        if (!w->sent[i] || !w->when[i])
-            status = fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
-    }
-    if (status == UNROLL_OK)
-        status = walk_mesh(w);
-    for (int i = 0; i < w->ranks; i++) {
-        release(w->sent[i]);
-        release(w->when[i]);
-    }
-    return status;
+    struct plan *made;
+    const struct plan *p;
+    if (plan_at(w, rank, &made, &p) != UNROLL_OK)
+        return "";
+    op_label(p, &p->op[op], room, 96);
+    plan_free(made);
+    return room;
 }
 
-/* ---- names and order ------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------- */
 
 static bool has_member(const struct group *group, int rank)
 {
@@ -244,57 +136,324 @@ static unroll_status check_tags(const struct plan *p)
     return UNROLL_OK;
 }
 
-/* The next sum after number `from` that the plan begins over this group, or NULL. */
-static const struct op *next_sum(const struct plan *p, const struct group *group, int *from)
+/* ---- what ranks have in common --------------------------------------------------------- */
+
+static int find_group(struct walk *w, const struct group *group)
 {
-    for (; *from < p->ops; ++*from)
-        if (p->op[*from].kind == OP_SUM_BEGIN && !memcmp(&p->group[p->op[*from].group], group, sizeof *group))
-            return &p->op[(*from)++];
-    return NULL;
+    for (int i = 0; i < w->groups; i++)
+        if (!memcmp(&w->members[i].group, group, sizeof *group))
+            return i;
+    struct members *all = plan_grown(w->members, w->groups, &w->groups_room, sizeof *all);
+    if (!all)
+        return -1;
+    w->members = all;
+    all[w->groups] = (struct members){ .group = *group };
+    return w->groups++;
 }
 
-/* Members begin the sums of a group in one order, which collectives of MPI and NCCL ask for. */
-static unroll_status check_order(struct plan *const *plans, int rank, const struct group *group)
+static bool same_name(const struct meeting *a, const struct meeting *b)
 {
-    int here = 0, there = 0, first = group->rank[0];
-    for (;;) {
-        const struct op *a = next_sum(plans[rank], group, &here), *b = next_sum(plans[first], group, &there);
-        char one[96] = "nothing", other[96] = "nothing";
-        if (!a && !b)
-            return UNROLL_OK;
-        if (a && b && a->tag == b->tag)
-            continue;
-        if (a)
-            op_label(plans[rank], a, one, sizeof one);
-        if (b)
-            op_label(plans[first], b, other, sizeof other);
-        return fail(UNROLL_COMMUNICATION, "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order",
-                    rank, one, first, other);
+    return a->tag == b->tag && !memcmp(a->of, b->of, sizeof a->of);
+}
+
+/* Where a name is, or would be put. */
+static int *find_slot(const struct walk *w, const struct meeting *name)
+{
+    uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, name->of, sizeof name->of), name->tag);
+    for (int i = (int)(hash % (uint64_t)w->slots);; i = (i + 1) % w->slots)
+        if (!w->table[i] || same_name(&w->meeting[w->table[i] - 1], name))
+            return &w->table[i];
+}
+
+/* At most half full. */
+static unroll_status grow_table(struct walk *w)
+{
+    if (2 * w->meetings < w->slots)
+        return UNROLL_OK;
+    struct walk larger = *w;
+    larger.slots = w->slots ? 2 * w->slots : 256;
+    larger.table = allocate_zeroed((size_t)larger.slots, sizeof *larger.table);
+    if (!larger.table)
+        return fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
+    for (int i = 0; i < w->slots; i++)
+        if (w->table[i])
+            *find_slot(&larger, &w->meeting[w->table[i] - 1]) = w->table[i];
+    release(w->table);
+    *w = larger;
+    return UNROLL_OK;
+}
+
+/* The first of this name that the rank has no such half of yet. */
+static unroll_status find_meeting(struct walk *w, const struct meeting *name, int rank, int half, int *found)
+{
+    TRY(grow_table(w));
+    int *slot = find_slot(w, name), *at = slot, last = -1;
+    while (*at > 0 && w->meeting[*at - 1].seen[half] == rank) {
+        last = *at - 1;
+        at = &w->meeting[last].next;
     }
+    *found = *at - 1;
+    if (*found < 0) {
+        struct meeting *all = plan_grown(w->meeting, w->meetings, &w->meetings_room, sizeof *all);
+        if (!all)
+            return UNROLL_RESOURCE;
+        w->meeting = all;
+        *found = w->meetings++;
+        all[*found] = *name;
+        *(last < 0 ? slot : &all[last].next) = *found + 1;
+    }
+    w->meeting[*found].seen[half] = rank;
+    return UNROLL_OK;
+}
+
+/* Members begin the sums of a group in one order, which collectives of MPI and NCCL ask for: that of the first. */
+static unroll_status other_order(const struct walk *w, const struct members *m, int rank, int op)
+{
+    char one[96], other[96];
+    return fail(UNROLL_COMMUNICATION, "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order", rank,
+                op < 0 ? "nothing" : label(w, rank, op, one), m->group.rank[0],
+                m->here < m->count ? label(w, m->group.rank[0], m->begun[m->here], other) : "nothing");
+}
+
+static unroll_status note_begin(struct walk *w, struct members *m, int rank, int op, uint32_t tag)
+{
+    if (rank == m->group.rank[0]) {
+        int *begun = plan_grown(m->begun, m->count, &m->room, sizeof *begun);
+        m->begun = begun ? begun : m->begun;
+        uint32_t *tags = plan_grown(m->tag, m->count, &m->tags_room, sizeof *tags);
+        m->tag = tags ? tags : m->tag;
+        if (!begun || !tags)
+            return UNROLL_RESOURCE;
+        m->begun[m->count] = op;
+        m->tag[m->count++] = tag;
+    } else if (m->here == m->count || m->tag[m->here] != tag)
+        return other_order(w, m, rank, op);
+    m->here++;
+    return UNROLL_OK;
+}
+
+/* ---- the communications of a plan ------------------------------------------------------ */
+
+/* The name of what an operation waits for or lets others wait for, and which half of it this is. */
+static void name_meeting(const struct walk *w, const struct plan *p, const struct op *op, struct meeting *name,
+                         int *half)
+{
+    int here = plan_rank(p), group = op->group >= 0 ? w->group_of[op->group] : -1;
+    bool sends = op->kind == OP_SEND, sums = op->kind == OP_SUM_BEGIN || op->kind == OP_SUM_END;
+    *name = (struct meeting){ .tag = op->tag, .seen = { -1, -1 } };
+    if (group < 0) {
+        memcpy(name->of, (int[]){ -1, sends ? here : op->peer, sends ? op->peer : here }, sizeof name->of);
+        name->wanted = p->config.meets ? 2 : 1;
+        name->bytes = (double)view_elements(p, &op->view[COMM_X]);
+    } else {
+        memcpy(name->of, (int[]){ group, sums, sums ? 0 : (int)op->kind }, sizeof name->of);
+        name->wanted = p->group[op->group].size;
+        name->bytes = sums && !op->choice ? op_bytes(p, op) : 0;        /* of shards members hold several */
+    }
+    *half = op->kind == OP_RECV || op->kind == OP_SUM_END;
+}
+
+static unroll_status add_step(struct walk *w, const struct plan *p, int index, double before)
+{
+    const struct op *op = &p->op[index];
+    struct lane *lane = &w->lane[plan_rank(p)];
+    struct meeting name;
+    int half, found;
+    name_meeting(w, p, op, &name, &half);
+    TRY(find_meeting(w, &name, plan_rank(p), half, &found));
+    if (w->meeting[found].bytes != name.bytes)
+        w->meeting[found].wanted = INT_MAX;             /* they are not the same: who waits, waits for ever */
+    if (op->kind == OP_SUM_BEGIN)
+        TRY(note_begin(w, &w->members[name.of[0]], plan_rank(p), index, op->tag));
+    struct step *all = plan_grown(lane->step, lane->steps, &lane->room, sizeof *all);
+    if (!all)
+        return UNROLL_RESOURCE;
+    lane->step = all;
+    bool meets = p->config.meets, begins = op->kind == OP_SUM_BEGIN;
+    bool computes = op->kind != OP_SUM_END && (op->peer < 0 || meets);
+    all[lane->steps++] = (struct step){
+        .op = index, .meeting = found, .before = before, .flops = computes ? op->flops : 0,
+        .comes = op->kind != OP_SUM_END && (meets || op->kind != OP_RECV),
+        .waits = meets || (op->kind != OP_SEND && !begins), .begins = begins,
+    };
+    return UNROLL_OK;
+}
+
+static unroll_status find_groups(struct walk *w, const struct plan *p)
+{
+    for (int i = 0; i < p->groups; i++) {
+        int *all = plan_grown(w->group_of, i, &w->group_of_room, sizeof *all);
+        if (!all)
+            return UNROLL_RESOURCE;
+        w->group_of = all;
+        all[i] = find_group(w, &p->group[i]);
+        if (all[i] < 0)
+            return UNROLL_RESOURCE;
+        w->members[all[i]].here = 0;
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status add_plan(struct walk *w, const struct plan *p)
+{
+    double before = 0;
+    TRY(find_groups(w, p));
+    for (int i = 0; i < p->ops; i++) {
+        w->work += p->op[i].flops;
+        if (!communicates(&p->op[i])) {
+            before += p->op[i].flops;
+            continue;
+        }
+        TRY(add_step(w, p, i, before));
+        before = 0;
+    }
+    w->lane[plan_rank(p)].after = before;
+    for (int i = 0; i < p->groups; i++) {
+        const struct members *m = &w->members[w->group_of[i]];
+        if (m->here < m->count)
+            return other_order(w, m, plan_rank(p), -1);
+    }
+    return UNROLL_OK;
+}
+
+/* ---- the walk -------------------------------------------------------------------------- */
+
+static bool advance(struct walk *w, struct lane *lane)
+{
+    if (lane->at == lane->steps)
+        return false;
+    const struct step *s = &lane->step[lane->at];
+    struct meeting *m = &w->meeting[s->meeting];
+    if (!lane->is_there) {
+        lane->now += s->before;
+        m->came += s->comes;
+        m->latest = s->comes && lane->now > m->latest ? lane->now : m->latest;
+    }
+    lane->is_there = s->waits && m->came < m->wanted;
+    if (lane->is_there)
+        return false;
+    if (s->waits && !s->begins)
+        lane->now = (m->latest > lane->now ? m->latest : lane->now) + s->flops;
+    lane->at++;
+    return true;
+}
+
+/* Has it come to a meeting, or passed it? */
+static bool has_come(const struct lane *lane, int meeting)
+{
+    for (int i = 0; i < lane->at + lane->is_there; i++)
+        if (lane->step[i].meeting == meeting && lane->step[i].comes)
+            return true;
+    return false;
+}
+
+/* Of two ranks that wait, what each waits for. */
+static unroll_status report_deadlock(const struct walk *w, int rank)
+{
+    const struct lane *lane = &w->lane[rank];
+    const struct step *s = &lane->step[lane->at];
+    const struct meeting *m = &w->meeting[s->meeting];
+    const struct members *members = m->of[0] >= 0 ? &w->members[m->of[0]] : NULL;
+    int peer = members ? members->group.rank[0] : m->of[1] == rank ? m->of[2] : m->of[1];
+    for (int i = 0; members && i < members->group.size; i++)
+        if (!has_come(&w->lane[members->group.rank[i]], s->meeting))
+            peer = members->group.rank[i];
+    const struct lane *its = &w->lane[peer];
+    const bool waits = its->at < its->steps;
+    char one[96], other[96];
+    return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
+                label(w, rank, s->op, one), peer, waits ? "waits in '" : "has ended",
+                waits ? label(w, peer, its->step[its->at].op, other) : "", waits ? "'" : "");
+}
+
+static unroll_status walk_mesh(struct walk *w)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int rank = 0; rank < w->ranks; rank++)
+            while (advance(w, &w->lane[rank]))
+                moved = true;
+    }
+    for (int rank = 0; rank < w->ranks; rank++)
+        if (w->lane[rank].at < w->lane[rank].steps)
+            return report_deadlock(w, rank);
+    for (int rank = 0; rank < w->ranks; rank++)
+        for (int i = 0; i < w->lane[rank].steps; i++) {
+            const struct meeting *m = &w->meeting[w->lane[rank].step[i].meeting];
+            char words[96];
+            if (m->of[0] < 0 && m->seen[1] < 0)
+                return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
+                            label(w, rank, w->lane[rank].step[i].op, words), m->of[2]);
+        }
+    return UNROLL_OK;
+}
+
+static void free_walk(struct walk *w)
+{
+    for (int i = 0; w->lane && i < w->ranks; i++)
+        release(w->lane[i].step);
+    for (int i = 0; i < w->groups; i++) {
+        release(w->members[i].begun);
+        release(w->members[i].tag);
+    }
+    release(w->members);
+    release(w->group_of);
+    release(w->meeting);
+    release(w->table);
+    release(w->lane);
+}
+
+static unroll_status walk_plan(struct walk *w, int rank)
+{
+    struct plan *made;
+    const struct plan *p;
+    TRY(plan_at(w, rank, &made, &p));
+    unroll_status status = check_tags(p);
+    if (status == UNROLL_OK)
+        status = add_plan(w, p);
+    plan_free(made);
+    return status;
+}
+
+static unroll_status walk_all(struct walk *w)
+{
+    w->lane = allocate_zeroed((size_t)w->ranks, sizeof *w->lane);
+    unroll_status status = w->lane ? UNROLL_OK
+                                   : fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
+    for (int rank = 0; rank < w->ranks && status == UNROLL_OK; rank++)
+        status = walk_plan(w, rank);
+    if (status == UNROLL_OK)
+        status = walk_mesh(w);
+    return status;
 }
 
 unroll_status check_mesh(struct plan *const *plans, int ranks)
 {
     struct walk w = { .plans = plans, .ranks = ranks };
-    for (int rank = 0; rank < ranks; rank++) {
-        TRY(check_tags(plans[rank]));
-        for (int i = 0; i < plans[rank]->groups; i++)
-            TRY(check_order(plans, rank, &plans[rank]->group[i]));
-    }
-    return walk_all(&w);
+    unroll_status status = walk_all(&w);
+    free_walk(&w);
+    return status;
+}
+
+unroll_status check_mesh_of(const struct unroll_model *model, const struct plan_config *config)
+{
+    struct walk w = { .model = model, .config = *config, .ranks = 1 };
+    for (int m = 0; m < M_N; m++)
+        w.ranks *= config->mesh[m];
+    unroll_status status = walk_all(&w);
+    free_walk(&w);
+    return status;
 }
 
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble)
 {
     struct walk w = { .plans = plans, .ranks = ranks };
-    double work = 0, latest = 0;
-    TRY(walk_all(&w));
-    for (int rank = 0; rank < ranks; rank++) {
-        for (int i = 0; i < plans[rank]->ops; i++)
-            work += plans[rank]->op[i].flops;
-        if (w.now[rank] > latest)
-            latest = w.now[rank];
-    }
-    *bubble = latest > 0 ? 1 - work / (latest * ranks) : 0;
-    return UNROLL_OK;
+    unroll_status status = walk_all(&w);
+    double latest = 0;
+    for (int rank = 0; rank < ranks && status == UNROLL_OK; rank++)
+        if (w.lane[rank].now + w.lane[rank].after > latest)
+            latest = w.lane[rank].now + w.lane[rank].after;
+    *bubble = latest > 0 ? 1 - w.work / (latest * ranks) : 0;
+    free_walk(&w);
+    return status;
 }

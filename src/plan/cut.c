@@ -135,7 +135,7 @@ unroll_status pass_balance(struct plan *p)
     int stages = p->config.mesh[M_LAYER];
     int last = p->model->layers;
     double cost[DEPTHS] = { 0 }, best[2][DEPTHS];       /* of the layers up to here in n stages, and in n - 1 */
-    unsigned char cut[DEPTHS][RANKS_MAX + 1];
+    unsigned char cut[DEPTHS][DEPTHS];
     if (stages > last)
         return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers of the model, the head among them; "
                     "fix: at most layer=%d", stages, last, last);

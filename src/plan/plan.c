@@ -6,12 +6,11 @@
 
 /* ---- arrays that grow ------------------------------------------------------------------ */
 
-/* Makes room for one more; NULL (with the error set) when memory is out, the old array then stays. */
-static void *grown(void *array, int count, int *room, size_t size)
+void *plan_grown(void *array, int count, int *room, size_t size)
 {
     if (count < *room)
         return array;
-    int more = *room ? *room * 2 : 64;
+    int more = *room ? *room * 2 : size < sizeof(struct group) ? 64 : 4;        /* few have more groups */
     void *larger = allocate_zeroed((size_t)more, size);
     if (!larger) {
         keep_error("no memory for a plan of more than %d entries", count);
@@ -35,7 +34,7 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
         b.axis[i] = axis[i];
         b.size[i] = b.whole[i] = size[i];
     }
-    struct buffer *all = grown(p->buffer, p->buffers, &p->buffer_room, sizeof *all);
+    struct buffer *all = plan_grown(p->buffer, p->buffers, &p->buffer_room, sizeof *all);
     if (!all)
         return -1;
     p->buffer = all;
@@ -94,7 +93,7 @@ int plan_gradient(struct plan *p, int buffer)
 unroll_status plan_push(struct plan *p, const struct op *op)
 {
     struct op kept = *op;                               /* op may lie in the array that moves */
-    struct op *all = grown(p->op, p->ops, &p->op_room, sizeof *all);
+    struct op *all = plan_grown(p->op, p->ops, &p->op_room, sizeof *all);
     if (!all)
         return UNROLL_RESOURCE;
     for (int i = 0; i < kept.views; i++)
@@ -148,25 +147,24 @@ int plan_ranks(const struct plan *p)
     return ranks;
 }
 
-static void coordinate(const struct plan *p, int rank, int at[M_N])
+void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N])
 {
-    for (int m = M_N; m-- > 0;) {
-        at[m] = rank % p->config.mesh[m];
-        rank /= p->config.mesh[m];
-    }
+    for (int m = M_N; m-- > 0; rank /= mesh[m])
+        at[m] = rank % mesh[m];
 }
 
 int plan_group(struct plan *p, unsigned mesh_axes)
 {
     struct group group = { .size = 0 };
-    for (int rank = 0; rank < plan_ranks(p); rank++) {
+    int members[M_N], size = 1;
+    for (int m = 0; m < M_N; m++)
+        size *= members[m] = mesh_axes >> m & 1 ? p->config.mesh[m] : 1;
+    while (group.size < size) {
         int at[M_N];
-        bool member = true;
-        coordinate(p, rank, at);
+        mesh_coordinate(members, group.size, at);
         for (int m = 0; m < M_N; m++)
-            member &= (mesh_axes >> m & 1) || at[m] == p->config.at[m];
-        if (member)
-            group.rank[group.size++] = rank;
+            at[m] += mesh_axes >> m & 1 ? 0 : p->config.at[m];
+        group.rank[group.size++] = plan_rank_at(p, at);
     }
     return plan_add_group(p, &group);
 }
@@ -181,7 +179,7 @@ int plan_add_group(struct plan *p, const struct group *group)
     for (int i = 0; i < p->groups; i++)
         if (!memcmp(&p->group[i], group, sizeof *group))
             return i;
-    struct group *all = grown(p->group, p->groups, &p->group_room, sizeof *all);
+    struct group *all = plan_grown(p->group, p->groups, &p->group_room, sizeof *all);
     if (!all)
         return -1;
     p->group = all;
@@ -206,19 +204,25 @@ static int by_members(const void *a, const void *b)
 
 unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group **groups, int *count)
 {
-    struct group *all = allocate_zeroed((size_t)p->ops + 1, sizeof *all);
-    int n = 0;
-    *groups = all;
+    int room = 0;
+    *groups = NULL;
     *count = 0;
-    if (!all)
-        return fail(UNROLL_RESOURCE, "no memory for the groups of %d operations", p->ops);
-    for (int i = 0; i < p->ops; i++)
-        if ((kinds >> p->op[i].kind & 1) && (p->op[i].group >= 0 || p->op[i].peer >= 0))
-            all[n++] = op_group(p, &p->op[i]);
-    qsort(all, (size_t)n, sizeof *all, by_members);
-    for (int i = 0; i < n; i++)
-        if (!*count || by_members(&all[*count - 1], &all[i]))
-            all[(*count)++] = all[i];
+    for (int i = 0; i < p->ops; i++) {
+        if (!(kinds >> p->op[i].kind & 1) || (p->op[i].group < 0 && p->op[i].peer < 0))
+            continue;
+        const struct group group = op_group(p, &p->op[i]);
+        int at = 0;
+        while (at < *count && by_members(&(*groups)[at], &group))
+            at++;
+        struct group *all = at < *count ? *groups : plan_grown(*groups, *count, &room, sizeof *all);
+        if (!all)
+            return UNROLL_RESOURCE;
+        *groups = all;
+        *count += at == *count;
+        all[at] = group;
+    }
+    if (*count)
+        qsort(*groups, (size_t)*count, sizeof **groups, by_members);
     return UNROLL_OK;
 }
 

@@ -175,7 +175,7 @@ enum { OP_VIEWS = RNN_BACK_VIEWS };
 /* ---- the list -------------------------------------------------------------------------- */
 
 enum { DEPTHS = MODEL_LAYERS_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
-enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 64 };
+enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 1024 };
 
 enum layout {
     LAYOUT_DENSE,       /* row by row, the last axis contiguous */
@@ -405,6 +405,7 @@ unroll_status pass_check(const struct plan *);
 /* All coordinates of one mesh: every message has its partner and no order of them can hang, on a device whose messages
  * meet neither. The error names both ends. */
 unroll_status check_mesh(struct plan *const *plans, int ranks);
+unroll_status check_mesh_of(const struct unroll_model *, const struct plan_config *);   /* which has no plans at once */
 /* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
@@ -418,6 +419,9 @@ enum layout plan_backward_layout(const struct plan *, int master);      /* of wh
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */
 
 /* ---- building blocks of passes --------------------------------------------------------- */
+
+/* Makes room for one more; NULL (with the error set) when memory is out, the old array then stays. */
+void *plan_grown(void *array, int count, int *room, size_t size);
 
 const struct op_kind_info *kind_info(enum op_kind kind);
 /* For tests: a kind of one's own gets the next free number. */
@@ -442,6 +446,7 @@ int plan_rank(const struct plan *);
 int plan_ranks(const struct plan *);
 /* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
 int plan_group(struct plan *, unsigned mesh_axes);
+void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N]);       /* the last axis counts fastest */
 int plan_add_group(struct plan *, const struct group *);         /* index; equal groups are one */
 /* The groups of all operations of these kinds (1 << OP_..) that exchange something, of a message its two ends: each
  * once, in the one order in which all ranks come to them. The caller releases them. */

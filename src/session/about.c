@@ -157,12 +157,10 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
     return s;
 }
 
-unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
+static unroll_status print_plan_of(const struct unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     struct plan_config p;
     struct target target;
-    if (!c || c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
     const unroll_session_config asked = session_of_plan(c);
     TRY(session_plan_config(&asked, 0, &p));
     TRY(find_target(c, &target));
@@ -171,4 +169,24 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
         p.lanes = 1;
     session_suit_device(target.device, NULL, 0, model, &p);
     return print_mesh(model, &p, &target, file, json);
+}
+
+static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **outline)
+{
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    unroll_network network;
+    TRY(network_of_spec(spec, layer, &network));
+    return network_outline(&network, NULL, outline);
+}
+
+unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
+{
+    struct unroll_model *outline = NULL;
+    if (!c || c->size != sizeof *c)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
+    if (!model)
+        TRY(outline_of(c->spec, &outline));
+    unroll_status status = print_plan_of(model ? model : outline, c, file, json);
+    unroll_model_free(outline);
+    return status;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "file/csv.h"
+#include "file/file_table.h"
 #include "unroll_train.h"
 
 unroll_arrays_config unroll_arrays_default(void)
@@ -485,15 +487,17 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
 {
     struct arrays a;
     struct results r;
-    size_t length = strlen(outputs);
-    bool archive = length >= 4 && !strcmp(outputs + length - 4, ".npz");
+    bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
 
     if (!archive)
         TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
-    unroll_status status = arrays_run(model, &a, config, &r);
+    unroll_status status = lines && a.B > 1
+        ? fail(UNROLL_UNSUPPORTED, "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
+               ".npy or a .npz", outputs, inputs, a.B)
+        : arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
-        status = archive ? npz_write(outputs, r.view, r.count) : npy_write(outputs, &r.view[0]);
+        status = archive ? npz_write(outputs, r.view, r.count) : (lines ? csv_write : npy_write)(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
         if (status == UNROLL_OK)

@@ -9,7 +9,7 @@
 static unroll_status refuse_optimizer(const char *name)
 {
     char known[256];
-    return fail(UNROLL_USAGE, "there is no optimizer '%s'; choose one of %s", name ? name : "",
+    return fail(UNROLL_USAGE, "there is no optimizer '%s'; fix: choose one of %s", name ? name : "",
                 list_names(unroll_optimizer_name, known, sizeof known));
 }
 
@@ -28,7 +28,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     p->mode = modes[c->mode];
     p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
     if (!weights_parse(c->weights, &p->weights))
-        return fail(UNROLL_USAGE, "weights = '%.40s': choose one of fp32, bf16, int8", c->weights);
+        return fail(UNROLL_USAGE, "weights = '%.40s'; fix: choose one of fp32, bf16, int8", c->weights);
     if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
         return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
                     "fp32, and run or evaluate the model in %s", c->weights, c->weights);

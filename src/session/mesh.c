@@ -60,7 +60,7 @@ unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
     const char *name = asked ? asked : "auto";
     *sum = !strcmp(name, "native") ? COMM_NATIVE : topology_find(name);
     if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
-        return fail(UNROLL_USAGE, "sum = '%.40s': choose one of auto, ring, halving, tree, star, mesh, native", name);
+        return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, ring, halving, tree, star, mesh, native", name);
     if (exact && *sum >= 0 && *sum != COMM_TREE)
         return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
                     "--sum auto, or leave out exact", name);
@@ -88,8 +88,7 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)",
                     sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
-    for (int m = M_N; m-- > 0; rank /= sizes[m])
-        p->at[m] = rank % sizes[m];
+    mesh_coordinate(sizes, rank, p->at);
     TRY(mesh_choose_sum(c->sum, c->exact, &p->sum));
     p->exact = c->exact;
     return UNROLL_OK;
@@ -102,8 +101,7 @@ unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c,
     for (int m = 0; m < M_N; m++)
         *ranks *= c.mesh[m];
     for (int rank = 0; rank < *ranks; rank++) {         /* the first is refused if they are too many */
-        for (int m = M_N, rest = rank; m-- > 0; rest /= c.mesh[m])
-            c.at[m] = rest % c.mesh[m];
+        mesh_coordinate(c.mesh, rank, c.at);
         TRY(plan_new(model, &c, &plans[rank]));
     }
     return check_mesh(plans, *ranks);
@@ -113,15 +111,6 @@ void mesh_free(struct plan *plans[RANKS_MAX])
 {
     for (int i = 0; i < RANKS_MAX; i++)
         plan_free(plans[i]);
-}
-
-unroll_status mesh_check(const struct unroll_model *model, const struct plan_config *config)
-{
-    struct plan *plans[RANKS_MAX] = { NULL };
-    int ranks;
-    unroll_status status = mesh_plans(model, *config, plans, &ranks);
-    mesh_free(plans);
-    return status;
 }
 
 unroll_status mesh_join(const struct unroll_session *s)

@@ -19,8 +19,6 @@ unroll_status mesh_choose_sum(const char *name, bool exact, int *sum);
 /* Lowers the plans of all coordinates and matches their messages. plans: NULL each; mesh_free also after a failure. */
 unroll_status mesh_plans(const struct unroll_model *, struct plan_config, struct plan *plans[RANKS_MAX], int *ranks);
 void mesh_free(struct plan *plans[RANKS_MAX]);
-/* The same without keeping them. */
-unroll_status mesh_check(const struct unroll_model *, const struct plan_config *);
 
 /* After all ranks agreed: those who exchange something meet once, where the device or MPI's own sums want it. */
 unroll_status mesh_join(const struct unroll_session *);

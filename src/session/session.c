@@ -206,8 +206,8 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     const int threads = session_threads(s);
     session_suit_device(s->device, s->config.isa, threads, s->model, plan_config);
     TRY(plan_new(s->model, plan_config, &s->plan));
-    if (is_one_of_many(s))
-        TRY(mesh_check(s->model, plan_config));
+    if (is_one_of_many(s) && unroll_comm_rank(s->config.comm) == 0)     /* of all ranks, for all: they agree below */
+        TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
     options.which = which, options.isa = s->config.isa, options.threads = threads;
     options.comm = is_one_of_many(s) ? s->config.comm : NULL, options.profile = s->config.profile != 0;

@@ -244,7 +244,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     TRY(check_model(m));
     TRY(check_config(c));
     if (!weights_parse(c->dtype, &dtype))
-        return fail(UNROLL_USAGE, "dtype = '%.40s': choose one of fp32, bf16, int8", c->dtype);
+        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->dtype);
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));

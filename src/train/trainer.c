@@ -50,7 +50,7 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->optimizer == NULL || strlen(config->optimizer) >= OPTIMIZER_NAME_SIZE)
         return fail(UNROLL_USAGE, "the training configuration names no optimizer");
     if (config->schedule == NULL || schedule_find(config->schedule) == NULL)
-        return fail(UNROLL_USAGE, "there is no schedule '%.40s'; choose one of constant, cosine, step, "
+        return fail(UNROLL_USAGE, "there is no schedule '%.40s'; fix: choose one of constant, cosine, step, "
                     "plateau",
                     config->schedule ? config->schedule : "");
     if (!strcmp(config->schedule, "plateau") && config->validation == 0 && !config->validation_text)

@@ -58,7 +58,7 @@ for value in 4294967297,4,1,1,1 1,2 1,1,1,1,1,1 1,1,1,1,1e3; do
     refuses "whole numbers from 1 to 1048576" bench --shape "$value"
 done
 for value in batch=4294967297 batch=0 batch=-1 batch=2x batch= 'batch= 2' batch=0x2 batch; do
-    refuses "1 to 64 ranks" plan --split "$value"
+    refuses "1 to 1024 ranks" plan --split "$value"
 done
 for value in 99999999999 -1 1x '' ' 1' 0x0; do refuses "0 to 1023" plan --device "cuda:$value"; done
 

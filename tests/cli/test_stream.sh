@@ -158,6 +158,11 @@ for wrong in "(25,4) <f4 shape" "(50,2,1) <f4 shape" "(100,) <f4 shape" "() <f4 
 done
 unroll run frames frames.npy -o whole.npy >output
 holds "run gives the bits of the stream" cmp -s <(tail -c 600 whole.npy) raw.npy
+unroll run frames frames.npy -o whole.csv >output
+holds "and as a table its lines" cmp -s out.csv whole.csv
+{ npy '(25, 2, 2)' '<f4'; cat frames.f32; } >two.npy
+unroll run frames two.npy -o two.csv >output 2>message
+holds "which have one sequence" test $? -eq 4 -a ! -e two.csv
 refuses 2 "the model has no symbols" 'ab' frames --format text
 refuses 4 "a bidirectional model can't be streamed" '' both
 refuses 2 "the model reads symbols" 'ab' text --format f32

@@ -104,6 +104,15 @@ if command -v mpirun.mpich >/dev/null; then
     check "with the same bytes" same one many step-8
 fi
 
+# All ranks lose their patience at the same validation.
+restless=(--lr 0.5 --warmup 0 --schedule constant --patience 2 --steps 400 --exact 4)
+alone "${restless[@]}" --out impatient
+check "one process runs out of patience" says '^2 validations since the best'
+ranks 2 "${restless[@]}" --split batch=2 --out impatient2
+check "two ranks do" says '^2 validations since the best'
+check "at the same step, with the same best weights" test "$(cd impatient && ls ckpt; cat model.safetensors | cksum)" = \
+    "$(cd impatient2 && ls ckpt; cat model.safetensors | cksum)"
+
 # Trained on 4, resumed on others.
 ranks 4 --steps 4 --schedule-steps 8 --exact 4 --split batch=4 --out four
 check "4 steps on 4 ranks" test $? = 0

@@ -156,6 +156,18 @@ completes() {           # EXPECTED WORDS...: bash offers EXPECTED for the last o
 }
 holds "a command is completed" completes "train" unroll tr
 holds "a value is completed" completes "gru gru-before" unroll train --cell gru
+holds "zsh's script" grep -q '^#compdef unroll$' "$prefix/share/zsh/site-functions/_unroll"
+holds "fish's script" grep -q '^complete -c unroll ' "$prefix/share/fish/vendor_completions.d/unroll.fish"
+
+# ---- documents ----------------------------------------------------------------------------
+
+documents_are_there() { # what README and the manual page point to
+    local name
+    for name in $(grep -oh 'docs/[a-z-]*\.md' README.md "$prefix/share/man/man1/unroll.1" | sort -u); do
+        test -s "$prefix/share/doc/unroll/$name" || { echo "there is no $name"; return 1; }
+    done
+}
+holds "the documents that are named" documents_are_there
 
 # ---- removing -----------------------------------------------------------------------------
 
@@ -167,8 +179,9 @@ holds "nothing but what others put there is left" test "$(left "$prefix")" = "$p
 
 # ---- the Debian package -------------------------------------------------------------------
 
-FILES="bin/unroll include/unroll.h include/unroll_train.h include/unroll_advanced.h share/man/man1/unroll.1.gz share/bash-completion/completions/unroll
-    lib/.*/libunroll.a lib/.*/libunroll.so.$version
+FILES="bin/unroll include/unroll.h include/unroll_train.h include/unroll_advanced.h share/man/man1/unroll.1.gz
+    share/bash-completion/completions/unroll share/zsh/vendor-completions/_unroll share/fish/vendor_completions.d/unroll.fish
+    share/doc/unroll/docs/formats.md lib/.*/libunroll.a lib/.*/libunroll.so.$version
     lib/.*/pkgconfig/unroll.pc lib/.*/cmake/unroll/unroll-config.cmake"
 
 deb_holds_everything() {

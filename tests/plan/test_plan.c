@@ -125,6 +125,31 @@ static void check_shuffled_sums(const unroll_model *m)
     free_all(plans, ranks);
 }
 
+/* Meshes of hundreds of ranks, whole and damaged; one rank too many. */
+static void check_large(const unroll_model *m)
+{
+    static struct plan *plans[RANKS_MAX];
+    static const int meshes[][3] = { { RANKS_MAX, 1, 1 }, { 16, 2, 4 }, { 8, 3, 8 } };
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+        struct plan_config c = config_of(meshes[i][0], meshes[i][1], meshes[i][2], 3);
+        c.B = RANKS_MAX;
+        CHECK(check_mesh_of(m, &c) == UNROLL_OK, "mesh %zu: %s", i, unroll_last_error());
+    }
+    struct plan_config c = config_of(RANKS_MAX / 2, 1, 2, 3);
+    c.B = RANKS_MAX;
+    c.mesh[M_LAYER] = 2;
+    CHECK_REFUSED(check_mesh_of(m, &c), UNROLL_UNSUPPORTED, "more than 1024 ranks");
+    c = config_of(16, 2, 4, 3);
+    c.B = 16;
+    int ranks = lower_all(m, c, plans), first = -1;
+    for (int i = 0; ranks && i < plans[77]->ops; i++)
+        first = first < 0 && plans[77]->op[i].kind == OP_SUM_BEGIN ? i : first;
+    if (CHECK(ranks == 128 && first >= 0, "rank 77 of %d sums: %s", ranks, unroll_last_error()))
+        plans[77]->op[first].tag ^= 1;
+    CHECK_REFUSED(check_mesh(plans, ranks), UNROLL_COMMUNICATION, "rank 77");
+    free_all(plans, ranks);
+}
+
 static void remove_op(struct plan *p, int i)
 {
     memmove(&p->op[i], &p->op[i + 1], (size_t)(p->ops - i - 1) * sizeof *p->op);
@@ -525,6 +550,7 @@ int main(void)
     }
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
+    check_large(m);
     check_lost_message(m);
     check_meeting(m);
     check_equal_tags(m);

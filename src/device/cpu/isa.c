@@ -95,13 +95,14 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
     bool in_double = real == DTYPE_F64;
     enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; choose one of scalar, avx2, avx512, avx512_vnni, amx, neon",
+        return fail(UNROLL_USAGE, "there is no isa '%s'; fix: choose one of scalar, avx2, avx512, avx512_vnni, amx, neon",
                     name);
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
     const struct cpu_isa *found = cpu_isa_find(isa, real);
     if (!found)
-        return fail(UNROLL_UNSUPPORTED, "this machine or this build has no '%s'", isa_name(isa));
+        return fail(UNROLL_UNSUPPORTED, "this machine or this build has no '%s'; fix: leave the isa out, which takes the best "
+                    "there is", isa_name(isa));
     *chosen = found;
     return UNROLL_OK;
 }

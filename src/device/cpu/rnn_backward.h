@@ -438,9 +438,10 @@ static unroll_status gather_phase(const struct back *k, int phase)
     for (int i = 0; i < r->group->size; i++) {
         if (r->group->rank[i] == me)
             continue;
+        const struct slice its = slice_of(r, i);
         TRY(comm_recv(r->call->comm, r->group->rank[i], r->call->op->tag, received,
-                      rows->count * inputs * r->slice[i].count * sizeof(real)));
-        copy_sums(k, phase, r->slice[i], received, false);
+                      rows->count * inputs * its.count * sizeof(real)));
+        copy_sums(k, phase, its, received, false);
     }
     return UNROLL_OK;
 }

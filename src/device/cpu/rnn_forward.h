@@ -336,8 +336,9 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
     for (int i = 0; i < r->group->size; i++) {
         if (r->group->rank[i] == comm_rank(comm))
             continue;
-        TRY(comm_recv(comm, r->group->rank[i], tag, received, rows * r->slice[i].count * sizeof(real)));
-        copy_slice(r, plane, r->slice[i], received, false);
+        const struct slice its = slice_of(r, i);
+        TRY(comm_recv(comm, r->group->rank[i], tag, received, rows * its.count * sizeof(real)));
+        copy_slice(r, plane, its, received, false);
     }
     return UNROLL_OK;
 }

@@ -25,7 +25,6 @@ struct rnn {
     const struct group *group;              /* NULL: this rank has all units */
     bool   gathers;                         /* gradients of sums, to add up over all units in order */
     size_t sums;                            /* units of a gathered row: of all ranks, or own */
-    struct slice slice[RANKS_MAX];          /* of each member of the group */
 };
 
 /* ---- addresses ------------------------------------------------------------------------- */
@@ -171,12 +170,12 @@ static bool next_block(const struct rnn *r, unsigned sources, bool join, struct 
 
 /* ---- ranks that share the units -------------------------------------------------------- */
 
-/* As the cut of the plan divides units. */
-static void find_slices(struct rnn *r)
+/* Of a member of the group, as the cut of the plan divides units. */
+static struct slice slice_of(const struct rnn *r, int member)
 {
-    const uint32_t units = r->call->plan->buffer[r->call->op->view[RNN_G].buffer].whole[3];
-    for (int i = 0; i < r->group->size; i++)
-        share(units, r->group->size, i, 1, &r->slice[i].first, &r->slice[i].count);
+    struct slice s;
+    share(r->call->plan->buffer[r->call->op->view[RNN_G].buffer].whole[3], r->group->size, member, 1, &s.first, &s.count);
+    return s;
 }
 
 /* Sums rows of a plane of partial sums over the ranks. */
@@ -220,10 +219,9 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
-    find_slices(r);
     r->gathers = call->op->choice;
     if (r->gathers)
-        r->sums = r->slice[r->group->size - 1].first + r->slice[r->group->size - 1].count;
+        r->sums = call->plan->buffer[call->op->view[RNN_G].buffer].whole[3];
     return UNROLL_OK;
 }
 
