@@ -84,20 +84,11 @@ static json_t *symbols(const unroll_model *model, int count)
 static json_t *signature(const unroll_model *model)
 {
     json_t *list = json_array();
-    unroll_signature e;
+    const char *line;
 
-    for (int i = 0; unroll_model_signature(model, i, &e); i++)
-        json_array_append_new(list, json_pack("{ss ss ss}", e.output ? "output" : "input", e.name, "array", e.array,
-                                              "axes", e.axes));
+    for (int i = 0; (line = unroll_model_signature(model, i)); i++)
+        json_array_append_new(list, json_string(line));
     return list;
-}
-
-static void print_signature(const unroll_model *model)
-{
-    unroll_signature e;
-
-    for (int i = 0; unroll_model_signature(model, i, &e); i++)
-        printf("%-15s'%s': %s as [%s]\n", e.output ? "output" : "input", e.name, e.array, e.axes);
 }
 
 /* key value, a line each, from the same object that --json prints. */
@@ -188,7 +179,8 @@ unroll_status cmd_inspect(struct settings *settings)
             print_words(model, network.input);
         else
             print_symbols(model, network.input);
-        print_signature(model);
+        for (int i = 0; unroll_model_signature(model, i); i++)
+            puts(unroll_model_signature(model, i));
         print_tensors(model);
     }
     unroll_model_free(model);

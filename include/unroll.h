@@ -182,19 +182,9 @@ UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model
 UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
-/* An input or output of the graph that a model was imported from, as an array of unroll_run. */
-typedef struct unroll_signature {
-    const char *name;               /* in the graph */
-    int         output;             /* 0: an input */
-    const char *array;              /* "x", "tokens", "lengths", "y", "y.NAME"; "y[-1]" the last step, "y[lengths-1]" the
-                                       last of each row; "hn[0,1]" entries 0 and 1 of hn, side by side, or "h0[0]",
-                                       with " + " between several arrays */
-    const char *axes;               /* of the graph, in order: "batch time features"; "time*batch" two as one; a number: an
-                                       axis of so many entries, which the features of `array` are in turn (or planes) */
-} unroll_signature;
-
-/* Entry `index`, which belongs to the model; 0: there are no more. */
-UNROLL_API int unroll_model_signature(const unroll_model *model, int index, unroll_signature *entry);
+/* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order of
+ * axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
+UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
 /* ---- models of other tools ------------------------------------------------------------- */
 

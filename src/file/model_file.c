@@ -105,8 +105,8 @@ static json_t *signature_to_json(const struct unroll_model *m)
     json_t *json = json_array();
     bool good = json != NULL;
     for (int i = 0; good && i < m->signatures; i++) {
-        const unroll_signature *e = &m->signature[i];
-        good = !json_array_append_new(json, json_pack("{ss ss ss}", e->output ? "output" : "input", e->name, "array",
+        const struct signature *e = &m->signature[i];
+        good = !json_array_append_new(json, json_pack("{ss ss ss}", e->is_output ? "output" : "input", e->name, "array",
                                                       e->array, "axes", e->axes));
     }
     if (good)
@@ -391,9 +391,9 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
 static unroll_status entry_from_json(json_t *json, const char *where, struct unroll_model *m)
 {
     static const char *const known[] = { "input", "output", "array", "axes", NULL };
-    unroll_signature e = { .output = json_object_get(json, "output") != NULL };
+    struct signature e = { .is_output = json_object_get(json, "output") != NULL };
     TRY(json_fields_known(json, where, known));
-    TRY(json_field_string(json, where, e.output ? "output" : "input", &e.name));
+    TRY(json_field_string(json, where, e.is_output ? "output" : "input", &e.name));
     TRY(json_field_string(json, where, "array", &e.array));
     TRY(json_field_string(json, where, "axes", &e.axes));
     return signature_add(m, &e);

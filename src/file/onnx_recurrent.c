@@ -263,8 +263,8 @@ static unroll_status check_state_axes(struct onnx_import *im, int input, int bat
 {
     for (int i = 0; i < im->states; i++)
         if (im->state[i].input == input && (im->state[i].batch != batch || im->state[i].features != features))
-            return refuse_node(im, "it reads the axes of the first states '%.60s' in another order than a node before it",
-                               im->file->input[input].name);
+            return refuse_node(im, "it reads the axes of the first states '%.60s' in another order than a node "
+                               "before it", im->file->input[input].name);
     return UNROLL_OK;
 }
 
@@ -291,7 +291,8 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
     for (int d = 0; d < r->directions; d++) {
         const struct part *q = &f->piece[opened ? d : 0];
         if (!is_whole_input(im, q, features, r->hidden))
-            return refuse_node(im, "its first state '%.60s' is no input of the graph, nor whole entries of one", v->name);
+            return refuse_node(im, "its first state '%.60s' is no input of the graph, nor whole entries of one",
+                               v->name);
         if (im->states == IMPORT_STATES)
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
         im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
@@ -356,8 +357,8 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
     l->layer.level = alike ? levels : 0;
 }
 
-/* Of a float beyond 80 sigmoid and tanh are what they are of 80: a larger clip, such as the 9999 of other tools, changes
- * nothing where they are all that it bounds. That is not the function of an LSTM's output. */
+/* Of a float beyond 80 sigmoid and tanh are what they are of 80: a larger clip, such as the 9999 of other tools,
+ * changes nothing where they are all that it bounds. That is not the function of an LSTM's output. */
 static unroll_status take_clip(struct onnx_import *im, const struct recurrent *r, int direction, float *clip)
 {
     bool bounded = true;

@@ -128,7 +128,8 @@ static bool find_match(const struct onnx_import *im, const struct flow *f, const
         open += target[k] == -1 || target[k] == SYMBOL_UNKNOWN;
     for (int way = 0; way < 4; way++) {
         *m = (struct matching){ .axis = kept, .axes = axes, .target = target, .targets = targets, .stacks = f->stacks,
-                                .drops_features = way & 1, .baked = way & 2 && im->bound, .time = im->time, .open = open };
+                                .drops_features = way & 1, .baked = way & 2 && im->bound, .time = im->time,
+                                .open = open };
         if (match(m, 0, 0))
             return true;
     }

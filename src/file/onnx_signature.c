@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "file/file_table.h"
 #include "model/model.h"
 
@@ -142,7 +143,10 @@ static unroll_status add_entry(struct onnx_import *im, const char *name, bool ou
 {
     if (strlen(array) + 1 >= ENTRY || strlen(axes) + 1 >= ENTRY)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%.80s' is put together of too many states", im->file->path, name);
-    return signature_add(im->model, &(unroll_signature){ .name = name, .output = output, .array = array, .axes = axes });
+    if (!utf8_is_sound(name))
+        return fail(UNROLL_DATA, "'%s': the name of an input or output is not UTF-8", im->file->path);
+    return signature_add(im->model, &(struct signature){ .name = name, .array = array, .axes = axes,
+                                                         .is_output = output });
 }
 
 /* One more entry of a list of states: "h0[0,1] + h0.rnn1[0]". kind: "h0", "c0", "hn", "cn". */
@@ -180,10 +184,10 @@ static unroll_status sign_output(struct onnx_import *im, const char *name)
     const struct flow *f = &onnx_value(im, name)->flow;
     const struct part *q = f->piece;
     char array[ENTRY] = "", axes[ENTRY] = "";
-    if (q->kind == PIECE_Y)
-        append(array, q->index + 1 == im->model->layers ? "y%s%s" : "y.%s%s",
-               q->index + 1 == im->model->layers ? "" : im->model->layer[q->index].name,
-               f->reading == LAST_STEP ? "[-1]" : f->reading == LAST_VALID ? "[lengths-1]" : "");
+    if (q->kind == PIECE_Y) {
+        model_array(im->model, q->index, array);
+        append(array, "%s", f->reading == LAST_STEP ? "[-1]" : f->reading == LAST_VALID ? "[lengths-1]" : "");
+    }
     for (int p = 0; q->kind != PIECE_Y && p < f->stacks * f->pieces; p++)
         append_plane(im, array, q[p].kind == PIECE_H ? "hn" : "cn", q[p].index, q[p].direction);
     for (int k = 0; k < f->rank; k++) {
@@ -287,13 +291,11 @@ static void report_layer(const struct onnx_import *im, int index)
 static void report_signature(const struct onnx_import *im, bool output)
 {
     const int first = AXIS_OF_INPUT + im->sequence * ONNX_RANK;
-    char line[2 * ENTRY];
     for (int i = 0; i < im->model->signatures; i++) {
-        const unroll_signature *e = &im->model->signature[i];
+        const struct signature *e = &im->model->signature[i];
         bool turned = (*e->array == 'x' || *e->array == 't') && im->batch >= first && im->batch < im->time;
-        signature_line(e, line, sizeof line);
-        if (!e->output == !output)
-            report_import(im->config, "%s%s", line, turned ? ": batch-first" : "");
+        if (e->is_output == output)
+            report_import(im->config, "%s%s", e->line, turned ? ": batch-first" : "");
     }
 }
 

@@ -66,6 +66,13 @@ struct parameter {
     size_t              first;          /* of its numbers in values */
 };
 
+/* What an input or output of a graph is among the arrays of unroll_run (docs/formats.md). */
+struct signature {
+    const char *name, *array, *axes;    /* "logits", "y[-1]", "batch features" */
+    bool        is_output;
+    const char *line;                   /* all of it, as unroll_model_signature gives it */
+};
+
 struct unroll_model {
     bool        tokens;                 /* the input is symbol numbers, else vectors of floats */
     int         input, embed;           /* how many symbols, or the vectors' width; width of the embedding, 0: none */
@@ -80,7 +87,7 @@ struct unroll_model {
     size_t      count;
     char      **symbol;                 /* [input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
-    unroll_signature *signature;        /* [signatures] of the graph it was imported from; the texts are the model's */
+    struct signature *signature;        /* [signatures] of the graph it was imported from */
     int         signatures;
     struct shared_weights *shared;      /* of the sessions of this model (session.h), while there are some */
 };
@@ -133,9 +140,11 @@ unroll_status check_activation(const struct activation *, const char *layer);
 /* A stack as the network that it stands for, in the caller's array. */
 unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
 
-/* One more entry of the signature, whose texts are copied; and an entry as a line: "output 'a': y as [time batch]". */
-unroll_status signature_add(struct unroll_model *, const unroll_signature *);
-void signature_line(const unroll_signature *, char *line, size_t size);
+/* The array of unroll_run with what a layer gives: "y" of the last one, "y.NAME", "y.NAME_lN" of one of several levels. */
+void model_array(const struct unroll_model *, int layer, char name[80]);
+
+/* One more entry of the signature, whose texts are copied. */
+unroll_status signature_add(struct unroll_model *, const struct signature *);
 void signature_free(struct unroll_model *);
 
 /* A network of cells that need not be in the table (tests), whatever its kinds say; NULL: of those. An outline has no

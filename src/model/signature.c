@@ -1,5 +1,5 @@
 /* The signature of a model: what the inputs and outputs of the graph that it was imported from are among the arrays of
- * unroll_run. It changes nothing of what a model computes. */
+ * unroll_run, and what those are called. It changes nothing of what a model computes. */
 #include "model/model.h"
 
 #include <stdio.h>
@@ -8,20 +8,33 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* The three texts of an entry lie in one block, which its name begins. */
+void model_array(const struct unroll_model *m, int layer, char name[80])
+{
+    const struct layer *l = &m->layer[layer];
+    bool levels = false;
+    for (int i = 0; i < m->layers; i++)
+        levels = levels || (i != layer && !strcmp(m->layer[i].name, l->name));
+    if (layer + 1 == m->layers)
+        snprintf(name, 80, "y");
+    else
+        snprintf(name, 80, levels ? "y.%s_l%d" : "y.%s", l->name, l->level);
+}
+
+/* The texts of an entry lie in one block, which its name begins. */
 static const char *put(char **to, const char *text)
 {
     size_t size = strlen(text) + 1;
-    char *copy = memcpy(*to, text, size);
+    const char *copy = memcpy(*to, text, size);
     *to += size;
     return copy;
 }
 
-unroll_status signature_add(struct unroll_model *m, const unroll_signature *entry)
+unroll_status signature_add(struct unroll_model *m, const struct signature *e)
 {
-    size_t count = (size_t)m->signatures;
-    unroll_signature *longer = allocate_zeroed(count + 1, sizeof *longer);
-    char *text = allocate_zeroed(1, strlen(entry->name) + strlen(entry->array) + strlen(entry->axes) + 3);
+    static const char kinds[2][8] = { "input", "output" };
+    size_t count = (size_t)m->signatures, length = strlen(e->name) + strlen(e->array) + strlen(e->axes);
+    struct signature *longer = allocate_zeroed(count + 1, sizeof *longer);
+    char *text = allocate_zeroed(2, length + sizeof "output '': as [] ");
     if (!longer || !text) {
         release(longer);
         release(text);
@@ -29,10 +42,12 @@ unroll_status signature_add(struct unroll_model *m, const unroll_signature *entr
     }
     if (count)
         memcpy(longer, m->signature, count * sizeof *longer);
-    longer[count].output = entry->output;
-    longer[count].name = put(&text, entry->name);
-    longer[count].array = put(&text, entry->array);
-    longer[count].axes = put(&text, entry->axes);
+    longer[count].is_output = e->is_output;
+    longer[count].name = put(&text, e->name);
+    longer[count].array = put(&text, e->array);
+    longer[count].axes = put(&text, e->axes);
+    longer[count].line = text;
+    sprintf(text, "%s '%s': %s as [%s]", kinds[e->is_output], e->name, e->array, e->axes);
     release(m->signature);
     m->signature = longer;
     m->signatures++;
@@ -46,15 +61,7 @@ void signature_free(struct unroll_model *m)
     release(m->signature);
 }
 
-int unroll_model_signature(const unroll_model *m, int index, unroll_signature *entry)
+const char *unroll_model_signature(const unroll_model *m, int index)
 {
-    if (index < 0 || index >= m->signatures)
-        return 0;
-    *entry = m->signature[index];
-    return 1;
-}
-
-void signature_line(const unroll_signature *e, char *line, size_t size)
-{
-    snprintf(line, size, "%s '%s': %s as [%s]", e->output ? "output" : "input", e->name, e->array, e->axes);
+    return index >= 0 && index < m->signatures ? m->signature[index].line : NULL;
 }

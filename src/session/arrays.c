@@ -72,9 +72,11 @@ static bool is_known(const struct arrays *a, const char *name)
             if (!strcmp(name, known) && (states[i][0] == 'h' || a->stack[s].has_cell))
                 return true;
         }
-    for (int l = 0; l + 1 < a->model->layers && !strncmp(name, "y.", 2); l++)
-        if (a->model->layer[l].is_output && !strcmp(name + 2, a->model->layer[l].name))
+    for (int l = 0; l + 1 < a->model->layers; l++) {
+        model_array(a->model, l, known);
+        if (a->model->layer[l].is_output && !strcmp(name, known))
             return true;
+    }
     return false;
 }
 
@@ -326,7 +328,7 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
     return v;
 }
 
-/* What a layer gives: "y" of the last one, "y.NAME" of an inner one that is an output. */
+/* What a layer gives that is an output. */
 static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
     char name[32];
@@ -351,7 +353,7 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
         release(results);
         return status;
     }
-    snprintf(r->name[r->count], sizeof *r->name, last ? "y" : "y.%s", a->model->layer[layer].name);
+    model_array(a->model, layer, r->name[r->count]);
     struct tensor_view *v = add_result(r, results, count);
     v->rank = a->single ? 2 : 3;
     v->shape[0] = a->batch_first && !a->single ? rows : steps;
@@ -455,27 +457,16 @@ static void report_written(const struct results *r, int count, const unroll_arra
     }
 }
 
-/* What the inputs and outputs of the graph that a model was imported from are. */
-static void report_signature(const unroll_model *m, const unroll_arrays_config *config)
-{
-    char line[1024];
-
-    for (int i = 0; i < m->signatures && config->report; i++) {
-        signature_line(&m->signature[i], line, sizeof line);
-        config->report(config->arg, line);
-    }
-}
-
-/* A .npy holds y alone: not for models whose outputs are in other arrays, too. */
+/* A .npy or .csv holds y alone: not for models whose outputs are in other arrays, too. */
 static unroll_status check_single(const unroll_model *m, const char *path)
 {
     char other[80] = "";
 
     for (int i = 0; i + 1 < m->layers; i++)
         if (m->layer[i].is_output)
-            snprintf(other, sizeof other, "y.%s", m->layer[i].name);
+            model_array(m, i, other);
     for (int i = 0; i < m->signatures; i++)
-        if (m->signature[i].output && m->signature[i].array[0] != 'y')
+        if (m->signature[i].is_output && m->signature[i].array[0] != 'y')
             snprintf(other, sizeof other, "%.79s", m->signature[i].array);
     return !*other ? UNROLL_OK
                    : fail(UNROLL_USAGE, "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
@@ -500,8 +491,8 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
         status = archive ? npz_write(outputs, r.view, r.count) : (lines ? csv_write : npy_write)(outputs, &r.view[0]);
         if (status == UNROLL_OK)
             report_written(&r, archive ? r.count : 1, config);
-        if (status == UNROLL_OK)
-            report_signature(model, config);
+        for (int i = 0; status == UNROLL_OK && config->report && i < model->signatures; i++)
+            config->report(config->arg, model->signature[i].line);
         results_free(&r);
     }
     arrays_close(&a);

@@ -1,5 +1,6 @@
 """What `unroll export --to onnx` writes is accepted by onnx.checker and gives ONNX Runtime's numbers: run by
-test_onnx_live.sh. What `unroll import` makes of graphs with unusual ends (onnx_graphs.py) gives its numbers, too.
+test_onnx_live.sh. What `unroll import` makes of graphs with unusual ends (onnx_graphs.py) gives its numbers, too; and of
+random graphs, for as many seconds as the second word says (onnx_random.py).
 
 Models of all cells are imported from tests/vectors/onnx, saved, exported, run by ONNX Runtime with random first states,
 and compared with what `unroll run` computes of the saved model.
@@ -10,6 +11,7 @@ import sys
 import tempfile
 
 import onnx_graphs
+import onnx_random
 
 passed = failed = 0
 
@@ -79,6 +81,8 @@ def main():
             if file.endswith(".onnx"):
                 compare(unroll, folder, file[:-5], os.path.join(vectors, file))
         skipped = onnx_graphs.compare_all(unroll, command, check, folder)
+        if len(sys.argv) > 2:
+            onnx_random.compare_all(unroll, command, check, folder, *map(float, sys.argv[2:]))
     if skipped:
         print("skipped:", skipped)
     print(f"onnx live: {passed} passed, {failed} failed, {int(bool(skipped))} skipped")

@@ -179,7 +179,8 @@ case("functions of two halves")(lambda g: (lambda a, b: g.add("Concat", g.add("T
     *g.add("Split", g.fc(g.sequence(), 8), g.ints(3, 5), outputs=2, axis=2)))
 case("a bias of a half", "no bias of a product")(
     lambda g: g.add("Add", g.slice(g.add("MatMul", g.sequence(), g.random(H, 8)), 0, 4, 2), g.random(4)))
-case("one of two parts of unequal widths")(lambda g: g.add("Split", g.fc(g.sequence(), 8), g.ints(3, 5), outputs=2, axis=-1)[1])
+case("one of two parts of unequal widths")(
+    lambda g: g.add("Split", g.fc(g.sequence(), 8), g.ints(3, 5), outputs=2, axis=-1)[1])
 case("outputs in groups")(
     lambda g: g.transpose(g.add("Reshape", g.fc(g.sequence(), 6), g.shape("T", "B", 2, 3)), 2, 1, 0, 3))
 case("groups across layers of unequal width")(
@@ -192,9 +193,25 @@ case("raw outputs of both directions")(lambda g: g.recurrent(g.x(), both=True)[0
 case("the backward direction of raw outputs")(
     lambda g: g.add("Gather", g.recurrent(g.x(), both=True)[0], g.constant(1, np.int64), axis=1))
 case("directions split")(lambda g: g.add("Split", g.recurrent(g.x(), both=True)[0], outputs=2, axis=1)[1])
-case("two layers side by side")(lambda g: (lambda x: g.add("Concat", g.sequence(x), g.sequence(x, op="GRU"), axis=2))(g.x()))
-case("x beside a layer")(lambda g: (lambda x: g.add("Concat", g.sequence(x), x, axis=-1))(g.x()))
-case("two layers, summed", "adds what two layers give")(lambda g: (lambda x: g.add("Add", g.sequence(x), g.sequence(x)))(g.x()))
+
+
+@case("two layers side by side")
+def _(g):
+    x = g.x()
+    return g.add("Concat", g.sequence(x), g.sequence(x, op="GRU"), axis=2)
+
+
+@case("x beside a layer")
+def _(g):
+    x = g.x()
+    return g.add("Concat", g.sequence(x), x, axis=-1)
+
+
+@case("two layers, summed", "adds what two layers give")
+def _(g):
+    x = g.x()
+    return g.add("Add", g.sequence(x), g.sequence(x))
+
 
 # ---- axes of outputs, and several of them ---------------------------------------------------
 
@@ -239,6 +256,13 @@ def _(g):
     return second, first
 
 
+@case("outputs of two levels", says="y.rnn_l1 as [time batch features]")
+def _(g):
+    first = g.sequence()
+    second = g.sequence(first, inputs=H)
+    return second, first, g.fc(second, 5)
+
+
 @case("an output twice")
 def _(g):
     y = g.fc(g.sequence(), 5)
@@ -265,12 +289,17 @@ def _(g):
 
 case("the last states")(lambda g: g.recurrent(g.x(), both=True))
 case("the last state alone", says="hn[0] as [batch features]")(lambda g: g.squeeze(g.recurrent(g.x())[1], 0))
+
+
+def last_states(g, *order):
+    h = g.recurrent(g.x(), both=True)[1]
+    return g.add("Concat", *[g.add("Gather", h, g.constant(k, np.int64), axis=0) for k in order], axis=1)
+
+
 case("the last states of both directions side by side", says="hn[0,1] as [batch features]")(
-    lambda g: (lambda h: g.add("Concat", *[g.add("Gather", h, g.constant(k, np.int64), axis=0) for k in (0, 1)], axis=1))(
-        g.recurrent(g.x(), both=True)[1]))
+    lambda g: last_states(g, 0, 1))
 case("the last states of both directions, exchanged", says="hn[1,0] as [batch features]")(
-    lambda g: (lambda h: g.add("Concat", *[g.add("Gather", h, g.constant(k, np.int64), axis=0) for k in (-1, -2)], axis=1))(
-        g.recurrent(g.x(), both=True)[1]))
+    lambda g: last_states(g, -1, -2))
 case("the backward state in a head", "the backward direction")(
     lambda g: g.fc(g.add("Gather", g.recurrent(g.x(), both=True)[1], g.constant(1, np.int64), axis=0), 5))
 case("a part of a state", "a part of a state")(lambda g: g.slice(g.recurrent(g.x())[1], 0, 3, 2))
@@ -311,7 +340,7 @@ case("clip of a half")(lambda g: clipped(g, 0.5))
 case("lengths that are all steps", time=T, batch=B)(
     lambda g: g.sequence(lengths=g.constant([T] * B, np.int32), both=True))
 case("lengths that are all steps of any sequence")(
-    lambda g: (lambda x: g.sequence(x, lengths=g.add("Cast", g.add("Expand", g.shape("T"), g.shape("B")), to=6)))(g.x()))
+    lambda g: g.sequence(g.x(), lengths=g.add("Cast", g.add("Expand", g.shape("T"), g.shape("B")), to=6)))
 case("constant lengths", "its lengths are constants", time=T, batch=B)(
     lambda g: g.sequence(lengths=g.constant([T, 2, 3], np.int32)))
 case("constant lengths of any sequence", "its lengths are constants", batch=B)(
@@ -330,28 +359,17 @@ case("lengths, the last step in a head", "padded")(
 case("lengths and a head", says="steps after a row's length")(lambda g: g.fc(g.sequence(g.x(), lengths=lengths(g)), 5))
 
 
-@case("first states of two levels")
-def _(g):
-    x, h = g.x(), g.input("h0", 2, "B", H)
-    part = lambda k: g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0))
-    y = g.flat(g.recurrent(x, op="GRU", state=part(0))[0])
-    return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(1))[0])
+def stateful(g, rows, *used):
+    """Two GRUs whose first states are these of the rows of an input."""
+    x, h = g.x(), g.input("h0", rows, "B", H)
+    below, above = [g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0)) for k in used]
+    y = g.flat(g.recurrent(x, op="GRU", state=below)[0])
+    return g.flat(g.recurrent(y, inputs=H, op="GRU", state=above)[0])
 
 
-@case("first states of two levels, exchanged")
-def _(g):
-    x, h = g.x(), g.input("h0", 2, "B", H)
-    part = lambda k: g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0))
-    y = g.flat(g.recurrent(x, op="GRU", state=part(1))[0])
-    return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(0))[0])
-
-
-@case("first states of which one is unused", says="h0[1] + unused + h0[0] as")
-def _(g):
-    x, h = g.x(), g.input("h0", 3, "B", H)
-    part = lambda k: g.add("Slice", h, g.ints(k), g.ints(k + 1), g.ints(0))
-    y = g.flat(g.recurrent(x, op="GRU", state=part(2))[0])
-    return g.flat(g.recurrent(y, inputs=H, op="GRU", state=part(0))[0])
+case("first states of two levels", says="h0[0,1] as")(lambda g: stateful(g, 2, 0, 1))
+case("first states of two levels, exchanged", says="h0[1,0] as")(lambda g: stateful(g, 2, 1, 0))
+case("first states of which one is unused", says="h0[1] + unused + h0[0] as")(lambda g: stateful(g, 3, 2, 0))
 
 
 @case("a transposed first state", says="h0[0] as [batch 1 features]")
@@ -532,8 +550,8 @@ def compare_all(unroll, command, check, folder):
     for seed, (name, build, refused, says, sizes) in enumerate(CASES):
         g = Graph(seed, **sizes)
         outputs = build(g)
-        compare(unroll, command, check, folder, name, g.model([outputs] if isinstance(outputs, str) else outputs), g.feeds,
-                refused, says)
+        model = g.model([outputs] if isinstance(outputs, str) else outputs)
+        compare(unroll, command, check, folder, name, model, g.feeds, refused, says)
     try:
         import torch  # noqa: F401
     except ImportError:

@@ -279,15 +279,14 @@ static PyObject *model_symbols(PyObject *self, void *unused)
 
 static PyObject *model_signature(PyObject *self, void *unused)
 {
+    const unroll_model *model = ((model_object *)self)->model;
     PyObject *list = PyList_New(0);
-    unroll_signature e;
     (void)unused;
-    for (int i = 0; list && unroll_model_signature(((model_object *)self)->model, i, &e); i++) {
-        PyObject *entry = Py_BuildValue("{s:s,s:N,s:s,s:s}", "name", e.name, "output", PyBool_FromLong(e.output), "array",
-                                        e.array, "axes", e.axes);
-        if (!entry || PyList_Append(list, entry))
+    for (int i = 0; list && unroll_model_signature(model, i); i++) {
+        PyObject *line = PyUnicode_FromString(unroll_model_signature(model, i));
+        if (!line || PyList_Append(list, line))
             Py_CLEAR(list);
-        Py_XDECREF(entry);
+        Py_XDECREF(line);
     }
     return list;
 }
@@ -360,7 +359,7 @@ static PyGetSetDef members[] = {
     { "sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.", NULL },
     { "symbols", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL },
     { "signature", model_signature, NULL,
-      "The inputs and outputs of the graph it was imported from: a list of dicts of name, output, array and axes.", NULL },
+      "The inputs and outputs of the graph it was imported from, as arrays of `unroll run`: a list of str.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
