@@ -62,6 +62,8 @@ class Model:
         input: int,
         tokens: int = 0,
         embed: int = 0,
+        tied: int = 0,
+        embedding: Optional[str] = None,
         loss: str = "none",
         seed: int = 1,
     ) -> Self: ...
