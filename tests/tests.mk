@@ -174,7 +174,7 @@ lines:
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
-	@echo '120 tests/package/test_package.sh $B'
+	@echo '300 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
 	@echo '300 tests/file/test_onnx_live.sh $B/unroll $B'
 	@echo 'long 300 tests/file/test_onnx_live.sh $B/unroll $B 60'

@@ -25,7 +25,7 @@ survives() {
 # try CELL_FILE LINE EDIT
 try() {
     change "$@" || return
-    (cd "$work/tests/cells" && $cc $flags ../../src/cells/cell.c ../../src/cells/activation.c \
+    (cd "$work/tests/cells" && $cc $flags ../../src/cells/cell.c ../../src/cells/activation.c ../../src/base/number.c \
         ../../src/cells/cells_f64.c toys_f64.c check_gradient.c -o "$work/check" -lm) || exit 1
     mutants=$((mutants + 1))
     ! "$work/check" >/dev/null || survives "$@"

@@ -26,7 +26,7 @@ def skip(why):
 def unroll(*words, code=0):
     done = subprocess.run([binary, *map(str, words)], capture_output=True, text=True)
     check(done.returncode == code, f"unroll {' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+    return done.stderr + done.stdout         # what is asked for comes last
 
 
 # ---- PyTorch -----------------------------------------------------------------------------

@@ -349,7 +349,8 @@ static void check_refused_plans(void)
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
     REFUSED_WITH(batch_ranks, -1, UNROLL_USAGE, "-1 ranks");
     REFUSED_WITH(batch_ranks, 33, UNROLL_UNSUPPORTED, "batch=33");
-    REFUSED_WITH(layer_ranks, 65, UNROLL_USAGE, "65 ranks");
+    REFUSED_WITH(layer_ranks, 65, UNROLL_UNSUPPORTED, "layer=65");
+    REFUSED_WITH(layer_ranks, 1025, UNROLL_USAGE, "1025 ranks");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "choose one of");
     REFUSED_WITH(device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
     REFUSED_WITH(batch_ranks, 0, UNROLL_OK, "");            /* not cut, as in a session */
