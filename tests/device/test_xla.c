@@ -347,6 +347,13 @@ static int precisions(const struct refusal *r)
     config.steps = 6, config.rows = 2, config.device = device_name, config.precision = "tf32";
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED &&
           strstr(unroll_last_error(), "tf32"), "%s", unroll_last_error());
+    static const char *const wrong[] = { "0", "65", "-1", "2x", "", " 2", "0x2", "99999999999" };
+    config.precision = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        setenv("RNN_XLA_UNROLL", wrong[i], 1);
+        CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_USAGE, "in a turn of a loop, 1 to 64");
+    }
+    unsetenv("RNN_XLA_UNROLL");
     unroll_model_free(model);
     return check_finish("precisions");
 }
