@@ -341,8 +341,8 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 
 static PyMethodDef methods[] = {
     { "network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-      "network(layers, *, input, tokens=0, embed=0, tied=0, loss='none', seed=1): a model of any layers, "
-      "each a dict." },
+      "network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, loss='none', seed=1): a model of any "
+      "layers, each a dict." },
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
     { "parameters", model_parameters, METH_NOARGS,
