@@ -47,6 +47,9 @@ KERNEL_FILES = src/cells/cells_ src/device/cpu/kernels_
 $(KERNEL_FILES:%=$B/%%.o): FLAGS += $(if $(filter -DUNROLL_DEBUG,$(CFLAGS)),-O0)
 $B/tests/cells/toys_%.o: FLAGS += $(if $(filter -DUNROLL_DEBUG,$(CFLAGS)),-O0,-Og)
 
+# No frame so large that a thread with a small stack could not hold some of them (unroll.h: 256 KB are enough).
+$B/src/%.o $B/cli/%.o: FLAGS += $(if $(SANITIZE),,$(if $(filter -O2 -O3,$(CFLAGS)),-Werror=frame-larger-than=32768))
+
 all: $B/unroll
 
 debug:

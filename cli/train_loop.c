@@ -25,7 +25,7 @@ struct loop {
     double  losses[LOSSES];             /* ring of the newest */
     int64_t steps_here;                 /* of this process */
     double  stepping;                   /* seconds inside steps: speed leaves out everything else */
-    struct rank_time mine, all[RANKS_MOST];     /* of this process: in steps and in what ranks tell each other */
+    struct rank_time mine, *all;        /* of this process, and [RANKS_MOST]: in steps and in what ranks tell each other */
     double  agreed, gathered;           /* seconds of the run at the last look around, and when `all` was made, by rank
                                            0's clock */
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
@@ -271,7 +271,7 @@ static unroll_status gather_times(struct loop *loop)
 {
     enum { PARTS = sizeof loop->mine / sizeof(double) };
 
-    memset(loop->all, 0, sizeof loop->all);
+    memset(loop->all, 0, RANKS_MOST * sizeof *loop->all);
     loop->all[unroll_comm_rank(loop->t->ranks.comm)] = loop->mine;
     loop->gathered = loop->agreed;
     return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
@@ -493,21 +493,21 @@ static unroll_status print_result(const struct loop *loop)
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const struct loop *loop)
 {
+    static const struct { const char *name, *does; } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
     const struct settings *s = loop->t->settings;
     const struct run *run = &loop->t->run;
     const char *limit = is_out_of_patience(loop) ? "patience 0"
                       : is_given(s, OPTION_FOR) ? "for TIME"
                       : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
-    char command[3][PATH_MAX + ROOM], word[PATH_MAX];
-    static const char *const does[] = {"write text", "draw the curves", "go on"};
+    char word[PATH_MAX];
 
     as_word(word, sizeof word, run->directory);
-    snprintf(command[0], sizeof command[0], "unroll sample %s", word);
-    snprintf(command[1], sizeof command[1], "unroll plot %s", word);
-    int width = snprintf(command[2], sizeof command[2], "unroll train --resume %s --%s", word, limit);
+    const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
     say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
-    for (int i = 0; i < 3; i++)
-        say("  %-*s  %s", width, command[i], does[i]);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
+            word, commands[i].does);
+    say("  unroll train --resume %s --%s  go on", word, limit);
 }
 
 static void say_result(const struct loop *loop)
@@ -583,7 +583,8 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 
 unroll_status training_run(struct training *training)
 {
-    struct loop loop = {.t = training, .validated = -1, .reported = -1};
+    static struct rank_time all[RANKS_MOST];
+    struct loop loop = {.t = training, .all = all, .validated = -1, .reported = -1};
     struct run *run = &training->run;
 
     unroll_trainer_progress(training->trainer, &loop.progress);

@@ -17,6 +17,9 @@
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
  * only where it is said; every *_free takes NULL.
+ * 256 KB of stack are enough for any call (drivers, plugins and MPI take what they take; not in builds for debugging).
+ * A child that fork() made goes on with models, streams and sessions, and may free them; sessions on other devices than
+ * the CPU, of several ranks, or that another thread was in at the fork are refused there (UNROLL_UNSUPPORTED).
  */
 #ifndef UNROLL_H
 #define UNROLL_H

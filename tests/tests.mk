@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
     train/test_text train/test_words train/test_toys train/test_batches train/test_divide train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
@@ -66,6 +66,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 
 # The programs that take arguments.
 RUN_device/test_xla = $T/device/fake_plugin.so
+RUN_session/test_fork = $T/device/fake_plugin.so
 RUN_train/test_toys = $T/device/fake_plugin.so
 RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
@@ -84,7 +85,7 @@ PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_instance session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_ranks \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
@@ -165,6 +166,7 @@ lines:
 	@echo '30 tests/rules/test_rules.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
+	@echo '60 tests/cli/test_small_stack.sh $B/unroll'
 	@echo '60 tests/cli/test_damage.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'

@@ -42,22 +42,28 @@ static void *allocate_aligned(size_t bytes)
     return memory;
 }
 
+/* Wraps around where the result has no room. */
+static size_t round_up(size_t bytes)
+{
+    return (bytes + MEMORY_ALIGNMENT - 1) & ~(size_t)(MEMORY_ALIGNMENT - 1);
+}
+
+void *allocate(size_t bytes)
+{
+    if (round_up(bytes) < bytes || refused_by_test())
+        return NULL;
+    void *memory = allocate_aligned(bytes ? round_up(bytes) : MEMORY_ALIGNMENT);
+    if (memory != NULL)
+        atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    return memory;
+}
+
 void *allocate_zeroed(size_t count, size_t size)
 {
-    size_t bytes, rounded;
+    size_t bytes;
+    void *memory = __builtin_mul_overflow(count, size, &bytes) ? NULL : allocate(bytes);
 
-    if (__builtin_mul_overflow(count, size, &bytes)
-        || __builtin_add_overflow(bytes, MEMORY_ALIGNMENT - 1, &rounded) || refused_by_test())
-        return NULL;
-    rounded &= ~(size_t)(MEMORY_ALIGNMENT - 1);
-    if (rounded == 0)
-        rounded = MEMORY_ALIGNMENT;
-    void *memory = allocate_aligned(rounded);
-    if (memory == NULL)
-        return NULL;
-    memset(memory, 0, rounded);
-    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
-    return memory;
+    return memory != NULL ? memset(memory, 0, round_up(bytes)) : NULL;
 }
 
 void release(void *memory)

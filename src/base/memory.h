@@ -12,7 +12,10 @@ enum { MEMORY_ALIGNMENT = 64 };     /* bytes: a cache line and an AVX-512 regist
  * overflows, and only then: an empty array has an address too. Large ones ask the system for large pages. */
 void *allocate_zeroed(size_t count, size_t size);
 
-/* Gives back what allocate_zeroed gave; NULL is allowed. */
+/* So many bytes that hold anything, aligned alike; pages of them that nobody touches take no memory. */
+void *allocate(size_t bytes);
+
+/* Gives back what allocate_zeroed or allocate gave; NULL is allowed. */
 void release(void *memory);
 
 /* Since the program began, over all threads: successful allocations, and those not yet released. */

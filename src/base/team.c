@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "base/process.h"
 
 /* ---- barrier ---- */
 
@@ -94,6 +95,7 @@ struct member {
 
 struct team {
     struct barrier gate;
+    unsigned process;                   /* whose threads there are */
     void (*work)(void *arg, int me);    /* NULL: the workers leave */
     void *arg;
     int size;
@@ -125,19 +127,50 @@ static void dismiss(struct team *team, int started)
         arrive(&team->gate, &closed);
     for (int i = 1; i < started; i++)
         pthread_join(team->members[i].thread, NULL);
-    release(team);
 }
+
+/* Bytes of a worker's stack, whatever the limit of the process is (ulimit -s). It holds the program's thread-local variables,
+ * too. Code that is not optimized needs more than the 256 KB that are enough for any caller. */
+#ifdef UNROLL_DEBUG
+enum { STACK = 8 << 20 };
+#else
+enum { STACK = 1 << 20 };
+#endif
 
 /* Signals stay with the threads of the program: workers block them all. */
 static int start_member(struct member *member)
 {
     sigset_t all, before;
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
 
+    if (error != 0)
+        return error;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&member->thread, NULL, member_main, member);
+    error = pthread_attr_setstacksize(&attributes, STACK);
+    if (error == 0)
+        error = pthread_create(&member->thread, &attributes, member_main, member);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return error;
+}
+
+static unroll_status start_members(struct team *team)
+{
+    barrier_init(&team->gate, team->size);
+    for (int i = 1; i < team->size; i++) {
+        team->members[i].team = team;
+        team->members[i].me = i;
+        int error = start_member(&team->members[i]);
+        if (error != 0) {
+            dismiss(team, i);
+            return fail(UNROLL_RESOURCE, "cannot start thread %d of %d: %s; fix: ask for fewer threads",
+                        i + 1, team->size, strerror(error));
+        }
+    }
+    team->process = process_number();
+    return UNROLL_OK;
 }
 
 unroll_status team_new(int threads, struct team **team)
@@ -149,25 +182,19 @@ unroll_status team_new(int threads, struct team **team)
     if (made == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a team of %d threads", threads);
     made->size = threads;
-    barrier_init(&made->gate, threads);
-    for (int i = 1; i < threads; i++) {
-        made->members[i].team = made;
-        made->members[i].me = i;
-        int error = start_member(&made->members[i]);
-        if (error != 0) {
-            dismiss(made, i);
-            return fail(UNROLL_RESOURCE, "cannot start thread %d of %d: %s; fix: ask for fewer threads",
-                        i + 1, threads, strerror(error));
-        }
-    }
-    *team = made;
-    return UNROLL_OK;
+    unroll_status status = start_members(made);
+    if (status == UNROLL_OK)
+        *team = made;
+    else
+        release(made);
+    return status;
 }
 
 void team_free(struct team *team)
 {
-    if (team != NULL)
+    if (team != NULL && team->process == process_number())
         dismiss(team, team->size);
+    release(team);
 }
 
 int team_size(const struct team *team)
@@ -175,8 +202,10 @@ int team_size(const struct team *team)
     return team->size;
 }
 
-void team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
+unroll_status team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
 {
+    if (team->process != process_number())
+        TRY(start_members(team));
     uint64_t mode = cpu_flush_denormals();
     team->work = work;
     team->arg = arg;
@@ -184,4 +213,5 @@ void team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
     work(arg, 0);
     barrier_wait(&team->gate);
     cpu_restore_float_mode(mode);
+    return UNROLL_OK;
 }

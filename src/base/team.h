@@ -24,7 +24,8 @@ struct barrier {
 void barrier_init(struct barrier *barrier, int members);
 void barrier_wait(struct barrier *barrier);
 
-/* threads >= 1 counts the caller. */
+/* threads >= 1 counts the caller. In a child that fork() made, a team that did not run then runs as before: its first run
+ * there makes the threads anew. */
 struct team;
 unroll_status team_new(int threads, struct team **team);
 void team_free(struct team *team);      /* NULL is allowed */
@@ -32,7 +33,7 @@ int team_size(const struct team *team);
 
 /* Calls work(arg, me) once for each me = 0 .. size-1, me = 0 on the caller's thread, and returns when
  * all have. Denormals are flushed in every member; the caller's mode is restored. One run at a time;
- * no allocation. Between runs the workers sleep. */
-void team_run(struct team *team, void (*work)(void *arg, int me), void *arg);
+ * no allocation. Between runs the workers sleep. Fails where a child can't have the threads. */
+unroll_status team_run(struct team *team, void (*work)(void *arg, int me), void *arg);
 
 #endif

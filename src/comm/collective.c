@@ -153,6 +153,7 @@ bool comm_wants_polls(void)
 
 static unroll_status find_place(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, int *place)
 {
+    TRY(comm ? comm_check(comm) : UNROLL_OK);
     for (*place = 0; *place < size; ++*place)
         if (comm && ranks[*place] == comm->rank)
             return UNROLL_OK;
@@ -236,6 +237,7 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     if (!at || !*at)
         return sum->size == 1 ? UNROLL_OK : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited "
                                                  "for", (unsigned)sum->tag);
+    TRY(comm_check(comm));
     double begin = clock_seconds();
     unroll_status status = wait_for(comm, *at);
     comm_waited(comm, begin);

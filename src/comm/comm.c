@@ -71,9 +71,15 @@ unroll_status comm_open(const char *engine, double deadline_seconds, struct unro
     return fail(UNROLL_USAGE, "there is no engine '%.40s' between processes; choose self or mpi", name);
 }
 
+unroll_status comm_check(const struct unroll_comm *comm)
+{
+    return comm->ranks == 1 || comm->process == process_number() ? UNROLL_OK : refuse_forked("its messages to other ranks");
+}
+
+/* Of a parent's, nothing here is to be closed. */
 void comm_close(struct unroll_comm *comm)
 {
-    if (!comm)
+    if (!comm || comm->process != process_number())
         return;
     comm_ping_end(comm);
     comm_collectives_free(comm);
@@ -82,7 +88,7 @@ void comm_close(struct unroll_comm *comm)
 
 void comm_abort(struct unroll_comm *comm, int code)
 {
-    if (comm)
+    if (comm && comm->process == process_number())
         comm->engine->abort(comm, code);
 }
 
@@ -90,6 +96,7 @@ void comm_abort(struct unroll_comm *comm, int code)
 
 static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32_t tag)
 {
+    TRY(comm_check(comm));
     if (peer >= 0 && peer < comm->ranks && peer != comm->rank)
         return UNROLL_OK;
     return fail(UNROLL_COMMUNICATION, "rank %d of %d can't exchange a message (tag %u) with rank %d",

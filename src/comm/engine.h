@@ -3,6 +3,7 @@
 #ifndef COMM_ENGINE_H
 #define COMM_ENGINE_H
 #include "base/clock.h"
+#include "base/process.h"
 #include "comm/comm.h"
 
 /* A receive that has begun. */
@@ -52,6 +53,7 @@ struct ping {
 struct unroll_comm {
     const struct engine *engine;
     int rank, ranks;
+    unsigned process;                           /* that opened it (base/process.h) */
     double deadline;                            /* seconds */
     struct collective *active, *unused;         /* sums under way, oldest first; and those to use again */
     bool more;                                  /* to push */
@@ -72,6 +74,8 @@ const struct engine_row *engine_at(int index);          /* NULL after the last *
 unroll_status comm_self_open(double deadline, struct unroll_comm **comm);
 unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm);
 
+/* Refuses the ranks of the process that this one was forked from. */
+unroll_status comm_check(const struct unroll_comm *);
 unroll_status comm_late(struct unroll_comm *, struct receipt *);        /* drops it, and says so */
 /* A look at ping.c's messages in a wait; false: it has failed. */
 bool comm_waits_on(struct unroll_comm *, struct patience *, double now);

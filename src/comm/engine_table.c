@@ -28,7 +28,8 @@ unroll_status comm_self_open(double deadline, struct unroll_comm **comm)
     struct unroll_comm *made = allocate_zeroed(1, sizeof *made);
     if (!made)
         return fail(UNROLL_RESOURCE, "no memory for a rank");
-    *made = (struct unroll_comm){ .engine = &self, .ranks = 1, .deadline = deadline };
+    *made = (struct unroll_comm){ .engine = &self, .ranks = 1, .process = process_number(),
+                                  .deadline = deadline };
     *comm = made;
     return UNROLL_OK;
 }

@@ -274,7 +274,9 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
 {
     const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
     const char *wish = getenv("UNROLL_MPI");
+    static struct opened opened;
     int most_tag = 0;
+    TRY(opened_check(&opened, "MPI"));
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
         return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
     TRY(load(abi));
@@ -285,7 +287,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
         "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_join, mpi_sum,
         mpi_abort, mpi_close,
     };
-    r->comm = (struct unroll_comm){ .engine = &engine, .deadline = deadline };
+    r->comm = (struct unroll_comm){ .engine = &engine, .process = process_number(), .deadline = deadline };
     r->mpi = abi;
     int error = abi->init(&r->comm.rank, &r->comm.ranks, &most_tag);
     unroll_status status = error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
@@ -296,6 +298,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
         release(r);
         return status;
     }
+    opened_here(&opened);
     TRY(comm_agree(&r->comm, UNROLL_OK, 0, ""));        /* else the world is lost, and with it this rank */
     abi->all_have_begun();
     *comm = &r->comm;

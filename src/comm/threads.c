@@ -162,7 +162,8 @@ static struct rank_threads *new_rank(int rank, int ranks, double deadline, struc
     pthread_condattr_t monotonic;
     if (!r)
         return NULL;
-    r->comm = (struct unroll_comm){ .engine = &threads, .rank = rank, .ranks = ranks, .deadline = deadline };
+    r->comm = (struct unroll_comm){ .engine = &threads, .rank = rank, .ranks = ranks, .deadline = deadline,
+                                   .process = process_number() };
     r->world = world;
     pthread_mutex_init(&r->lock, NULL);             /* neither can fail on Linux with these attributes */
     pthread_condattr_init(&monotonic);
@@ -216,6 +217,6 @@ unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll
 
 void comm_threads_free(struct unroll_comm **comm, int ranks)
 {
-    if (comm && ranks > 0 && comm[0])
+    if (comm && ranks > 0 && comm[0] && comm[0]->process == process_number())   /* threads may wait that are not here */
         free_world(((struct rank_threads *)comm[0])->world, ranks);
 }

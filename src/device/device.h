@@ -35,6 +35,7 @@ struct device {
     int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool skips_ended;                   /* nothing reads inputs beyond the lengths of their rows: they may be anything */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
+    bool forks;                         /* what it made goes on in a child that fork() made */
     bool meets;                         /* ranks exchange in list order, both ends at once (plan_config.meets) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
@@ -63,7 +64,7 @@ struct device {
     unroll_status (*read)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to);
     unroll_status (*write)(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
 
-    uint64_t      (*forecast)(const struct plan *);     /* memory that an instance will take, within 2% */
+    uint64_t      (*forecast)(const struct plan *, int threads);   /* memory that an instance will take, within 2% */
     uint64_t      (*bytes)(const void *instance);       /* memory of its own, without the store's */
     const char   *(*isa)(const void *instance);         /* what it runs on: "avx512" */
     int           (*threads)(const void *instance);

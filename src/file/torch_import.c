@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "file/file_table.h"
 #include "file/torch.h"
 
@@ -182,27 +183,37 @@ static void report_dtypes(const unroll_import_config *config, const struct tenso
                           dtype_name((enum dtype)d));
 }
 
-unroll_status import_state_dict(const struct tensor_set *set, const unroll_import_config *config,
-                                unroll_model **model)
+static unroll_status import_modules(const struct tensor_set *set, const unroll_import_config *config,
+                                    struct torch_modules *all, unroll_model **model)
 {
-    struct torch_modules all;
     struct unroll_model *made;
 
-    TRY(torch_find_modules(set, config, &all));
-    TRY(torch_order_modules(config, &all));
-    report_modules(config, &all);
+    TRY(torch_find_modules(set, config, all));
+    TRY(torch_order_modules(config, all));
+    report_modules(config, all);
     report_dtypes(config, set);
-    bool tied = is_tied(set, &all);
+    bool tied = is_tied(set, all);
     if (tied)
-        report_import(config, "%s: the weight of '%s', tied", all.module[2].name, all.module[0].name);
-    TRY(new_model(&all, tied, &made));
-    unroll_status status = fill(set, &all, made);
+        report_import(config, "%s: the weight of '%s', tied", all->module[2].name, all->module[0].name);
+    TRY(new_model(all, tied, &made));
+    unroll_status status = fill(set, all, made);
     if (status != UNROLL_OK) {
         unroll_model_free(made);
         return status;
     }
     *model = made;
     return UNROLL_OK;
+}
+
+unroll_status import_state_dict(const struct tensor_set *set, const unroll_import_config *config,
+                                unroll_model **model)
+{
+    struct torch_modules *all = allocate_zeroed(1, sizeof *all);
+    unroll_status status = all ? import_modules(set, config, all, model)
+                               : fail(UNROLL_RESOURCE, "no memory for the modules of a file");
+
+    release(all);
+    return status;
 }
 
 /* A file that knows the order of its modules says it: tools/keras_to_unroll.py writes such ones. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "file/file_table.h"
 #include "file/torch.h"
 
@@ -94,23 +95,22 @@ static unroll_status check_chain(const struct torch_modules *order)
     return UNROLL_OK;
 }
 
-static unroll_status follow_order(const char *text, struct torch_modules *all)
+/* `order` begins empty. */
+static unroll_status follow_order(const char *text, struct torch_modules *all, struct torch_modules *order)
 {
-    struct torch_modules order = { .count = 0 };
-
     for (const char *word = text; ; word++) {
         size_t length = strcspn(word, ",");
-        TRY(take_word(all, word, length, &order));
+        TRY(take_word(all, word, length, order));
         word += length;
         if (!*word)
             break;
     }
     for (int i = 0; i < all->count; i++)
-        if (!find_word(&order, all->module[i].name, strlen(all->module[i].name)))
+        if (!find_word(order, all->module[i].name, strlen(all->module[i].name)))
             return fail(UNROLL_USAGE, "--order: the module '%s' is left out; fix: name it, or --prefix",
                         all->module[i].name);
-    TRY(check_chain(&order));
-    *all = order;
+    TRY(check_chain(order));
+    *all = *order;
     return UNROLL_OK;
 }
 
@@ -161,26 +161,28 @@ static void search(struct search *s)
 }
 
 /* lstm 65 -> 256, fc 256 -> 65 would also fit the other way round: a linear layer goes last where it can. */
-static unroll_status find_order(const unroll_import_config *config, struct torch_modules *all)
+static unroll_status find_order(const unroll_import_config *config, struct torch_modules *all, struct search *s,
+                                struct search *last)
 {
-    struct search s = { .all = all }, last = { .all = all, .heads_last = true };
     char list[600];
 
-    search(&last);
-    search(&s);
-    if (last.fits == 1 && last.trials < MOST_TRIALS) {
-        if (s.fits > 1)
+    s->all = last->all = all;
+    last->heads_last = true;
+    search(last);
+    search(s);
+    if (last->fits == 1 && last->trials < MOST_TRIALS) {
+        if (s->fits > 1)
             report_import(config,
                           "other orders fit too; this is the one whose linear layer is last (--order)");
-        *all = last.first;
+        *all = last->first;
         return UNROLL_OK;
     }
-    if (s.fits == 1 && s.trials < MOST_TRIALS) {
-        *all = s.first;
+    if (s->fits == 1 && s->trials < MOST_TRIALS) {
+        *all = s->first;
         return UNROLL_OK;
     }
     list_modules(all, list, sizeof list);
-    if (s.fits == 0 && s.trials < MOST_TRIALS)
+    if (s->fits == 0 && s->trials < MOST_TRIALS)
         return fail(UNROLL_DATA,
                     "no order of these modules is certain: %s; linear layers in a row have activations "
                     "between them that the file does not hold; fix: --order with names and activations, such "
@@ -193,5 +195,10 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
 
 unroll_status torch_order_modules(const unroll_import_config *config, struct torch_modules *all)
 {
-    return config->order ? follow_order(config->order, all) : find_order(config, all);
+    struct search *s = allocate_zeroed(2, sizeof *s);
+    if (!s)
+        return fail(UNROLL_RESOURCE, "no memory to order the modules");
+    unroll_status status = config->order ? follow_order(config->order, all, &s->trial) : find_order(config, all, s, s + 1);
+    release(s);
+    return status;
 }

@@ -134,8 +134,8 @@ unroll_status pass_balance(struct plan *p)
 {
     int stages = p->config.mesh[M_LAYER];
     int last = p->model->layers;
-    double cost[DEPTHS] = { 0 }, best[DEPTHS][DEPTHS];
-    int cut[DEPTHS][DEPTHS];
+    double cost[DEPTHS] = { 0 }, best[2][DEPTHS];       /* of the layers up to here in n stages, and in n - 1 */
+    unsigned char cut[DEPTHS][DEPTHS];
     if (stages > last)
         return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers of the model, the head among them; "
                     "fix: at most layer=%d", stages, last, last);
@@ -144,16 +144,16 @@ unroll_status pass_balance(struct plan *p)
         double (*flops)(const struct plan *, const struct op *) = kind_info(op->kind)->flops;
         cost[op->depth ? op->depth : 1] += flops ? flops(p, op) : 0;
     }
-    for (int end = 0; end <= last; end++)
-        for (int n = 0; n <= stages; n++) {
-            best[end][n] = n == 0 && end == 0 ? 0 : DBL_MAX;
-            double tail = 0;
+    for (int n = 0; n <= stages; n++)
+        for (int end = 0; end <= last; end++) {
+            double *now = best[n % 2], *before = best[(n + 1) % 2], tail = 0;
+            now[end] = n == 0 && end == 0 ? 0 : DBL_MAX;
             for (int begin = end; n > 0 && begin > 0; begin--) {
                 tail += cost[begin];
-                double worst = best[begin - 1][n - 1] > tail ? best[begin - 1][n - 1] : tail;
-                if (worst < best[end][n]) {
-                    best[end][n] = worst;
-                    cut[end][n] = begin;
+                double worst = before[begin - 1] > tail ? before[begin - 1] : tail;
+                if (worst < now[end]) {
+                    now[end] = worst;
+                    cut[end][n] = (unsigned char)begin;
                 }
             }
         }

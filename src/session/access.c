@@ -58,6 +58,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
                                   const struct buffer **b)
 {
     *b = find(s, name);
+    TRY(session_check(s));
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
     if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count))     /* of many: all or nothing */
@@ -65,7 +66,7 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     return UNROLL_OK;
 }
 
-enum { PIECE = 2048 };           /* numbers on the stack at once */
+enum { PIECE = 1024 };           /* numbers on the stack at once */
 
 static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
@@ -152,6 +153,7 @@ unroll_status unroll_session_set_weights(unroll_session *s, const float *const *
 {
     struct unroll_model *m = s->model;
     bool changed = false, own = true;                   /* the model's own memory, which then is as new */
+    TRY(session_check(s));
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         bool equal = true;
@@ -171,6 +173,7 @@ unroll_status unroll_session_set_weights(unroll_session *s, const float *const *
 unroll_status unroll_session_gradients(unroll_session *s, float *const *gradients)
 {
     const struct unroll_model *m = s->model;
+    TRY(session_check(s));
     if (s->config.mode != UNROLL_MODULE)
         return fail(UNROLL_USAGE,
                     "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
@@ -186,6 +189,7 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
 
 unroll_status unroll_clear_states(unroll_session *s)
 {
+    TRY(session_check(s));
     return session_clear(s, SEG_CARRY);
 }
 
@@ -202,6 +206,7 @@ static unroll_status pull_shares(unroll_session *s)
 
 unroll_status unroll_session_pull(unroll_session *s)
 {
+    TRY(session_check(s));
     TRY(is_one_of_many(s) ? pull_shares(s) : weights_pull(s->device, s->instance, s->plan, s->model->values));
     s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
@@ -209,6 +214,7 @@ unroll_status unroll_session_pull(unroll_session *s)
 
 unroll_status unroll_session_push(unroll_session *s)
 {
+    TRY(session_check(s));
     TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
     TRY(session_pack(s));
     s->shared->pulled = s->shared->changes;
@@ -217,27 +223,31 @@ unroll_status unroll_session_push(unroll_session *s)
 
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
 {
-    *forwards = ((int64_t *)session_host(s, "run"))[1];
-    *updates = (int64_t)((double *)session_host(s, "rates"))[RATE_STEP];
+    const bool good = session_check(s) == UNROLL_OK;
+    *forwards = good ? ((int64_t *)session_host(s, "run"))[1] : 0;
+    *updates = good ? (int64_t)((double *)session_host(s, "rates"))[RATE_STEP] : 0;
 }
 
 void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t updates)
 {
+    if (session_check(s) != UNROLL_OK)
+        return;
     ((int64_t *)session_host(s, "run"))[1] = forwards;
     ((double *)session_host(s, "rates"))[RATE_STEP] = (double)updates;
 }
 
 void unroll_session_loss_scale(const unroll_session *s, double *scale, int64_t *updates)
 {
-    const double *rates = session_host(s, "rates");
+    static const double none[RATE_OVERFLOW + 1];
+    const double *rates = session_check(s) == UNROLL_OK ? session_host(s, "rates") : none;
     *scale = rates[RATE_SCALE];
     *updates = (int64_t)rates[RATE_GOOD];
 }
 
 void unroll_session_set_loss_scale(unroll_session *s, double scale, int64_t updates)
 {
-    double *rates = session_host(s, "rates");
-    if (rates[RATE_SCALE] == 0)
+    double *rates = session_check(s) == UNROLL_OK ? session_host(s, "rates") : NULL;
+    if (!rates || rates[RATE_SCALE] == 0)
         return;
     rates[RATE_SCALE] = scale;
     rates[RATE_GOOD] = (double)updates;
@@ -250,7 +260,7 @@ uint64_t unroll_session_bytes(const unroll_session *s)
 
 uint64_t unroll_session_forecast(const unroll_session *s)
 {
-    return s->device->forecast(s->plan);
+    return s->device->forecast(s->plan, session_threads(s));
 }
 
 const char *unroll_session_isa(const unroll_session *s)

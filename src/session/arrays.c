@@ -38,7 +38,7 @@ static void find_stacks(const struct unroll_model *m, struct arrays *a)
         struct stack *s = find_stack(a, l);
         s->is_even &= s->directions == l->directions && s->first_direction == l->first_direction &&
                       s->width == l->width && s->units == l->hidden && s->has_cell == (l->cell->states > 1);
-        s->layer[s->layers++] = i;
+        s->layer[s->layers++] = (uint8_t)i;
     }
 }
 
@@ -401,10 +401,19 @@ static unroll_status take_results(const struct arrays *a, unroll_session *sessio
     return UNROLL_OK;
 }
 
+static unroll_status results_new(struct results *r)
+{
+    enum { MOST = 3 * MODEL_LAYERS_MAX };
+    *r = (struct results){ allocate_zeroed(MOST, sizeof *r->view), allocate_zeroed(MOST, sizeof *r->name), 0 };
+    return r->view && r->name ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a list of results");
+}
+
 void results_free(struct results *r)
 {
     for (int i = 0; i < r->count; i++)
         release((void *)r->view[i].data);
+    release(r->view);
+    release(r->name);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -423,9 +432,10 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     c.device = config->device;
     c.precision = config->precision;
     c.weights = config->weights;
-    r->count = 0;
     TRY(unroll_session_new(m, &c, &session));
-    unroll_status status = write_states(a, session);
+    unroll_status status = results_new(r);
+    if (status == UNROLL_OK)
+        status = write_states(a, session);
     if (status == UNROLL_OK)
         status = name_file(a, unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
                                                                        .lengths = a->lengths }));

@@ -8,7 +8,7 @@
 /* The recurrent layers of one name: PyTorch's module, whose states are one array. */
 struct stack {
     const char *name;
-    int         layer[MODEL_LAYERS_MAX];
+    uint8_t     layer[MODEL_LAYERS_MAX];
     int         layers, directions, first_direction;
     uint32_t    width, units;           /* of h and of the other state */
     bool        has_cell;               /* c beside h */
@@ -32,9 +32,9 @@ struct arrays {
 
 /* What a run gave, in the shapes of the file. */
 struct results {
-    struct tensor_view view[3 * MODEL_LAYERS_MAX];
-    char               name[3 * MODEL_LAYERS_MAX][80];
-    int                count;           /* the first is y, then those of inner layers and states */
+    struct tensor_view *view;           /* [count], with names.. */
+    char              (*name)[80];      /* ..that are here */
+    int                 count;           /* the first is y, then those of inner layers and states */
 };
 
 /* Reads and checks; an array of another name than those documented at unroll_run is refused. */

@@ -48,6 +48,7 @@ static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
 {
     if (!s || (!batch && !s->has_batch))
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
+    TRY(session_check(s));
     if (batch) {
         TRY(batch_check(s, batch));
         batch_take(s, batch);
@@ -65,7 +66,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
     if (s->last_weight > 0)
         TRY(set_aside(s));
     TRY(session_keep_up(s));
-    TRY(session_run(s, PART_FORWARD));
+    TRY(session_run(s, PART_FORWARD, PART_FORWARD));
     s->forwarded = true;
     bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
     return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK;     /* the others find it in the sum */
@@ -75,6 +76,7 @@ static unroll_status start_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
         return fail(UNROLL_USAGE, "this session was made to run, not to train (mode)");
+    TRY(session_check(s));
     if (!s->forwarded)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
@@ -87,7 +89,7 @@ static unroll_status start_backward(unroll_session *s)
 unroll_status unroll_backward(unroll_session *s)
 {
     TRY(start_backward(s));
-    return s->device->run(s->instance, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
+    return session_run(s, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
 }
 
 /* Of all that was set aside, and the norm of the last update. */
@@ -135,10 +137,11 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
+    TRY(session_check(s));
     if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
         return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
-        TRY(session_run(s, PART_SUM));
+        TRY(session_run(s, PART_SUM, PART_SUM));
     return s->last_weight > 0 ? take_steps(s, result) : take_loss(s, result);
 }
 
@@ -195,6 +198,7 @@ static unroll_status check_training(const unroll_session *s, const unroll_rates 
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
     if (!rates || rates->size != sizeof *rates)
         return fail(UNROLL_USAGE, "the rates were not begun with unroll_rates_default()");
+    TRY(session_check(s));
     return check_rates(s, rates);
 }
 
@@ -215,7 +219,7 @@ static unroll_status check_update(unroll_session *s, double squared)
 static unroll_status run_with(unroll_session *s, enum part first, const unroll_rates *rates)
 {
     give_rates(s, rates);
-    unroll_status status = s->device->run(s->instance, first, PART_UPDATE);
+    unroll_status status = session_run(s, first, PART_UPDATE);
     if (status != UNROLL_OK)
         ((double *)session_host(s, "rates"))[RATE_STEP]--;
     else

@@ -2,6 +2,7 @@
  * batches come in in batch.c, parts are run in run.c. No kernel and no strategy is known here. */
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "comm/comm.h"
 #include "session/mesh.h"
@@ -37,16 +38,31 @@ unroll_status session_clear(unroll_session *s, enum segment segment)
     return UNROLL_OK;
 }
 
-unroll_status session_run(unroll_session *s, enum part part)
+unroll_status session_check(const unroll_session *s)
 {
-    return s->device->run(s->instance, part, part);
+    if (s->process == process_number())
+        return UNROLL_OK;
+    if (is_one_of_many(s))
+        return refuse_forked("a session of one of several ranks");
+    if (!s->device->forks)
+        return refuse_forked(s->device->name);
+    return s->runs ? fail(UNROLL_UNSUPPORTED, "this process was forked while another thread was in a call of this session: "
+                          "what that call changed is half done here; fix: free the session and make a new one") : UNROLL_OK;
+}
+
+unroll_status session_run(unroll_session *s, enum part first, enum part last)
+{
+    s->runs = true;
+    unroll_status status = s->device->run(s->instance, first, last);
+    s->runs = false;
+    return status;
 }
 
 unroll_status session_keep_up(unroll_session *s)
 {
     if (s->packed == s->shared->changes)
         return UNROLL_OK;
-    TRY(session_run(s, PART_PACK));
+    TRY(session_run(s, PART_PACK, PART_PACK));
     s->packed = s->shared->changes;
     return UNROLL_OK;
 }
@@ -63,6 +79,8 @@ static unroll_status check_shared(const struct unroll_session *s, const struct s
     if (s->config.mode == UNROLL_TRAIN && w->training)
         return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
                     "time; free that session first");
+    if (!w->device->forks && w->process != process_number())
+        return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(w->real), w->device->name);
@@ -83,7 +101,7 @@ static unroll_status join_shared(struct unroll_session *s)
     w = allocate_zeroed(1, sizeof *w);
     if (!w)
         return fail(UNROLL_RESOURCE, "no memory for a session");
-    *w = (struct shared_weights){ .device = s->device, .real = s->plan->config.real,
+    *w = (struct shared_weights){ .device = s->device, .process = s->process, .real = s->plan->config.real,
                                   .weights = s->plan->config.weights };
     unroll_status status = s->device->store_new(s->plan, &w->store);
     if (status != UNROLL_OK) {
@@ -146,7 +164,7 @@ static unroll_status check_memory(const struct unroll_session *s)
 }
 
 /* Ranks that share a machine share its processors. */
-static int threads_for(const struct unroll_session *s)
+int session_threads(const struct unroll_session *s)
 {
     int processors = cpu_count() / comm_local_ranks();
     if (s->config.threads || !is_one_of_many(s))
@@ -185,7 +203,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
     TRY(give_to_device(s, plan_config, options.mesh));
     TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
-    const int threads = threads_for(s);
+    const int threads = session_threads(s);
     session_suit_device(s->device, s->config.isa, threads, s->model, plan_config);
     TRY(plan_new(s->model, plan_config, &s->plan));
     if (is_one_of_many(s) && unroll_comm_rank(s->config.comm) == 0)     /* of all ranks, for all: they agree below */
@@ -219,6 +237,7 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
         return fail(UNROLL_RESOURCE, "no memory for a session");
     s->model = model;
     s->config = *config;
+    s->process = process_number();
     unroll_status status = open_session(s);
     if (status != UNROLL_OK) {
         unroll_session_free(s);
@@ -237,8 +256,10 @@ void unroll_session_free(unroll_session *s)
         s->shared->sessions--;
         if (s->shared->pulled != s->shared->changes && !is_one_of_many(s))    /* which can't wait for the others here */
             unroll_session_pull(s);                     /* what was learned stays in the model */
-        s->device->instance_free(s->instance);
-        leave_shared(s);
+        if (s->device->forks || s->process == process_number()) {   /* else it is the parent's to free */
+            s->device->instance_free(s->instance);
+            leave_shared(s);
+        }
     }
     plan_free(s->plan);
     release(s);

@@ -8,6 +8,7 @@
 /* The weights of a model on a device, which all of its sessions share: made by the first, freed by the last. */
 struct shared_weights {
     const struct device *device;
+    unsigned             process;           /* that made them (base/process.h) */
     void                *store;
     enum dtype           real, weights;     /* what the store's numbers are; its packed copies, if they are narrower */
     uint64_t             changes;           /* how often the weights changed */
@@ -22,6 +23,8 @@ struct unroll_session {
     struct plan          *plan;
     const struct device  *device;
     void                 *instance;
+    unsigned              process;          /* that made it (base/process.h) */
+    bool                  runs;             /* a run is under way */
     struct shared_weights *shared;          /* the model's; NULL: this session has not joined */
     bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
@@ -33,6 +36,9 @@ struct unroll_session {
 
 /* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
 void *session_host(const unroll_session *, const char *name);
+
+/* At most so many, or 0: as many as the device likes. */
+int session_threads(const unroll_session *);
 
 /* config.c. What a configuration asks of the plan; ranks: that share it, 0: as many as the mesh has. */
 unroll_status session_plan_config(const unroll_session_config *, int ranks, struct plan_config *);
@@ -46,7 +52,9 @@ bool batch_counts(const unroll_session *, const unroll_batch *, int t, int row);
 unroll_status batch_check(const unroll_session *, const unroll_batch *);
 void batch_take(unroll_session *, const unroll_batch *);
 
-unroll_status session_run(unroll_session *, enum part);
+/* Refuses a session of the process that this one was forked from, if a child can't use it. */
+unroll_status session_check(const unroll_session *);
+unroll_status session_run(unroll_session *, enum part first, enum part last);
 /* The copies that a backward reads are a session's own: another session may have changed the weights. */
 unroll_status session_keep_up(unroll_session *);
 

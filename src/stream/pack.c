@@ -1,5 +1,6 @@
 /* Packed weights of streams: what may be streamed, where each array lies, and the copy from the model. One
  * walk over the arrays does both: without memory it measures. */
+#include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
 #include "model/layer_kind.h"
@@ -47,6 +48,7 @@ struct packer {
     const struct cpu_isa *isa;
     enum dtype dtype;                       /* of weights of products, but not of projections */
     struct unroll_stream_weights *to;       /* NULL: measures */
+    uint32_t *cells;                        /* [OPERAND_ROOM] of a row of int8, where it does not */
     size_t used;                            /* bytes */
 };
 
@@ -145,12 +147,11 @@ static void pack_tiles(struct packer *p, const struct parameter *q, size_t *offs
  * is 127 with the scale 1/127. */
 static void add_symbols(const struct packer *p, float *to, size_t distance, const float *row, float bias, size_t n)
 {
-    uint32_t cells[OPERAND_ROOM];
-    const int8_t *byte = (const void *)cells;
+    const int8_t *byte = (const void *)p->cells;
     float scale;
     if (p->dtype == DTYPE_I8) {
-        p->isa->pack_narrow(DTYPE_I8, cells, 1, row, n);
-        memcpy(&scale, &cells[cells_of(DTYPE_I8, n) - 2], sizeof scale);
+        p->isa->pack_narrow(DTYPE_I8, p->cells, 1, row, n);
+        memcpy(&scale, &p->cells[cells_of(DTYPE_I8, n) - 2], sizeof scale);
         for (size_t s = 0; s < n; s++)
             to[s * distance] = fmaf((float)(127 * byte[s]), scale * (1.0f / 127), bias);
     } else {
@@ -248,7 +249,7 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
         TRY(check_int8(m));
     TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
     isa = cpu_isa_without_tiles(isa);
-    struct packer p = { m, isa, dtype, memory, 0 };
+    struct packer p = { .model = m, .isa = isa, .dtype = dtype, .to = memory };
     *head = (struct unroll_stream_weights){
         .isa = isa, .dtype = dtype, .layers = (uint32_t)m->layers,
         .input = m->tokens ? 0 : (uint32_t)m->input, .symbols = m->tokens ? (uint32_t)m->input : 0,
@@ -256,9 +257,12 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     };
     for (int l = 0; l < m->layers; l++)
         TRY(describe_layer(&p, &m->layer[l], &layer[l]));
+    if (memory && dtype == DTYPE_I8 && !(p.cells = allocate(OPERAND_ROOM * sizeof *p.cells)))
+        return fail(UNROLL_RESOURCE, "no memory to pack weights");
     const uint64_t mode = cpu_flush_denormals();        /* as where a session packs */
     pack_model(&p, head, layer);
     cpu_restore_float_mode(mode);
+    release(p.cells);
     return UNROLL_OK;
 }
 

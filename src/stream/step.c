@@ -195,6 +195,7 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
     if (s->place != s)
         stream_prepare(s);
     const uint64_t mode = cpu_flush_denormals();
+    workspace_of_thread = stream_array(s, s->workspace);
     for (int t = 0; t < steps && status == UNROLL_OK; t++) {
         status = step(s, w, &f);
         f.inputs += f.inputs ? inputs : 0;

@@ -104,6 +104,8 @@ static unroll_status lay_out(const unroll_model *model, const unroll_stream_conf
         s->operand = s->rows * operand_cells(need.widest);
         s->cells = take(&need.used, OPERANDS * s->operand * sizeof(uint32_t));
     }
+    if (s->rows > ROWS_WITHOUT_WORKSPACE)
+        s->workspace = take(&need.used, PRODUCT_WORKSPACE);
     if (!config->weights)
         s->inside = take(&need.used, weights.bytes);
     s->bytes = need.used;

@@ -64,6 +64,7 @@ struct unroll_stream {
     size_t   link;                          /* scratch: [links] planes, or a plane of what is projected */
     size_t   cells, operand;                /* scratch of int8 weights: the operands as bytes, in the order of
                                              * enum stream_operand, so many cells each */
+    size_t   workspace;                     /* scratch of products of many rows; 0: they are few */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
     struct stream_layer layer[];

@@ -346,17 +346,21 @@ static unroll_status check_kept(const struct kept *kept, const char *directory)
 
 static unroll_status write_directory(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
 {
-    struct checkpoint_places places;
-
-    TRY(check_kept(kept, directory));
-    TRY(checkpoint_begin(directory, &places));
-    locale_t before = point_begin();                /* not while ranks talk: they may share a thread */
-    unroll_status status = write_files(trainer, kept, places.unfinished);
-    point_end(before);
+    struct checkpoint_places *places = allocate_zeroed(1, sizeof *places);
+    unroll_status status = places ? check_kept(kept, directory)
+                                  : fail(UNROLL_RESOURCE, "no memory for the names of a checkpoint's files");
     if (status == UNROLL_OK)
-        status = checkpoint_commit(&places);
-    if (status != UNROLL_OK)
-        checkpoint_abandon(&places);
+        status = checkpoint_begin(directory, places);
+    if (status == UNROLL_OK) {
+        locale_t before = point_begin();            /* not while ranks talk: they may share a thread */
+        status = write_files(trainer, kept, places->unfinished);
+        point_end(before);
+        if (status == UNROLL_OK)
+            status = checkpoint_commit(places);
+        if (status != UNROLL_OK)
+            checkpoint_abandon(places);
+    }
+    release(places);
     return status;
 }
 

@@ -6,9 +6,11 @@
  *     perf      milliseconds and GFLOP/s of a training step on the best ISA
  *     downgrade of a debug build, which draws the ISA of each session: the bits of the reference
  *     support   which ISA runs which case, or what refuses it
+ * All of it on a thread with a small stack.
  * Usage: test_cases MODE cases.txt [part of a line] */
 #include "cases/case.h"
 #include "check.h"
+#include "small_stack.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,7 +426,7 @@ static void say_support(const struct test_case *c)
 
 /* ---- the program ----------------------------------------------------------------------- */
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
     static const struct { const char *name; void (*run)(const struct test_case *); } modes[] = {
@@ -448,4 +450,9 @@ int main(int argc, char **argv)
     char name[32];
     snprintf(name, sizeof name, "cases %s", argv[1]);
     return check_finish(name);
+}
+
+int main(int argc, char **argv)
+{
+    return on_small_stack(run, argc, argv);
 }

@@ -6,6 +6,7 @@
 #include "comm/comm.h"
 #include "tests/check.h"
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { RANKS_MOST = 17, COUNT_MOST = 1000, SHARDS_MOST = 24, AT_ONCE = 5 };
@@ -214,6 +215,26 @@ static void run_threads(int ranks)
     comm_threads_free(w.comm, ranks);
 }
 
+/* A child has no part in its parent's messages: it is told so at once. */
+static void check_fork(struct unroll_comm *comm)
+{
+    struct unroll_comm *own;
+    double x = 1;
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        checks_failed = 0;
+        if (comm_ranks(comm) > 1)
+            CHECK_REFUSED(comm_send(comm, !comm_rank(comm), 9, &x, sizeof x), UNROLL_UNSUPPORTED, "forked from one");
+        CHECK_REFUSED(comm_open("mpi", 20, &own), UNROLL_UNSUPPORTED, "opened MPI");
+        comm_close(comm);
+        _exit(checks_failed != 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with %d", status);
+}
+
 /* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
 static int run_mpi(void)
 {
@@ -226,6 +247,7 @@ static int run_mpi(void)
     w.ranks = comm_ranks(comm);
     w.comm[comm_rank(comm)] = comm;
     check_rank(&w, comm_rank(comm));
+    check_fork(comm);
     unroll_status mine = checks_failed ? fail(UNROLL_FAILURE, "checks failed") : UNROLL_OK;
     unroll_status all = comm_agree(comm, mine, 0, "");
     CHECK(all == UNROLL_OK, "%s", unroll_last_error());

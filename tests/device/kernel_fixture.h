@@ -5,6 +5,7 @@
 #include "../check.h"
 #include "base/philox.h"
 #include "device/cpu/kernel.h"
+#include "tests/device/workspaces.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,7 @@ struct team_call { struct call *call; int team; struct work work[8]; };
 static inline void run_member(void *arg, int me)
 {
     struct team_call *t = arg;
+    use_workspace(me);
     t->call->isa->kernel[t->call->op->kind](t->call, me, t->team, &t->work[me]);
 }
 

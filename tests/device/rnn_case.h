@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/cpu/rnn.h"
+#include "tests/device/workspaces.h"
 #include "tests/check.h"
 #include <math.h>
 #include <stdlib.h>
@@ -347,6 +348,8 @@ struct team_call {
 static void call_as(void *argument, int me)
 {
     struct team_call *t = argument;
+    if (t->team > 1 || !workspace_of_thread)            /* ranks are threads, too, each alone in its team */
+        use_workspace(me);
     unroll_status status = t->kernel(t->call, me, t->team, &t->work[me]);
     if (status != UNROLL_OK) {
         printf("  %s\n", unroll_last_error());

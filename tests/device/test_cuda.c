@@ -468,5 +468,6 @@ int main(void)
     test_profile();
     test_long();
     test_lesser_driver();
+    check_refused((struct setting){ NULL, NULL }, "cuda", NULL, "forked from one that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

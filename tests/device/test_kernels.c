@@ -67,6 +67,7 @@ static void check_products(const struct cpu_isa *isa)
         memcpy(found, k.c, k.c_size * sizeof(float));
         struct product p = k.p;
         p.c = found;
+        use_workspace(0);
         isa->product(&p);
         cpu_isa_find(ISA_SCALAR, DTYPE_F32)->product(&k.p);
         CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name,

@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "check.h"
 #include "device/cpu/kernel.h"
+#include "tests/device/workspaces.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ static void run_rows(const struct cpu_isa *isa, const struct problem *p, enum dt
         product.a = cells + row * operand_cells(p->k);
         product.a_row = operand_cells(p->k);
     }
+    use_workspace(0);
     product_with(isa, dtype)(&product);
     free(cells);
 }

@@ -344,6 +344,7 @@ struct rank_run { struct rnn_case c[3]; };
 static void run_rank(void *argument, int me)
 {
     struct rnn_case *c = &((struct rank_run *)argument)->c[me];
+    use_workspace(me);
     run_both(c, NULL, 2, "ranks");
 }
 

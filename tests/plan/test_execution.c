@@ -534,9 +534,9 @@ static void check_forecast(int threads, uint32_t T, uint32_t checkpoint)
     double taken = (double)(atomic_load(&requested_bytes) - before);
     if (good) {
         double own = (double)instance_bytes(instance);
-        check_near("an instance, by itself", own, (double)instance_forecast(p));
+        check_near("an instance, by itself", own, (double)instance_forecast(p, threads));
         if (COUNTS_ALLOCATIONS) {
-            check_near("a store and an instance", taken, (double)(instance_forecast(p) + foretold_store(p)));
+            check_near("a store and an instance", taken, (double)(instance_forecast(p, threads) + foretold_store(p)));
             check_near("a store", taken - own, (double)foretold_store(p));
         }
     }

@@ -3,8 +3,10 @@
 import array
 import copy
 import mmap
+import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ import threading
 import time
 import unittest
 
+import pool_work
 import unroll
 from common import BUILD, ROOT, flat, floats, integers
 
@@ -697,6 +700,55 @@ class Threads(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        self.model = unroll.Model(input=32, hidden=64)
+        pool_work.MODEL[:] = [self.model]
+        self.expected = [pool_work.run(seed) for seed in range(4)]
+
+    def pool(self, method, *initializer):
+        """Two processes give the same for four inputs; one that hangs fails."""
+        with multiprocessing.get_context(method).Pool(2, *initializer) as pool:
+            self.assertEqual(pool.map_async(pool_work.run, range(4)).get(timeout=60), self.expected)
+
+    def test_pools(self):
+        self.pool("fork")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.safetensors")
+            self.model.save(path)
+            self.pool("spawn", pool_work.load, (path,))
+
+    def test_fork_while_a_thread_runs(self):
+        """Its locks are open in the child; a session that it was in is refused, or was not in a call."""
+        x, done = floats(16, 8, 32), threading.Event()
+        s = self.model.session(steps=16, rows=8, threads=2)
+
+        def work():
+            while not done.is_set():
+                s.forward(inputs=x)
+                pool_work.run(0)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            for _ in range(5):
+                self.pool("fork")
+                pid = os.fork()
+                if pid == 0:
+                    signal.alarm(20)
+                    try:
+                        s.forward(inputs=x)
+                    except unroll.UnsupportedError as error:
+                        os._exit("another thread" not in str(error))
+                    except BaseException:               # not to go on with the tests
+                        os._exit(2)
+                    os._exit(0)
+                self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        finally:
+            done.set()
+            thread.join()
 
 
 if __name__ == "__main__":

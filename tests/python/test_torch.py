@@ -1,11 +1,14 @@
 """unroll.torch beside torch.nn: random networks and inputs, every way of calling them, and what a training script
 relies on. Outputs within 1e-6 and gradients within 1e-5 of their scale."""
 
+import concurrent.futures
 import copy
 import gc
 import io
+import os
 import pickle
 import random
+import signal
 import threading
 import unittest
 import unittest.mock
@@ -535,6 +538,31 @@ class Refused(Refusals):
 
     def test_dropout_of_all(self):
         self.refused(ValueError, "dropout = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))
+
+
+@needs_torch
+class Forks(unittest.TestCase):
+    def test_child_trains_on(self):
+        """Also where a thread of the parent had the locks."""
+        mine, x = ours.LSTM(3, 4), torch.randn(5, 2, 3)
+        mine(x)[0].sum().backward()
+        expected = mine.weight_hh_l0.grad.clone()
+        mine.zero_grad()
+        held = ours._engines[mine].lock, ours._engines_lock
+        with concurrent.futures.ThreadPoolExecutor(1) as other:
+            for lock in held:
+                other.submit(lock.acquire).result()
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                try:
+                    mine(x)[0].sum().backward()
+                    os._exit(0 if torch.equal(mine.weight_hh_l0.grad, expected) else 1)
+                finally:
+                    os._exit(2)
+            for lock in held:
+                other.submit(lock.release).result()
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
 
 
 if __name__ == "__main__":

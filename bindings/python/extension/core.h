@@ -14,14 +14,24 @@
 /* Sets the exception that stands for the status of this thread's last call; NULL, to be returned. */
 PyObject *raise_status(unroll_status status);
 
+/* In a child that os.fork() made, nobody holds it: the thread of the parent that did is not there. */
+struct lock {
+    pthread_mutex_t mutex;
+    unsigned        forks;                  /* before it was made or found in a child */
+};
+
+void lock_init(struct lock *);
+pthread_mutex_t *lock_here(struct lock *);  /* with the GIL: the mutex of this process */
+
 /* Runs a statement without the GIL, alone on what the lock guards. Whoever holds a lock never waits for the
  * GIL before it lets go, and nobody waits for a lock with the GIL. */
 #define UNLOCKED(lock, statement)                       \
     do {                                                \
+        pthread_mutex_t *mutex = lock_here(lock);       \
         PyThreadState *saved = PyEval_SaveThread();     \
-        pthread_mutex_lock(lock);                       \
+        pthread_mutex_lock(mutex);                      \
         statement;                                      \
-        pthread_mutex_unlock(lock);                     \
+        pthread_mutex_unlock(mutex);                    \
         PyEval_RestoreThread(saved);                    \
     } while (0)
 
@@ -121,7 +131,7 @@ PyObject *keyword_take(PyObject *keywords, const char *name);
 typedef struct model_object {
     PyObject_HEAD
     unroll_model   *model;
-    pthread_mutex_t lock;                   /* of the model and all its sessions */
+    struct lock     lock;                   /* of the model and all its sessions */
     int             sessions;               /* and trainers, that Python has of it */
 } model_object;
 

@@ -40,7 +40,7 @@ PyObject *model_wrap(PyTypeObject *type, unroll_model *model)
         return NULL;
     }
     self->model = model;
-    pthread_mutex_init(&self->lock, NULL);
+    lock_init(&self->lock);
     return (PyObject *)self;
 }
 
@@ -164,7 +164,7 @@ static void model_dealloc(PyObject *self)
 {
     model_object *m = (model_object *)self;
     unroll_model_free(m->model);
-    pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->lock.mutex);
     object_free(self);
 }
 
@@ -340,8 +340,7 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 static PyMethodDef methods[] = {
     { "network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
       "network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, loss='none', seed=1): a model of any "
-      "layers, "
-      "each a dict." },
+      "layers, each a dict." },
     { "load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file." },
     { "save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names." },
     { "parameters", model_parameters, METH_NOARGS,

@@ -96,6 +96,30 @@ static PyMethodDef methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+/* ---- locks and forks ----------------------------------------------------------------------- */
+
+static unsigned forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+void lock_init(struct lock *lock)
+{
+    pthread_mutex_init(&lock->mutex, NULL);
+    lock->forks = forks;
+}
+
+pthread_mutex_t *lock_here(struct lock *lock)
+{
+    if (lock->forks != forks)
+        lock_init(lock);
+    return &lock->mutex;
+}
+
+/* ---- the module ---------------------------------------------------------------------------- */
+
 static bool add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **kept)
 {
     PyObject *type = PyType_FromSpec(spec);
@@ -128,6 +152,8 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__core(void)
 {
+    if (pthread_atfork(NULL, NULL, count_fork) != 0)
+        return PyErr_NoMemory();
     PyObject *module = PyModule_Create(&definition);
     if (module && !add_all(module))
         Py_CLEAR(module);

@@ -11,7 +11,7 @@ typedef struct stream_object {
     unroll_stream  *stream;
     int             rows;
     bool            tokens;
-    pthread_mutex_t lock;
+    struct lock     lock;
 } stream_object;
 
 static const struct field config_fields[] = {
@@ -26,7 +26,7 @@ static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows, b
     stream_object *s = (stream_object *)object_new(type);
     if (!s)
         return NULL;
-    pthread_mutex_init(&s->lock, NULL);
+    lock_init(&s->lock);
     s->bytes = bytes;
     s->rows = rows;
     s->tokens = tokens;
@@ -83,7 +83,7 @@ static void stream_dealloc(PyObject *self)
 {
     stream_object *s = (stream_object *)self;
     free(s->memory);
-    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->lock.mutex);
     object_free(self);
 }
 

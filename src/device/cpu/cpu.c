@@ -93,10 +93,14 @@ static unroll_status cpu_run(void *instance, enum part first, enum part last)
     return UNROLL_OK;
 }
 
+static uint64_t cpu_forecast(const struct plan *plan, int threads)
+{
+    return instance_forecast(plan, threads ? threads : cpu_count());
+}
+
 static void cpu_store_free(void *store)                       { store_free(store); }
 static void cpu_instance_free(void *instance)                 { instance_free(instance); }
 static void *cpu_host(void *instance, const char *buffer)     { return instance_buffer(instance, buffer); }
-static uint64_t cpu_forecast(const struct plan *plan)         { return instance_forecast(plan); }
 static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
 static const char *cpu_isa_of(const void *instance)           { return instance_isa(instance)->name; }
 static const struct op_time *cpu_time(const void *instance, int op)  { return instance_time(instance, op); }
@@ -105,7 +109,7 @@ static int cpu_threads(const void *instance)                  { return instance_
 const struct device device_cpu = {
     .name = "cpu",                          .packed = true,     .near = CPU_NEAR,   .narrow = CPU_NARROW,
     .precisions = 1 << PRECISION_FP32,      .thirds = cpu_isa_has_thirds,   .picks = true,
-    .skips_ended = true,                    .about = cpu_about,
+    .skips_ended = true,                    .forks = true,      .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
     .run = cpu_run,                         .host = cpu_host,

@@ -5,6 +5,13 @@
 #include "plan/traffic.h"
 #include <string.h>
 
+struct piece { _Alignas(64) char at[PIECE_BYTES]; };
+
+static char *piece_kept(void)
+{
+    return IN_WORKSPACE(struct piece, PRODUCT_WORKSPACE, KERNEL_WORKSPACE)->at;
+}
+
 /* Between a piece and elements [first, first + count) of a view, row by row. */
 static void copy_piece(const struct tensor *x, size_t first, size_t count, char *piece, bool pack)
 {
@@ -26,7 +33,7 @@ static unroll_status by_pieces(const struct call *call, exchange *pass, bool rea
     const struct tensor *x = &call->view[COMM_X];
     size_t size = dtype_size(x->dtype), most = PIECE_BYTES / size, all = tensor_rows(x) * tensor_width(x);
     bool contiguous = view_is_contiguous(call->plan, &call->op->view[COMM_X]);
-    _Alignas(64) char piece[PIECE_BYTES];
+    char *piece = piece_kept();
     for (size_t done = 0; done < all; done += most) {
         size_t n = all - done < most ? all - done : most;
         char *data = contiguous ? (char *)x->at + done * size : piece;
@@ -144,7 +151,7 @@ static struct tensor share_of(const struct call *call, int member)
 static unroll_status move_share(const struct call *call, const struct tensor *x, int rank, bool sends)
 {
     size_t most = PIECE_BYTES / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
-    _Alignas(64) char piece[PIECE_BYTES];
+    char *piece = piece_kept();
     for (size_t done = 0; done < all; done += most) {
         size_t n = all - done < most ? all - done : most, bytes = n * dtype_size(x->dtype);
         if (sends)

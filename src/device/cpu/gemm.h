@@ -90,7 +90,8 @@ static void gemm_panels(const struct call *call, const struct gemm *g, const str
 static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
     enum { LINE = 16 };                     /* cells: tiles read rows that begin with a line at once */
-    _Alignas(64) uint32_t cells[OPERAND_ROOM];
+    struct operand_room { _Alignas(64) uint32_t cells[OPERAND_ROOM]; };
+    uint32_t *cells = KERNEL_KEEPS(struct operand_room)->cells;
     const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, most = OPERAND_ROOM / row;
     struct gemm_rows bytes = { cells, row, x->first, 0 };
     for (size_t done = 0; done < x->count; done += bytes.count) {
@@ -105,7 +106,7 @@ static void gemm_int8(const struct call *call, const struct gemm *g, const struc
 /* With thirds: some of k at a time, whose left factors stay near. */
 static void gemm_thirds(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    _Alignas(64) char left[LEFT_ROOM];
+    char *left = KERNEL_KEEPS(struct left_room)->at;
     const size_t steps = thirds_steps(g->k);
     for (size_t first = 0, some; first < steps; first += some) {
         some = take_left(call, &(struct left_rows){ .at = x->at, .row = x->distance, .rows = x->count, .k = g->k }, first, left);
@@ -252,7 +253,7 @@ static const char *right_of_column(const struct gemm_dx *d, size_t column)
 /* Some rows of one gate at even distances. */
 static void gemm_dx_thirds(const struct call *call, const struct gemm_dx *d, size_t gate, size_t column, struct product p)
 {
-    _Alignas(64) char left[LEFT_ROOM];
+    char *left = KERNEL_KEEPS(struct left_room)->at;
     const size_t steps = thirds_steps(p.k);
     for (size_t first = 0, some; first < steps; first += some, p.start = AS_IS) {
         some = take_left(call, &(struct left_rows){ .at = p.a, .row = p.a_row, .rows = p.m, .k = p.k }, first, left);

@@ -73,6 +73,15 @@ struct dw_rows {
     _Alignas(64) real panel[DW_ROWS * DW_COLUMNS];
 };
 
+/* dy's units of the rows at hand, in strips. Where there are more units, COPIED are written, more than a strip
+ * is wide: the next row, or the room after the strip, takes what is too much. */
+enum { COPIED = 16, STRIP_NUMBERS = STRIP * DW_ROWS + COPIED };
+
+struct dw_kept {
+    struct dw_rows rows;
+    _Alignas(64) real sum[DW_WAITING], units[DW_UNITS / STRIP * STRIP_NUMBERS];
+};
+
 /* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
 static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_found *r)
 {
@@ -161,10 +170,6 @@ static void ask_for_units(const struct dw *d, const struct dw_rows *r, const str
     p->wanted_row = dy->row * sizeof(real);
 }
 
-/* dy's units of the rows at hand, in strips. Where there are more units, COPIED are written, more than a strip
- * is wide: the next row, or the room after the strip, takes what is too much. */
-enum { COPIED = 16, STRIP_NUMBERS = STRIP * DW_ROWS + COPIED };
-
 static void take_units(const struct dw_rows *r, size_t from, size_t count, real *to)
 {
     for (size_t i = 0; i < r->at.count; i++)
@@ -191,7 +196,7 @@ static ptrdiff_t near_distance(const struct dw_rows *r)
 static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
                      enum start start, real *to, size_t to_row, bool dense)
 {
-    _Alignas(64) real a[DW_UNITS / STRIP * STRIP_NUMBERS];
+    real *a = KERNEL_KEEPS(struct dw_kept)->units;
     const struct dy_range dy = range_of(r);
     const ptrdiff_t distance = near_distance(r);
     const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
@@ -217,7 +222,7 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
 static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
                          const struct portion *part, real *dw)
 {
-    _Alignas(64) real sum[DW_WAITING];
+    real *sum = KERNEL_KEEPS(struct dw_kept)->sum;
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
         struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
         const size_t columns = column.end - column.first, row = (columns + PANEL - 1) / PANEL * PANEL;
@@ -249,21 +254,21 @@ static void dw_short_leaves(const struct dw *d, struct dw_rows *rows, const stru
 /* This thread's part of dW [(G), U, K] of one shard: leaf by leaf, short ones together. */
 static void dw_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
 {
-    struct dw_rows rows;
-    rows.at.count = rows.chains = 0;
+    struct dw_rows *rows = &KERNEL_KEEPS(struct dw_kept)->rows;
+    rows->at.count = rows->chains = 0;
     while (leaf_next(leaves)) {
         const struct leaf *leaf = &leaves->at;
         size_t size = leaf_size(d, leaf), t = leaf->step.first, b = leaf->row.first;
-        if (rows.at.count + size > DW_ROWS)
-            dw_short_leaves(d, &rows, part, dw);
+        if (rows->at.count + size > DW_ROWS)
+            dw_short_leaves(d, rows, part, dw);
         if (size > DW_ROWS) {
-            dw_long_leaf(d, leaf, &rows, part, dw);
+            dw_long_leaf(d, leaf, rows, part, dw);
         } else if (size > 0) {
-            find_rows(d, leaf, &t, &b, &rows.at);
-            rows.end[rows.chains++] = rows.at.count;
+            find_rows(d, leaf, &t, &b, &rows->at);
+            rows->end[rows->chains++] = rows->at.count;
         }
     }
-    dw_short_leaves(d, &rows, part, dw);
+    dw_short_leaves(d, rows, part, dw);
 }
 
 /* ---- few columns ----------------------------------------------------------------------- */

@@ -308,8 +308,7 @@ static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves,
 /* This thread's portion of dW [(G), U, K] of one shard. */
 static void dw_thirds_shard(const struct dw *d, const struct leaves *leaves, const struct portion *portion, real *dw)
 {
-    struct dw_room room;
-    struct dw_part p = { .d = d, .room = &room };
+    struct dw_part p = { .d = d, .room = KERNEL_KEEPS(struct dw_room) };
     for (size_t c = portion->column.first; c < portion->column.end; c = p.column.end) {
         p.column = (struct range){ c, at_most(portion->column.end, c + DW_LEFT) };
         for (size_t u = portion->row.first; u < portion->row.end; u = p.unit.end) {

@@ -2,6 +2,7 @@
  * Running is in run.c. */
 #include "device/cpu/instance_parts.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +74,9 @@ static unroll_status use_segment(struct store *s, enum segment segment, uint64_t
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-uint64_t instance_forecast(const struct plan *plan)
+uint64_t instance_forecast(const struct plan *plan, int threads)
 {
-    uint64_t bytes = (uint64_t)plan->ops * sizeof(struct call);
+    uint64_t bytes = (uint64_t)plan->ops * sizeof(struct call) + (uint64_t)threads * workspace_bytes(plan->config.real);
     for (int i = 0; i < SEG_N; i++)
         bytes += is_stored(i) ? 0 : plan->segment_bytes[i];
     return bytes;
@@ -98,11 +99,16 @@ static unroll_status get_memory(struct instance *in, struct store *store, bool p
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
+    in->workspace = allocate_zeroed((size_t)in->threads, sizeof *in->workspace);
     in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
-    if (!in->call || !in->team || !in->work || (profile && !in->time))
+    bool good = in->call && in->team && in->work && in->workspace && (in->time || !profile);
+    const size_t workspace = workspace_bytes(in->isa->real);
+    for (int i = 0; i < in->threads && good; i++)
+        good = (in->workspace[i] = allocate(workspace)) != NULL;
+    if (!good)
         return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
-    in->bytes = instance_forecast(in->plan) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
-                (uint64_t)in->threads * sizeof *in->work +
+    in->bytes = instance_forecast(in->plan, in->threads) + sizeof *in + (uint64_t)in->teams * sizeof *in->team +
+                (uint64_t)in->threads * (sizeof *in->work + sizeof *in->workspace) +
                 (profile ? (uint64_t)in->plan->ops * sizeof *in->time : 0);
     return UNROLL_OK;
 }
@@ -265,6 +271,7 @@ unroll_status instance_new(const struct plan *plan, struct store *store, const s
     in->isa = config->isa;
     in->comm = config->comm;
     in->threads = config->threads;
+    in->process = process_number();
     in->chooses = config->chooses && config->threads > 1 && !config->comm;
     for (int part = 0; part < PART_N; part++)
         pace_init(&in->pace[part], plan, (enum part)part);
@@ -287,13 +294,16 @@ void instance_free(struct instance *in)
     if (!in)
         return;
     team_free(in->all);
-    if (in->has_lock) {
+    if (in->has_lock && in->process == process_number()) {     /* of a parent's, threads may wait that are not here */
         pthread_cond_destroy(&in->change);
         pthread_mutex_destroy(&in->lock);
     }
     for (int i = 0; i < SEG_N; i++)
         if (!is_stored(i))
             release(in->base[i]);
+    for (int i = 0; i < in->threads && in->workspace; i++)
+        release(in->workspace[i]);
+    release(in->workspace);
     release(in->time);
     release(in->work);
     release(in->team);

@@ -37,7 +37,7 @@ unroll_status instance_run_op(struct instance *instance, int op);
 void *instance_buffer(struct instance *instance, const char *name);
 
 struct work instance_work(const struct instance *instance);     /* counted by the kernels of the last run */
-uint64_t instance_forecast(const struct plan *plan);            /* what the next will be, but for threads */
+uint64_t instance_forecast(const struct plan *plan, int threads);   /* what the next will be */
 uint64_t instance_bytes(const struct instance *instance);       /* memory of its own, without the store's */
 
 const struct plan    *instance_plan(const struct instance *instance);

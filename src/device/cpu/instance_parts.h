@@ -34,7 +34,9 @@ struct instance {
     int threads, teams;
     struct lane_team *team;                 /* [teams] */
     struct thread_work *work;               /* [threads] */
+    char **workspace;                       /* [threads] */
     struct op_time *time;                   /* [ops]; NULL: not taken */
+    unsigned process;                       /* that made it */
     struct team *all;                       /* NULL: one thread, the caller's */
     bool chooses;                           /* between all threads and the caller's, by pace */
     struct pace pace[PART_N];

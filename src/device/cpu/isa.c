@@ -12,6 +12,8 @@
 #include <unistd.h>
 #endif
 
+_Thread_local char *workspace_of_thread;
+
 static const struct cpu_isa *const tables[] = {
     &cpu_scalar, &cpu_double,
 #if defined(__x86_64__)

@@ -9,6 +9,7 @@
 #include "comm/comm.h"
 #include "comm/poll.h"
 #include "device/cpu/division.h"
+#include "device/cpu/workspace.h"
 #include "plan/plan.h"
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
@@ -101,8 +102,9 @@ typedef void product_kernel(const struct product *);
 /* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
 enum { OPERAND_ROOM = 32768 };
 
-/* Bytes of thirds of rows of operands that a step keeps at a time. */
-enum { SPLIT_ROOM = 384 << 10 };
+/* Thirds of rows of operands that a step keeps at a time. */
+enum { SPLIT_ROOM = 384 << 10 };            /* bytes */
+struct split_room { _Alignas(64) char at[SPLIT_ROOM]; };
 
 /* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the
  * step `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */

@@ -91,18 +91,18 @@ static void pick_leaf(const struct dw *d, const struct leaf *leaf, struct pick_r
 /* This thread's units of dW [(G), U, K] of one shard. */
 static void pick_shard(const struct dw *d, const struct leaves *leaves, struct range mine, size_t symbols, real *dw)
 {
-    struct pick_room room;
-    room.row = at_most(PICK_ROOM / symbols / 16 * 16, PICK_UNITS);
-    room.found = 0;
-    memset(room.is_in, 0, sizeof room.is_in);
+    struct pick_room *room = KERNEL_KEEPS(struct pick_room);
+    room->row = at_most(PICK_ROOM / symbols / 16 * 16, PICK_UNITS);
+    room->found = 0;
+    memset(room->is_in, 0, sizeof room->is_in);
     for (size_t n = mine.first, end; n < mine.end; n = end, comm_poll()) {
         const size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
-        end = at_most(at_most(mine.end, gate_end), n + room.row);
+        end = at_most(at_most(mine.end, gate_end), n + room->row);
         const struct range unit = { n, end };
-        pick_turn(d, &room, unit, symbols, dw, false);
+        pick_turn(d, room, unit, symbols, dw, false);
         for (struct leaves l = *leaves; leaf_next(&l);)
-            pick_leaf(d, &l.at, &room, unit);
-        pick_turn(d, &room, unit, symbols, dw, true);
+            pick_leaf(d, &l.at, room, unit);
+        pick_turn(d, room, unit, symbols, dw, true);
     }
 }
 

@@ -197,11 +197,11 @@ static void widen_panel(real *to, const char *from, size_t k)
 /* A block of a panel as floats is made once for all rows. */
 static void product_bf16(const struct product *p)
 {
-    _Alignas(64) real panel[BLOCK_K * PANEL];
     if (p->m <= NARROW_ROWS) {
         product_narrow(p, &bf16_tiles);
         return;
     }
+    real *panel = PRODUCT_KEEPS(struct product_kept)->panel;
     for (size_t n = 0; n < p->n; n += PANEL)
         for (size_t k = 0; k == 0 || k < p->k; k += BLOCK_K) {
             struct product block = *p;

@@ -66,6 +66,11 @@ CELL_CODE void tile_store(real *at, V a, size_t n)
         v_store_some(at, a, n);
 }
 
+/* What a product keeps: a panel of a dense b, side by side, or of narrow weights, as floats; and rows of a. */
+struct product_kept {
+    _Alignas(64) real panel[BLOCK_K * PANEL], rows[BLOCK_ROWS * (BLOCK_K + SPARE)];
+};
+
 static size_t tiles_over(size_t n, size_t tile)
 {
     return (n + tile - 1) / tile;
@@ -382,10 +387,10 @@ static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 static void product_block(const struct product *p, struct tile *t, size_t rows,
                           const struct ahead *wanted)
 {
-    _Alignas(64) real panel[BLOCK_K * PANEL];
     const real *b = t->b, *bias = t->bias;
     real *c = t->c;
     bool copies = p->b_row != PANEL && rows > 2 * TILE_ROWS && t->k <= BLOCK_K;
+    real *panel = copies ? PRODUCT_KEEPS(struct product_kept)->panel : NULL;
     size_t tiles = tiles_over(rows, TILE_ROWS);
     for (size_t n = p->m <= 2 ? product_wide(p, t) : 0; n < p->n; n += TILE_COLUMNS) {
         size_t rest = p->n - n, in_panel = n % PANEL;
@@ -417,11 +422,9 @@ static bool copies_rows(const struct product *p)
            p->m > TILE_ROWS;
 }
 
-/* Not inlined: only who copies has the copy on its stack. */
-__attribute__((noinline))
 static void product_block_of_copy(const struct product *p, struct tile *t, size_t rows, const struct ahead *wanted)
 {
-    _Alignas(64) real copy[BLOCK_ROWS * (BLOCK_K + SPARE)], *to = copy;
+    real *copy = PRODUCT_KEEPS(struct product_kept)->rows, *to = copy;
     const real *from = t->a;
     for (size_t r = 0; r < rows; r++, to += BLOCK_K + SPARE, from += t->a_row)
         for (size_t k = 0; k < t->k; k += V_WIDTH)

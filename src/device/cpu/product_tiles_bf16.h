@@ -34,12 +34,12 @@ static void bf16_of_height(const struct product *p, const char *left, size_t m, 
 
 static void product_bf16_of_tiles(const struct product *p)
 {
-    _Alignas(64) char left[SPLIT_ROOM];
     if (!bf16_by_tiles(p->k)) {
         product_bf16(p);
         return;
     }
-    const size_t steps = thirds_steps(p->k), room = sizeof left / (steps * LEFT_ROW);
+    char *left = PRODUCT_KEEPS(struct split_room)->at;
+    const size_t steps = thirds_steps(p->k), room = SPLIT_ROOM / (steps * LEFT_ROW);
     const size_t most = room < BF16_ROWS ? room : room / BF16_ROWS * BF16_ROWS;
     for (size_t m = 0, rows; m < p->m; m += rows) {
         rows = p->m - m < most ? p->m - m : most;

@@ -158,7 +158,8 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 static void run_int8(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
-    uint32_t cells[3][OPERAND_ROOM / 2];                /* x is no wider than h: with int8 only a narrow one comes here */
+    struct operand_rooms { uint32_t cells[3][OPERAND_ROOM / 2]; };  /* with int8 x is narrow here: no wider than h */
+    uint32_t (*cells)[OPERAND_ROOM / 2] = KERNEL_KEEPS(struct operand_rooms)->cells;
     if (step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
     if (phase_reads(r, phase, FROM_H))
@@ -192,9 +193,8 @@ static struct operands operands_of(const struct rnn *r, int phase)
 static void run_by_tiles(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
-    _Alignas(64) char room[SPLIT_ROOM];
     const struct operands reads = operands_of(r, phase);
-    char *to = room;
+    char *to = KERNEL_KEEPS(struct split_room)->at;
     if (reads.x)
         to = split_rows(r, step, &step->x, step->of_x.k, to);
     if (reads.h)

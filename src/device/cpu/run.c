@@ -159,16 +159,18 @@ static void run_thread(void *instance, int me)
 {
     struct instance *in = instance;
     int number = 0;
+    workspace_of_thread = in->workspace[me];
     while (me >= in->team[number].first + in->team[number].size)
         number++;
     run_lanes(in, number, me - in->team[number].first);
 }
 
 /* The list is a serial program: no lanes, no waits, no barriers, and nobody is woken. */
-static void run_alone(struct instance *in)
+static unroll_status run_alone(struct instance *in)
 {
     uint64_t mode = cpu_flush_denormals();
     int i, end;
+    workspace_of_thread = in->workspace[0];
     for (part_range(in->plan, in->part, &i, &end); i < end && !failed(in); i++) {
         if (!is_in_part(&in->plan->op[i], in->part))
             continue;
@@ -179,29 +181,28 @@ static void run_alone(struct instance *in)
         end_time(in, i, begin);
     }
     cpu_restore_float_mode(mode);
+    return UNROLL_OK;
 }
 
-static void run_together(struct instance *in)
+static unroll_status run_together(struct instance *in)
 {
     /* All parts before have ended; sums alone, of which all are on one lane, wait for backward only. */
     int first, end;
     part_range(in->plan, in->part, &first, &end);
     for (int i = 0; i < LANES_MAX; i++)
         atomic_store(&in->ended[i].op, in->part == PART_SUM ? INT_MAX : first - 1);
-    team_run(in->all, run_thread, in);
+    return team_run(in->all, run_thread, in);
 }
 
-static void run_as_is_faster(struct instance *in)
+static unroll_status run_as_is_faster(struct instance *in)
 {
     struct pace *pace = &in->pace[(int)in->part == PART_BACKWARD_SUM ? PART_BACKWARD : in->part];
     const int64_t begin = clock_nanoseconds();
-    if (pace_together(pace))
-        run_together(in);
-    else
-        run_alone(in);
+    unroll_status status = pace_together(pace) ? run_together(in) : run_alone(in);
     const int64_t end = clock_nanoseconds();
     struct work work = instance_work(in);
     pace_ran(pace, (double)(end - begin), work.flops + work.bytes);
+    return status;
 }
 
 unroll_status instance_run(struct instance *in, enum part part)
@@ -210,20 +211,18 @@ unroll_status instance_run(struct instance *in, enum part part)
     atomic_store(&in->error, UNROLL_OK);
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
     comm_of_thread = in->comm;
-    if (in->chooses)
-        run_as_is_faster(in);
-    else if (in->all)
-        run_together(in);
-    else
-        run_alone(in);
+    unroll_status status = in->chooses ? run_as_is_faster(in) : in->all ? run_together(in) : run_alone(in);
     comm_of_thread = NULL;
-    unroll_status status = (unroll_status)atomic_load(&in->error);
+    if (status != UNROLL_OK)
+        return status;                      /* no thread of the team has run */
+    status = (unroll_status)atomic_load(&in->error);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "%s", in->message);
 }
 
 unroll_status instance_run_op(struct instance *in, int op)
 {
     uint64_t mode = cpu_flush_denormals();
+    workspace_of_thread = in->workspace[0];
     memset(in->work, 0, (size_t)in->threads * sizeof *in->work);
     unroll_status status = in->isa->kernel[in->plan->op[op].kind](&in->call[op], 0, 1, &in->work[0].work);
     cpu_restore_float_mode(mode);

@@ -114,8 +114,9 @@ static size_t lasting_take(struct lasting *l, const struct steps *x, const struc
 static void product_gathered_int8(const struct call *call, const struct product *p, const real *const *from,
                                   real *const *to)
 {
-    uint32_t a[OPERAND_ROOM];
-    _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
+    struct gathered_bytes { uint32_t a[OPERAND_ROOM]; _Alignas(64) real c[GATHERED * GATHERED_COLUMNS]; };
+    uint32_t *a = KERNEL_KEEPS(struct gathered_bytes)->a;
+    real *c = KERNEL_KEEPS(struct gathered_bytes)->c;
     const size_t row = operand_cells(p->k), most = OPERAND_ROOM / row;
     struct product q = *p;
     q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
@@ -143,7 +144,8 @@ static void product_gathered(const struct call *call, const struct product *p, e
         product_gathered_int8(call, p, from, to);
         return;
     }
-    _Alignas(64) real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
+    struct gathered { _Alignas(64) real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS]; };
+    real *a = KERNEL_KEEPS(struct gathered)->a, *c = KERNEL_KEEPS(struct gathered)->c;
     for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
         struct product q = *p;
         q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
@@ -169,6 +171,7 @@ static void product_gathered(const struct call *call, const struct product *p, e
 /* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is
  * read of the right ones. */
 enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
+struct left_room { _Alignas(64) char at[LEFT_ROOM]; };
 
 /* Rows at a time, of so many k: half as many where all k of those have room, whose sums then never wait in memory. */
 static size_t left_taken(size_t k)
@@ -202,7 +205,7 @@ struct gathered_thirds {
 static void product_gathered_thirds(const struct call *call, const struct gathered_thirds *p, const real *const *from,
                                     real *const *to)
 {
-    _Alignas(64) char left[LEFT_ROOM];
+    char *left = KERNEL_KEEPS(struct left_room)->at;
     const struct left_rows rows = { .each = (const void *const *)from, .rows = p->m, .k = p->k };
     const size_t steps = thirds_steps(p->k);
     for (size_t first = 0, some; first < steps; first += some) {

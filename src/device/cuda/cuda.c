@@ -8,7 +8,11 @@ static unroll_status cuda_store_new(const struct plan *plan, void **store)
     return gpu_store_new(&gpu_driver_cuda, plan, store);
 }
 
-static uint64_t cuda_forecast(const struct plan *plan) { return gpu_forecast(&gpu_driver_cuda, plan); }
+static uint64_t cuda_forecast(const struct plan *plan, int threads)
+{
+    (void)threads;
+    return gpu_forecast(&gpu_driver_cuda, plan);
+}
 
 const struct device device_cuda = {
     .name = "cuda",                         .packed = false,

@@ -1,6 +1,7 @@
 /* Finds and loads the CUDA driver, cuBLASLt and NCCL (driver.h) and puts their errors into sentences. Loads each once
  * in a process; what failed is looked for again. */
 #include "device/cuda/driver.h"
+#include "base/process.h"
 #include <dlfcn.h>
 #include <glob.h>
 #include <pthread.h>
@@ -196,7 +197,14 @@ static unroll_status load_once(bool *loaded, unroll_status (*load)(void))
     return status;
 }
 
-unroll_status cuda_load(void) { return load_once(&driver_loaded, load_driver); }
+unroll_status cuda_load(void)
+{
+    static struct opened opened;
+    TRY(opened_check(&opened, "the CUDA driver"));
+    TRY(load_once(&driver_loaded, load_driver));
+    opened_here(&opened);
+    return UNROLL_OK;
+}
 
 /* ---- cuBLASLt ---------------------------------------------------------------------------- */
 

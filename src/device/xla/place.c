@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include <string.h>
 
-enum { DOUBLES = 8192 };            /* sums of losses, norms of parameters: a few, never more */
+enum { DOUBLES = 4096 };            /* sums of losses, norms of parameters: a few, never more */
 
 /* ---- forms ----------------------------------------------------------------------------- */
 
@@ -194,7 +194,8 @@ static unroll_status put(struct place *p, struct xla_plugin *plugin, int r, cons
 /* Doubles become floats. */
 static unroll_status put_doubles(struct place *p, struct xla_plugin *plugin)
 {
-    float number[DOUBLES], none[DOUBLES] = { 0 };
+    static const float none[DOUBLES];
+    float number[DOUBLES];
     int64_t count = shape_count(p->form.type.shape);
     bool is_rates = !strcmp(p->name, "rates");
     if (count > DOUBLES)

@@ -3,6 +3,7 @@
 #include "device/xla/plugin.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include <dlfcn.h>
 #include <glob.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@ struct xla_plugin {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct xla_plugin *open_plugins, *loaded_plugins;        /* loaded: without a client */
+static struct opened opened;
 static struct xla_counts counts;
 
 #define HEAD(type) { .size = sizeof(type) }
@@ -265,6 +267,7 @@ unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin 
 {
     char found[sizeof (*plugin)->path];
     TRY(find_plugin(which, found, sizeof found));
+    TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = open_plugins;
     const struct xla_plugin *known = NULL;
@@ -272,9 +275,10 @@ unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin 
         known = strcmp(p->path, found) ? known : p;
     unroll_status status = p ? UNROLL_OK : open_new(found, known, devices, &p);
     pthread_mutex_unlock(&lock);
-    if (status == UNROLL_OK)
-        *plugin = p;
-    return status;
+    TRY(status);
+    opened_here(&opened);
+    *plugin = p;
+    return UNROLL_OK;
 }
 
 /* What libtpu asks its surroundings for where there is no TPU: what a machine with one would answer, so that it
@@ -310,13 +314,15 @@ unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
 {
     char found[sizeof (*plugin)->path];
     TRY(find_plugin(which, found, sizeof found));
+    TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = find_known(found);
     unroll_status status = p ? UNROLL_OK : load_new(found, &p);
     pthread_mutex_unlock(&lock);
-    if (status == UNROLL_OK)
-        *plugin = p;
-    return status;
+    TRY(status);
+    opened_here(&opened);
+    *plugin = p;
+    return UNROLL_OK;
 }
 
 const char *xla_plugin_path(const struct xla_plugin *p)         { return p->path; }

@@ -477,7 +477,8 @@ static unroll_status end(struct translation *t, const char *name)
 static unroll_status write_program(struct translation *t, const char *name)
 {
     t->value = allocate_zeroed((size_t)t->plan->buffers, sizeof *t->value);
-    if (!t->value)
+    t->evaluation = allocate_zeroed(1, sizeof *t->evaluation);
+    if (!t->value || !t->evaluation)
         return fail(UNROLL_RESOURCE, "no memory to translate a plan");
     for (int i = 0; i < t->plan->buffers; i++)
         t->value[i] = buffer_type(&t->plan->buffer[i]);
@@ -528,6 +529,7 @@ void translation_free(struct translation *t)
 {
     hlo_free(&t->h);
     release(t->value);
+    release(t->evaluation);
     release(t->argument.buffer);
     release(t->result.buffer);
     release(t->own);

@@ -29,6 +29,7 @@ struct translation {
     enum part first, last;
     int unroll;                             /* steps in one turn of a loop over time */
     struct hlo h;
+    struct evaluation *evaluation;          /* of the record at hand */
     struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
     struct program_buffers argument, result;
     struct own_number *own;                 /* [owned]: the arguments after the others */

@@ -140,9 +140,8 @@ static unroll_status apply(struct translation *t, const struct record *record, s
                            struct value *y)
 {
     struct named named = { "x", x };
-    struct evaluation e;
-    TRY(evaluate_record(t, record, &named, 1, x.shape, &e));
-    *y = evaluated(&e, "y");
+    TRY(evaluate_record(t, record, &named, 1, x.shape, t->evaluation));
+    *y = evaluated(t->evaluation, "y");
     return UNROLL_OK;
 }
 
@@ -426,7 +425,6 @@ unroll_status translate_update(struct translation *t, const struct op *op)
     };
     struct named input[4 + DEVICE_RATES];
     struct record record;
-    struct evaluation e;
     struct value counts, scale = gradient_scale(t, op, &counts), g = view_get(t, &op->view[UPDATE_GRAD]);
     struct shape shape = shape_of_view(&op->view[UPDATE_W], t->plan);
     int inputs = 0;
@@ -441,10 +439,10 @@ unroll_status translate_update(struct translation *t, const struct op *op)
         struct value rate = device_rate(t, op, rate_names[i]);
         input[inputs++] = named(rate_names[i], hlo_spread(&t->h, rate, shape, NULL));
     }
-    TRY(evaluate_record(t, &record, input, inputs, shape, &e));
+    TRY(evaluate_record(t, &record, input, inputs, shape, t->evaluation));
     for (int i = 0; i < 3; i++)
         if (has(op, moved[i].slot))
-            put_chosen(t, &op->view[moved[i].slot], counts, evaluated(&e, moved[i].name));
+            put_chosen(t, &op->view[moved[i].slot], counts, evaluated(t->evaluation, moved[i].name));
     view_put(t, &op->view[UPDATE_GRAD], zeros(t, shape_of_view(&op->view[UPDATE_GRAD], t->plan)));
     return UNROLL_OK;
 }

@@ -80,7 +80,7 @@ static unroll_status forward_turn(struct recurrence *r)
 {
     struct value state[STATES], in[INPUTS], next[STATES], saved[INPUTS];
     struct value link = { .id = -1 }, m = { .id = -1 };
-    struct evaluation e;
+    struct evaluation *e = r->t->evaluation;
     struct value fresh = rnn_goes_on(r);
     for (int k = 0; k < r->cell->states; k++)
         state[k] = rnn_or_zeros(r, fresh, *rnn_carried(r, r->at.state[k]));
@@ -88,13 +88,13 @@ static unroll_status forward_turn(struct recurrence *r)
     take_input_sums(r, in);
     for (int phase = 0; phase < r->cell->phases; phase++) {
         add_products(r, phase, h, link, in);
-        TRY(forward_phase(r, phase, in, state, &e));
-        take_saved(r, &e, saved);
+        TRY(forward_phase(r, phase, in, state, e));
+        take_saved(r, e, saved);
         if (phase + 1 < r->cell->phases)
-            link = rnn_gathered(r, rnn_result(&e, "link", r->cell->link[0]));
+            link = rnn_gathered(r, rnn_result(e, "link", r->cell->link[0]));
     }
     for (int k = 0; k < r->cell->states; k++)
-        next[k] = rnn_result(&e, "next", r->cell->state[k]);
+        next[k] = rnn_result(e, "next", r->cell->state[k]);
     if (r->projected) {
         m = next[0];
         next[0] = hlo_dot(&r->t->h, m, 1, *rnn_carried(r, r->at.projection), 0);

@@ -63,7 +63,7 @@ static unroll_status backward_phase(struct recurrence *r, int phase, const struc
                                     const struct value *d_next, struct gradients *d)
 {
     struct inputs given = { .count = 0 };
-    struct evaluation e;
+    struct evaluation *e = r->t->evaluation;
     bool is_last = phase + 1 == r->cell->phases;
     give_values(r, &given, saved, phase == 0);
     for (int k = 0; k < r->cell->states; k++) {
@@ -75,14 +75,14 @@ static unroll_status backward_phase(struct recurrence *r, int phase, const struc
     if (!is_last)
         rnn_give(&given, "d_link", r->cell->link[0], rnn_scattered(r, operand_gradient(r, FROM_LINK, d->in)));
     TRY(evaluate_record(r->t, &r->record.backward[phase], given.named, given.count, SHAPE(r->rows, r->units),
-                        &e));
+                        e));
     for (int i = 0; i < r->cell->inputs; i++)
         if (r->cell->input[i].phase == phase)
-            d->in[i] = rnn_result(&e, "d_in", r->cell->input[i].name);
+            d->in[i] = rnn_result(e, "d_in", r->cell->input[i].name);
     for (int k = 0; k < r->cell->states; k++)
-        d->state[k] = rnn_result(&e, "d_state", r->cell->state[k]);
+        d->state[k] = rnn_result(e, "d_state", r->cell->state[k]);
     for (int i = 0; phase == 0 && i < r->cell->vectors; i++)
-        d->vector[i] = rnn_result(&e, "d_vector", r->cell->vector[i]);
+        d->vector[i] = rnn_result(e, "d_vector", r->cell->vector[i]);
     return UNROLL_OK;
 }
 

@@ -376,8 +376,9 @@ static unroll_status xla_write(void *instance, const char *buffer, uint64_t firs
 }
 
 /* Of the arrays that outlive a program; what a program takes inside is the plugin's affair. */
-static uint64_t xla_forecast(const struct plan *plan)
+static uint64_t xla_forecast(const struct plan *plan, int threads)
 {
+    (void)threads;
     uint64_t bytes = 0;
     for (int i = 0; i < plan->buffers; i++)
         if (plan->buffer[i].segment != SEG_SCRATCH && !is_shared(&plan->buffer[i]))
@@ -387,7 +388,7 @@ static uint64_t xla_forecast(const struct plan *plan)
 
 static uint64_t xla_bytes(const void *instance)
 {
-    return xla_forecast(((const struct xla_instance *)instance)->plan);
+    return xla_forecast(((const struct xla_instance *)instance)->plan, 0);
 }
 
 static const char *xla_isa(const void *instance) { return ((const struct xla_instance *)instance)->isa; }

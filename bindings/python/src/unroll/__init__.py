@@ -62,9 +62,9 @@ class Model(_core.Model):
     SESSIONS = 4
 
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
-    _kept_weights = ""
+    _kept_for: tuple[Any, ...] = ()     # the process and the type of weights
     _shown = False                      # parameters() was called: somebody may write there
-    _OF_SESSIONS = frozenset({"_kept", "_kept_weights", "_lock", "_shown"})
+    _OF_SESSIONS = frozenset({"_kept", "_kept_for", "_locks", "_shown"})
 
     def run(
         self,
@@ -89,7 +89,7 @@ class Model(_core.Model):
         if len(shape) != (2 if name == "tokens" else 3):
             axes = "[steps, rows]" if name == "tokens" else "[steps, rows, input]"
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
-        with self.__dict__.setdefault("_lock", threading.RLock()):      # states, forward and results are one
+        with self._alone():                             # states, forward and results are one
             session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
             if self._shown and self.sessions == len(self._kept or ()):
                 session.set_weights(list(super().parameters().values()))        # looks whether they are the same
@@ -100,9 +100,10 @@ class Model(_core.Model):
             return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
 
     def _session(self, key: tuple[int, int, bool, int], weights: str) -> Session:
-        """The session that `run` keeps for this shape. All sessions of a model keep their weights alike."""
-        if self._kept is None or self._kept_weights != weights:
-            self._kept, self._kept_weights = collections.OrderedDict(), weights
+        """The session that `run` keeps for this shape. All sessions of a model keep their weights alike. A child that
+        was forked has its own: another thread may have been using those of its parent."""
+        if self._kept is None or self._kept_for != (os.getpid(), weights):
+            self._kept, self._kept_for = collections.OrderedDict(), (os.getpid(), weights)
         if key not in self._kept:
             steps, rows, lengths, threads = key
             self._kept[key] = Session(
@@ -139,8 +140,12 @@ class Model(_core.Model):
 
     def close(self) -> None:
         """Frees the sessions that `run` keeps."""
-        with self.__dict__.setdefault("_lock", threading.RLock()):
+        with self._alone():
             self._kept = None
+
+    def _alone(self) -> Any:
+        """The lock of this process: in a child that was forked no thread is left that would give back its parent's."""
+        return self.__dict__.setdefault("_locks", {}).setdefault(os.getpid(), threading.RLock())
 
     def session(self, mode: str = "infer", **config: Any) -> Session:
         """A session: the members of unroll_session_config are its keywords (steps, rows, lengths, ...)."""

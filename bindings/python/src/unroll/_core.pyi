@@ -64,6 +64,7 @@ class Model:
         embed: int = 0,
         embedding: Optional[str] = None,
         tied: int = 0,
+        embedding: Optional[str] = None,
         loss: str = "none",
         seed: int = 1,
     ) -> Self: ...

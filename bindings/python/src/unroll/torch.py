@@ -10,6 +10,7 @@ float32 on the CPU; anything else is refused with a sentence. Double backward is
 from __future__ import annotations
 
 import collections
+import os
 import sys
 import threading
 import weakref
@@ -122,6 +123,18 @@ def _threads(products: int) -> int:
 
 _engines: weakref.WeakKeyDictionary[nn.Module, _Engine] = weakref.WeakKeyDictionary()
 _engines_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """The locks of a child are open: no thread is left that would give back its parent's. Whoever held one had a session
+    of its own, which never comes back."""
+    global _engines_lock
+    _engines_lock = threading.Lock()
+    for engine in list(_engines.values()):
+        engine.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _engine_of(module: nn.RNNBase) -> _Engine:
