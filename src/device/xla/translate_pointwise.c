@@ -250,10 +250,9 @@ static unroll_status pointwise_loss(struct translation *t, const struct op *op, 
     struct value share = hlo_constant(&t->h, HLO_F32, z.shape, 1 / (double)z.shape.dim[2]);
     struct named input[] = { named("z", z), named("y", target) };
     struct record record;
-    struct evaluation e;
     record_loss(op->choice, &record);
-    TRY(evaluate_record(t, &record, input, 2, z.shape, &e));
-    struct value loss = evaluated(&e, "loss"), slope = evaluated(&e, "slope");
+    TRY(evaluate_record(t, &record, input, 2, z.shape, t->evaluation));
+    struct value loss = evaluated(t->evaluation, "loss"), slope = evaluated(t->evaluation, "slope");
     loss = hlo_fold(&t->h, "add", loss, 2, 1);
     loss = hlo_binary(&t->h, "multiply", loss, mean);
     add_loss(t, op, counts, loss);
