@@ -356,8 +356,10 @@ static void test_stacks(void)
     CHECK(same_weights(m, stack), "layers and a specification make the same network");
     for (int i = 0; i < 2; i++) {
         memset(&found, 0, sizeof found);
-        CHECK(unroll_model_spec(i ? m : stack, &found) && !strcmp(found.cell, "gru"), "a stack");
+        CHECK(unroll_model_spec(i ? m : stack, &found) && !strcmp(found.cell, "gru") && !strcmp(found.loss, "xent"),
+              "a stack");
         found.cell = spec.cell;
+        found.loss = spec.loss;
         CHECK(!memcmp(&found, &spec, sizeof spec), "the specification comes back");
     }
     unroll_model_free(stack);
