@@ -62,7 +62,6 @@ class Model:
         input: int,
         tokens: int = 0,
         embed: int = 0,
-        embedding: Optional[str] = None,
         tied: int = 0,
         embedding: Optional[str] = None,
         loss: str = "none",
