@@ -3,7 +3,7 @@
 # it. A block of C or JSON is the file that the text before it names: written, or, if the sources have it, a part of it.
 # In a page "..." stands for any lines, and lines of progress may be left out.
 #     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...]       SHOW=1: prints what the commands print, to renew a page
-# What is the machine's may be anything: times, rates, the instruction set, the threads. All else is exact where the bits
+# What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All else is exact where the bits
 # are the page's: with the same licences, and without AMX, whose sums have bits of their own. Else losses may differ by
 # 5% (and by 0.005), with other licences all numbers by 20%, and what is sampled is not compared.
 set -u
@@ -34,7 +34,8 @@ checks=${checks:-any}
 # What is the machine's is replaced by #. Curves are drawn from a report each second, of which one is the lowest.
 neutral() {
     sed -E -e 's/[0-9.]+[kM]? (char|words)\/s/# \1\/s/' -e 's/ETA [0-9:]+/ETA #/' \
-        -e 's/epochs, [0-9:]+ at/epochs, # at/' -e 's/\| [a-z0-9_]+, [0-9]+ threads? \|/| ISA, # threads |/' \
+        -e 's/epochs, [0-9:]+ at/epochs, # at/' \
+        -e 's/\| [a-z0-9_]+, [0-9]+ threads? \| plan: [0-9.]+ [kMG]B/| ISA, # threads | plan: #/' \
         -e 's/^(saved .*\/ckpt\/step-)[0-9]+$/\1#/' \
         -e 's/ on [a-z0-9_]+, [0-9]+ threads?: .*/ on ISA: #/' \
         -e 's/[▁▂▃▄▅▆▇█]+( +[0-9.]+) +[0-9.]+/#\1 #/' -e 's/^[0-9]+ (ticks a step)$/# \1/' |
