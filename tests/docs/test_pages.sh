@@ -3,9 +3,10 @@
 # it. A block of C or JSON is the file that the text before it names: written, or, if the sources have it, a part of it.
 # In a page "..." stands for any lines, and lines of progress may be left out.
 #     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...]       SHOW=1: prints what the commands print, to renew a page
-# What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All else is exact where the bits
-# are the page's: with the same licences, and without AMX, whose sums have bits of their own. Else losses may differ by
-# 5% (and by 0.005), with other licences all numbers by 20%, and what is sampled is not compared.
+# What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All
+# else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
+# own. Else losses may differ by 5% (and by 0.005), with other licences all numbers by 20%, and what is sampled is not
+# compared.
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2
