@@ -1,5 +1,5 @@
 /* The losses as data. Those of single numbers are written once, in V operations, in the files beside this one, and
- * compiled for each instruction set and recorded for XLA; a loss of whole rows has a kernel of its own on each device. */
+ * compiled for each instruction set and for GPUs, and recorded for XLA; one of whole rows has a kernel on each device. */
 #ifndef LOSSES_LOSS_H
 #define LOSSES_LOSS_H
 #include <stdbool.h>

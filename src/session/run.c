@@ -32,16 +32,46 @@ static unroll_status check_loss(unroll_session *s)
                 *where ? "; first bad value: " : "", where);
 }
 
-/* The sums of losses so far leave VALUES: what comes now divides by its own weight. */
-static unroll_status set_aside(unroll_session *s)
+/* What runs left on the device joins what nobody asked for yet: sums of losses and, of the last update, the norm. */
+static unroll_status collect(unroll_session *s)
 {
-    double *loss, *weight;
+    double *loss, *weight, *norms, squared = 0;
     TRY(look_at(s, "loss_sum", &loss));
     TRY(look_at(s, "weight_sum", &weight));
     s->loss += *loss;
     s->weight += *weight;
-    s->last_weight = *loss = *weight = 0;
+    *loss = *weight = 0;
+    if (s->last_weight == 0)
+        return UNROLL_OK;
+    TRY(look_at(s, "norms", &norms));
+    for (int i = 0; i < s->model->parameters; i++)      /* each of the sum of a parameter's gradients, squared */
+        squared += norms[i];
+    s->norm = sqrt(squared) / s->last_weight;
+    s->last_weight = 0;
     return UNROLL_OK;
+}
+
+/* Is what was collected finite? Else nothing was updated. */
+static unroll_status check_collected(const unroll_session *s)
+{
+    char where[160];
+    if (isfinite(s->loss) && isfinite(s->norm))
+        return UNROLL_OK;
+    if (s->device->whole_steps && s->config.mode == UNROLL_TRAIN)
+        return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
+                    "not looked at is %s; fix: a lower learning rate, or a look at the result of each step to see which",
+                    isnan(s->loss) || isnan(s->norm) ? "NaN" : "infinite");
+    if (!isfinite(s->loss))
+        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
+    locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(s->norm) ? "NaN" : "infinite", where);
+}
+
+static unroll_result take_result(unroll_session *s)
+{
+    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight, .norm = s->norm };
+    s->loss = s->weight = s->norm = 0;
+    return result;
 }
 
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
@@ -64,7 +94,7 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 {
     TRY(take_checked(s, batch));
     if (s->last_weight > 0)
-        TRY(set_aside(s));
+        TRY(collect(s));                                /* what comes now divides by its own weight */
     TRY(session_keep_up(s));
     TRY(session_run(s, PART_FORWARD, PART_FORWARD));
     s->forwarded = true;
@@ -92,47 +122,6 @@ unroll_status unroll_backward(unroll_session *s)
     return session_run(s, PART_BACKWARD, s->config.mode == UNROLL_MODULE ? PART_SUM : PART_BACKWARD);
 }
 
-/* Of all that was set aside, and the norm of the last update. */
-static unroll_result take_result(unroll_session *s)
-{
-    unroll_result result = { .loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight, .norm = s->norm };
-    s->loss = s->weight = s->norm = 0;
-    return result;
-}
-
-static unroll_status take_loss(unroll_session *s, unroll_result *result)
-{
-    TRY(set_aside(s));
-    *result = take_result(s);
-    return isfinite(result->loss) ? UNROLL_OK : fail(UNROLL_DIVERGED, "the loss is %s", isnan(result->loss) ?
-                                                     "NaN" : "infinite");
-}
-
-/* The sum of the squared norms, each of the sum of a parameter's gradients. */
-static unroll_status squared_norm(const unroll_session *s, double *squared)
-{
-    double *norms;
-    TRY(look_at(s, "norms", &norms));
-    *squared = 0;
-    for (int i = 0; i < s->model->parameters; i++)
-        *squared += norms[i];
-    return UNROLL_OK;
-}
-
-/* Of whole steps that nobody looked at since. */
-static unroll_status take_steps(unroll_session *s, unroll_result *result)
-{
-    double squared, weight = s->last_weight;
-    TRY(squared_norm(s, &squared));
-    unroll_status status = take_loss(s, result);
-    if (status == UNROLL_DIVERGED)
-        return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
-                    "not looked at is %s; fix: a lower learning rate, or look at each step to see which (--loss-every 1)",
-                    isnan(result->loss) ? "NaN" : "infinite");
-    result->norm = sqrt(squared) / weight;
-    return status;
-}
-
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
@@ -142,7 +131,10 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
         return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
         TRY(session_run(s, PART_SUM, PART_SUM));
-    return s->last_weight > 0 ? take_steps(s, result) : take_loss(s, result);
+    TRY(collect(s));
+    unroll_status status = check_collected(s);
+    *result = take_result(s);
+    return status;
 }
 
 unroll_rates unroll_rates_default(const char *optimizer)
@@ -202,55 +194,47 @@ static unroll_status check_training(const unroll_session *s, const unroll_rates 
     return check_rates(s, rates);
 }
 
-/* After an update: are its numbers finite? Else nothing was updated. */
-static unroll_status check_update(unroll_session *s, double squared)
+static void take_back_rates(unroll_session *s)
 {
-    char where[160];
-    if (isfinite(s->loss) && isfinite(squared))
-        return UNROLL_OK;
     ((double *)session_host(s, "rates"))[RATE_STEP]--;
-    if (!isfinite(s->loss))
-        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
-    locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(squared) ? "NaN" : "infinite", where);
 }
 
-/* The parts from first to the update; counted only if they could be run. */
-static unroll_status run_with(unroll_session *s, enum part first, const unroll_rates *rates)
+/* The parts from first to the update. A whole step, of so much weight, may go on while nobody wants its result
+ * (unroll_loss_result). */
+static unroll_status run_update(unroll_session *s, enum part first, double weight, const unroll_rates *rates,
+                                unroll_result *result)
 {
+    double *weight_sum;
     give_rates(s, rates);
     unroll_status status = session_run(s, first, PART_UPDATE);
-    if (status != UNROLL_OK)
-        ((double *)session_host(s, "rates"))[RATE_STEP]--;
-    else
-        s->packed = ++s->shared->changes;
-    return status;
-}
-
-/* The parts from first on: SUM, or BACKWARD, which ranks then overlap with their sums. */
-static unroll_status run_update(unroll_session *s, enum part first, const unroll_rates *rates, unroll_result *result)
-{
-    double squared, *weight_sum;
-    TRY(run_with(s, first, rates));
+    if (status != UNROLL_OK) {
+        take_back_rates(s);
+        return status;
+    }
+    s->packed = ++s->shared->changes;
     s->summing = false;
-    TRY(squared_norm(s, &squared));
-    TRY(look_at(s, "weight_sum", &weight_sum));
-    double weight = *weight_sum;
-    TRY(set_aside(s));
-    unroll_status status = check_update(s, squared);
-    s->norm = weight > 0 ? sqrt(squared) / weight : 0;
-    if (!result && status == UNROLL_OK)
-        return UNROLL_OK;                                       /* for unroll_loss_result */
-    unroll_result found = take_result(s);
-    if (result)
-        *result = found;
+    s->last_weight = weight;
+    if (weight > 0 && !result)
+        return UNROLL_OK;
+    if (weight == 0) {
+        TRY(look_at(s, "weight_sum", &weight_sum));
+        s->last_weight = *weight_sum > 0 ? *weight_sum : 1;
+    }
+    TRY(collect(s));
+    status = check_collected(s);
+    if (status != UNROLL_OK)
+        take_back_rates(s);
+    if (result || status != UNROLL_OK) {
+        unroll_result found = take_result(s);
+        *(result ? result : &found) = found;
+    }
     return status;
 }
 
 unroll_status unroll_update(unroll_session *s, const unroll_rates *rates, unroll_result *result)
 {
     TRY(check_training(s, rates));
-    return run_update(s, PART_SUM, rates, result);
+    return run_update(s, PART_SUM, 0, rates, result);
 }
 
 /* Rows that the loss counts. */
@@ -272,17 +256,12 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
     if (!s->device->whole_steps || s->summing) {
         TRY(unroll_forward(s, batch));
         TRY(start_backward(s));
-        return run_update(s, PART_BACKWARD, rates, result);
+        return run_update(s, PART_BACKWARD, 0, rates, result);
     }
     TRY(take_checked(s, batch));
     double weight = weight_of(s, batch);
-    if (s->last_weight == 0)
-        TRY(set_aside(s));                                      /* of forwards without an update */
-    unroll_status status = run_with(s, PART_FORWARD, rates);
-    if (status != UNROLL_OK) {
+    unroll_status status = run_update(s, PART_FORWARD, weight > 0 ? weight : 1, rates, result);
+    if (status != UNROLL_OK && status != UNROLL_DIVERGED)
         ((int64_t *)session_host(s, "run"))[1]--;
-        return status;
-    }
-    s->last_weight = weight > 0 ? weight : 1;
-    return result ? unroll_loss_result(s, result) : UNROLL_OK;
+    return status;
 }

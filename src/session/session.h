@@ -29,8 +29,8 @@ struct unroll_session {
     bool                  has_batch;        /* it was given one, which a forward without one runs again */
     bool                  forwarded;        /* a forward ran that no backward has used yet */
     bool                  summing;          /* backwards ran that no update has used yet */
-    double                loss, weight, norm;   /* of updates whose result nobody asked for yet: sums, of the last */
-    double                last_weight;      /* of the last whole step; 0: there is none since the host looked */
+    double                loss, weight, norm;   /* collected, and nobody asked for yet: sums, of the last */
+    double                last_weight;      /* of the last update; 0: its norm is collected */
     uint64_t              packed;           /* the change of the model's weights that its own copies are of */
 };
 

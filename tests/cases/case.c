@@ -59,7 +59,7 @@ static void set_word(struct test_case *c, const char *line, char *word)
     else if (!strcmp(word, "dropout"))
         c->spec.dropout = (float)atof(value);
     else if (!strcmp(word, "loss"))
-        c->spec.loss = !strcmp(value, "xent") ? "xent" : "mse";
+        c->spec.loss = kept(value);
     else if (!strcmp(word, "tokens"))
         c->spec.tokens = 1, c->spec.input = c->spec.output = atoi(value);
     else

@@ -87,8 +87,16 @@ GPU_CODE void clear_row(const struct loss_args &a, float *z)
         a.loss[blockIdx.x] = a.loss[row_count(a.z) + blockIdx.x] = 0;
 }
 
+GPU_CODE void count_row(const struct loss_args &a, double loss)
+{
+    if (threadIdx.x > 0)
+        return;
+    a.loss[blockIdx.x] = loss;
+    a.loss[row_count(a.z) + blockIdx.x] = 1;
+}
+
 /* Of the softmax; a block is a row. z <- (softmax(z) - 1 of the class) * scale. */
-KERNEL(gpu_loss_xent, struct loss_args)
+KERNEL(xent_gpu_loss, struct loss_args)
 {
     SHARED(float, room, GPU_THREADS);
     const size_t t = blockIdx.x / a.z.batch, b = blockIdx.x % a.z.batch;
@@ -111,35 +119,11 @@ KERNEL(gpu_loss_xent, struct loss_args)
     const double loss = log((double)sum) + ((double)max - (double)of_class);
     for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
         z[i] = scale * (i == (uint32_t)of ? (float)expm1(-loss) : z[i] / sum);
-    if (threadIdx.x == 0) {
-        a.loss[blockIdx.x] = loss;
-        a.loss[row_count(a.z) + blockIdx.x] = 1;
-    }
+    count_row(a, loss);
 }
 
-/* z <- 2 (z - value) / width * scale. */
-KERNEL(gpu_loss_mse, struct loss_args)
-{
-    SHARED(double, room, GPU_THREADS);
-    float *z = row_at(a.z, blockIdx.x);
-    const float *value = row_at(a.values, blockIdx.x), scale = gradient_scale(a);
-    const float slope = (float)(2.0 / (double)a.z.width);
-    double squares = 0;
-    if (!row_lasts(a.ends, blockIdx.x / a.z.batch, blockIdx.x % a.z.batch)) {
-        clear_row(a, z);
-        return;
-    }
-    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
-        float error = z[i] - value[i];
-        squares += ((double)z[i] - (double)value[i]) * ((double)z[i] - (double)value[i]);
-        z[i] = scale * (error * slope);
-    }
-    squares = block_sum(squares, room);
-    if (threadIdx.x == 0) {
-        a.loss[blockIdx.x] = squares / (double)a.z.width;
-        a.loss[row_count(a.z) + blockIdx.x] = 1;
-    }
-}
+#define LOSS_USER "device/cuda/loss_gpu.h"
+#include "losses/loss_table.h"
 
 /* One block. */
 KERNEL(gpu_loss_total, struct loss_total_args)

@@ -24,20 +24,21 @@ unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
 {
     const struct gpu_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
     const struct loss *loss = loss_at(call->op->choice);
-    const bool xent = loss->of_classes;
     char kernel[64];
+    if (!loss_is_compiled(call->op->choice))
+        return fail(UNROLL_UNSUPPORTED, "loss = '%s': GPUs run the losses that the library was built with", loss->name);
     struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
     if (is_scaled(w->plan))
         args.scale = value_at(w, "rates") + RATE_SCALE;
     args.loss = scratch_take(w, 2 * rows * sizeof(double));
-    if (xent) {
+    if (loss->of_classes) {
         args.class_of = (const int32_t *)(void *)target->at;
         args.class_step = target->stride[0];
     } else {
         args.values = rows_of(target);
     }
-    snprintf(kernel, sizeof kernel, "gpu_loss_%s", loss->name);
+    snprintf(kernel, sizeof kernel, "%s_gpu_loss", loss->name);
     TRY(launch_rows(w, kernel, rows, args.z.width, ARGS(&args)));
     if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
         return UNROLL_OK;
