@@ -114,28 +114,32 @@ static unroll_status measure(struct runner *r, double seconds, struct step_times
     return UNROLL_OK;
 }
 
+static unroll_status open_stream(struct runner *r, const unroll_model *model, const unroll_stream_config *config,
+                                 void **memory)
+{
+    size_t bytes = unroll_stream_bytes(model, config), rows = (size_t)config->rows;
+
+    if (bytes == 0)
+        return complain_library(UNROLL_UNSUPPORTED);
+    *memory = aligned_alloc(64, bytes);
+    r->seconds = malloc(MOST_STEPS * sizeof *r->seconds);
+    if (*memory == NULL || r->seconds == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for a stream; fix: a smaller --shape");
+    TRY(complain_library(unroll_stream_init(*memory, bytes, model, config, &r->stream)));
+    r->width = rows * (size_t)unroll_stream_inputs(r->stream);
+    r->outputs = malloc(rows * (size_t)unroll_stream_outputs(r->stream) * sizeof *r->outputs);
+    return r->outputs ? UNROLL_OK : complain(UNROLL_RESOURCE, "no memory for the outputs");
+}
+
 unroll_status bench_stream(const unroll_model *model, const unroll_stream_config *config, const float *inputs,
                            int frames, double seconds, struct step_times *times)
 {
     struct runner r = {.inputs = inputs, .frames = frames};
-    size_t bytes = unroll_stream_bytes(model, config);
-    void *memory = bytes ? aligned_alloc(64, bytes) : NULL;
-    unroll_status status = UNROLL_RESOURCE;
+    void *memory = NULL;
+    unroll_status status = open_stream(&r, model, config, &memory);
 
-    r.seconds = malloc(MOST_STEPS * sizeof *r.seconds);
-    if (bytes == 0)
-        status = complain_library(UNROLL_UNSUPPORTED);
-    else if (memory == NULL || r.seconds == NULL)
-        complain(status, "no memory for a stream; fix: a smaller --shape");
-    else if ((status = unroll_stream_init(memory, bytes, model, config, &r.stream)) != UNROLL_OK)
-        complain_library(status);
-    if (status == UNROLL_OK) {
-        size_t rows = (size_t)config->rows;
-        r.width = rows * (size_t)unroll_stream_inputs(r.stream);
-        r.outputs = malloc(rows * (size_t)unroll_stream_outputs(r.stream) * sizeof *r.outputs);
-        status = r.outputs ? measure(&r, seconds, times)
-                           : complain(UNROLL_RESOURCE, "no memory for the outputs");
-    }
+    if (status == UNROLL_OK)
+        status = measure(&r, seconds, times);
     free(r.outputs);
     free(r.seconds);
     free(memory);

@@ -107,8 +107,7 @@ static unroll_status open_model(struct bench *bench)
     spec.hidden = bench->hidden;
     spec.input = bench->input;
     spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
-    unroll_status status = unroll_model_new(&spec, 1, &bench->model);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_model_new(&spec, 1, &bench->model));
 }
 
 static unroll_status open_session(struct bench *bench)
@@ -130,8 +129,7 @@ static unroll_status open_session(struct bench *bench)
     config.precision = text_of(s, OPTION_PRECISION);
     config.weights = text_of(s, OPTION_DTYPE);
     config.profile = is_on(s, OPTION_PROFILE);
-    unroll_status status = unroll_session_new(bench->model, &config, &bench->session);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_session_new(bench->model, &config, &bench->session));
 }
 
 /* Where nobody overwrites it: once is enough. */
@@ -163,12 +161,12 @@ static unroll_status wait_for(struct bench *bench, const char *states)
 static unroll_status run_once(struct bench *bench)
 {
     unroll_batch batch = {.inputs = bench->inputs, .lengths = bench->lengths};
-    unroll_status status = unroll_forward(bench->session, bench->on_device ? NULL : &batch);
 
+    TRY(unroll_forward(bench->session, bench->on_device ? NULL : &batch));
     bench->on_device = !is_on_cpu(bench);
-    if (status == UNROLL_OK && is_pass(bench, "train"))
-        status = unroll_backward(bench->session);
-    return status != UNROLL_OK ? status : wait_for(bench, is_pass(bench, "train") ? "d.h0.l0" : "hn.l0");
+    if (is_pass(bench, "train"))
+        TRY(unroll_backward(bench->session));
+    return wait_for(bench, is_pass(bench, "train") ? "d.h0.l0" : "hn.l0");
 }
 
 /* ---- measuring ---- */
@@ -180,11 +178,9 @@ static unroll_status measure_peak(struct bench *bench)
 
     if (!is_on_cpu(bench))
         return UNROLL_OK;
-    unroll_status status = unroll_measure_peak(unroll_session_isa(bench->session),
-                                               unroll_session_threads(bench->session), &found);
-    if (status == UNROLL_OK)
-        bench->peak = fmax(bench->peak, found);
-    return status;
+    TRY(unroll_measure_peak(unroll_session_isa(bench->session), unroll_session_threads(bench->session), &found));
+    bench->peak = fmax(bench->peak, found);
+    return UNROLL_OK;
 }
 
 static unroll_status measure_runs(struct bench *bench)
@@ -204,17 +200,12 @@ static unroll_status measure_runs(struct bench *bench)
 
 static unroll_status measure(struct bench *bench)
 {
-    unroll_status status = measure_peak(bench);
-
-    if (status == UNROLL_OK && is_pass(bench, "train"))
-        status = write_output_gradient(bench);
-    if (status == UNROLL_OK)
-        status = run_once(bench);               /* caches and pages are warm after it */
-    if (status == UNROLL_OK)
-        status = measure_runs(bench);
-    if (status == UNROLL_OK)
-        status = measure_peak(bench);
-    return status == UNROLL_OK ? status : complain_library(status);
+    TRY(measure_peak(bench));
+    if (is_pass(bench, "train"))
+        TRY(write_output_gradient(bench));
+    TRY(run_once(bench));                       /* caches and pages are warm after it */
+    TRY(measure_runs(bench));
+    return measure_peak(bench);
 }
 
 /* ---- the result ---- */
@@ -312,22 +303,17 @@ static unroll_status measure_stream(struct bench *bench)
     bench->inputs = random_numbers((size_t)FRAMES * (size_t)bench->rows * (size_t)bench->input, &state);
     if (bench->inputs == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
-    unroll_status status = bench_stream(bench->model, &config, bench->inputs, FRAMES,
-                                        number_of(s, OPTION_SECONDS), &times);
-    if (status == UNROLL_OK && (status = unroll_measure_peak(times.isa, 1, &bench->peak)) != UNROLL_OK)
-        complain_library(status);
-    return status == UNROLL_OK ? print_steps(bench, &times) : status;
+    TRY(bench_stream(bench->model, &config, bench->inputs, FRAMES, number_of(s, OPTION_SECONDS), &times));
+    TRY(complain_library(unroll_measure_peak(times.isa, 1, &bench->peak)));
+    return print_steps(bench, &times);
 }
 
 static unroll_status measure_session(struct bench *bench)
 {
-    unroll_status status = open_session(bench);         /* which knows whether the memory is enough */
-
-    if (status == UNROLL_OK)
-        status = make_arrays(bench);
-    if (status == UNROLL_OK)
-        status = measure(bench);
-    return status == UNROLL_OK ? print(bench) : status;
+    TRY(open_session(bench));                           /* which knows whether the memory is enough */
+    TRY(make_arrays(bench));
+    TRY(complain_library(measure(bench)));
+    return print(bench);
 }
 
 unroll_status cmd_bench(struct settings *settings)

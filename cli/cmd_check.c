@@ -36,7 +36,5 @@ unroll_status cmd_check(struct settings *settings)
         print_json(json_pack("{si si}", "passed", tally.passed, "failed", tally.failed));
     else
         printf("%d passed, %d failed\n", tally.passed, tally.failed);
-    if (status != UNROLL_OK)
-        complain_library(status);
-    return status;
+    return complain_library(status);
 }

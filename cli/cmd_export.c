@@ -24,29 +24,29 @@ static unroll_status print_saved(json_t *lines, const char *file)
 
     if (!json_is_object(object))
         object = json_pack("{sO}", "report", lines);
-    if (object && json_object_set_new(object, "saved", json_string(file)) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
+    json_object_set_new(object, "saved", json_string(file));
     return print_json(object);
+}
+
+static unroll_status export(const unroll_model *model, const char *file, const unroll_export_config *config)
+{
+    TRY(complain_library(unroll_export(model, file, config)));
+    if (config->json)
+        return print_saved(config->arg, file);
+    printf("saved %s\n", file);
+    return UNROLL_OK;
 }
 
 unroll_status cmd_export(struct settings *settings)
 {
-    static const enum option_id needed[] = { OPTION_MODEL, OPTION_TO, OPTION_SAVE };
     unroll_export_config config = unroll_export_default();
     const char *file = text_of(settings, OPTION_SAVE);
     unroll_model *model;
-    unroll_status status = UNROLL_OK;
 
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && status == UNROLL_OK; i++)
-        status = settings_need(settings, needed[i]);
-    if (status == UNROLL_OK)
-        status = output_spares(file, text_of(settings, OPTION_CALIBRATE));
-    if (status == UNROLL_OK)
-        status = network_open_for(text_of(settings, OPTION_MODEL), file, &model);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(settings_need(settings, OPTION_TO));
+    TRY(settings_need(settings, OPTION_SAVE));
+    TRY(output_spares(file, text_of(settings, OPTION_CALIBRATE)));
+    TRY(network_open_for(text_of(settings, OPTION_MODEL), file, &model));
     config.format = text_of(settings, OPTION_TO);
     config.prefix = text_of(settings, OPTION_PREFIX);
     config.dtype = text_of(settings, OPTION_WEIGHTS);
@@ -56,12 +56,7 @@ unroll_status cmd_export(struct settings *settings)
     config.rows = integers_of(settings, OPTION_PROGRAM)[1];
     config.report = take_line;
     config.arg = config.json ? json_array() : NULL;
-    if ((status = unroll_export(model, file, &config)) != UNROLL_OK)
-        complain_library(status);
-    if (status == UNROLL_OK && config.json)
-        status = print_saved(config.arg, file);
-    else if (status == UNROLL_OK)
-        printf("saved %s\n", file);
+    unroll_status status = export(model, file, &config);
     json_decref(config.arg);
     unroll_model_free(model);
     return status;

@@ -34,9 +34,9 @@ static unroll_status take_words(struct importing *i)
 static unroll_status check_target(const struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
-    unroll_status status = output_spares(target, i->file);
 
-    return status == UNROLL_OK ? output_spares(target, text_of(i->settings, OPTION_VERIFY)) : status;
+    TRY(output_spares(target, i->file));
+    return output_spares(target, text_of(i->settings, OPTION_VERIFY));
 }
 
 static void take_line(void *arg, const char *line)
@@ -60,8 +60,7 @@ static unroll_status read_model(struct importing *i)
     config.gru_reset = text_of(i->settings, OPTION_GRU_RESET);
     config.report = take_line;
     config.arg = i;
-    unroll_status status = unroll_import(i->file, &config, &i->model);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_import(i->file, &config, &i->model));
 }
 
 /* What differs is not saved. */
@@ -76,9 +75,7 @@ static unroll_status verify(struct importing *i)
     config.batch_first = is_on(i->settings, OPTION_BATCH_FIRST);
     config.report = take_line;
     config.arg = i;
-    unroll_status status = unroll_verify(i->model, reference, &config, &i->difference);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_verify(i->model, reference, &config, &i->difference)));
     if (i->difference.relative <= tolerance)
         return UNROLL_OK;
     return complain(UNROLL_FAILURE,
@@ -98,10 +95,9 @@ static json_t *differences(const struct importing *i)
 static unroll_status save(struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
-    unroll_status status = target ? unroll_model_save(i->model, target) : UNROLL_OK;
 
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    if (target)
+        TRY(complain_library(unroll_model_save(i->model, target)));
     if (i->found)
         return print_json(json_pack("{sO ss? so sI}", "found", i->found, "saved", target, "difference",
                                     differences(i), "parameters", (json_int_t)network_parameters(i->model)));
@@ -112,23 +108,20 @@ static unroll_status save(struct importing *i)
     return UNROLL_OK;
 }
 
+static unroll_status import(struct importing *i)
+{
+    TRY(take_words(i));
+    TRY(check_target(i));
+    TRY(read_model(i));
+    TRY(verify(i));
+    return save(i);
+}
+
 unroll_status cmd_import(struct settings *settings)
 {
-    struct importing i = {.settings = settings};
-    unroll_status status = settings_need(settings, OPTION_SOURCE);
+    struct importing i = {.settings = settings, .found = is_on(settings, OPTION_JSON) ? json_array() : NULL};
+    unroll_status status = import(&i);
 
-    if (status == UNROLL_OK)
-        status = take_words(&i);
-    if (status == UNROLL_OK)
-        status = check_target(&i);
-    if (is_on(settings, OPTION_JSON))
-        i.found = json_array();
-    if (status == UNROLL_OK)
-        status = read_model(&i);
-    if (status == UNROLL_OK)
-        status = verify(&i);
-    if (status == UNROLL_OK)
-        status = save(&i);
     json_decref(i.found);
     unroll_model_free(i.model);
     return status;

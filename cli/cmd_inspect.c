@@ -101,6 +101,17 @@ static void print_specification(const unroll_model *model)
     json_decref(object);
 }
 
+/* Of a text in quotes, with \n and the like as escapes; of NULL `none`. */
+static void print_quoted(const char *format, const char *text, const char *none)
+{
+    json_t *string = text ? json_string(text) : NULL;
+    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+
+    printf(format, quoted ? quoted : none);
+    free(quoted);
+    json_decref(string);
+}
+
 /* The first words, each quoted: what comes after them is rarer. */
 static void print_words(const unroll_model *model, int count)
 {
@@ -109,17 +120,12 @@ static void print_words(const unroll_model *model, int count)
     char number[NUMBER_TEXT];
 
     printf("%-15s%s:", "words", with_commas(number, count));
-    for (int i = 0; i < count && i < SHOWN; i++) {
-        json_t *string = json_string(symbol[i]);
-        char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-        printf(" %s", quoted ? quoted : "?");
-        free(quoted);
-        json_decref(string);
-    }
+    for (int i = 0; i < count && i < SHOWN; i++)
+        print_quoted(" %s", symbol[i], "?");
     puts(count > SHOWN ? " ..." : "");
 }
 
-/* One line, quoted, with \n and the like as escapes. */
+/* In one line. */
 static void print_symbols(const unroll_model *model, int count)
 {
     const char *const *symbol = unroll_model_symbols(model);
@@ -131,11 +137,7 @@ static void print_symbols(const unroll_model *model, int count)
         fputs(symbol[i], all);
     if (all)
         fclose(all);
-    json_t *string = joined ? json_string(joined) : NULL;
-    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    printf("%-15s%s\n", "symbols", quoted ? quoted : "none");
-    free(quoted);
-    json_decref(string);
+    print_quoted("symbols        %s\n", joined, "none");
     free(joined);
 }
 
@@ -153,32 +155,33 @@ static void print_tensors(unroll_model *model)
     printf("\n%s parameters\n", with_commas(number, network_parameters(model)));
 }
 
-unroll_status cmd_inspect(struct settings *settings)
+static unroll_status print_all(unroll_model *model, bool json)
 {
     unroll_network network;
-    unroll_model *model;
-    unroll_status status = settings_need(settings, OPTION_MODEL);
 
-    if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &model);
-    if (status != UNROLL_OK)
-        return status;
     unroll_model_network(model, &network);
-    if (is_on(settings, OPTION_JSON)) {
-        status = print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "symbol_kind",
-                                      symbols_name(unroll_model_symbol_kind(model)), "symbols",
-                                      symbols(model, network.input), "signature", signature(model), "tensors",
-                                      tensors(model), "parameters", (json_int_t)network_parameters(model)));
-    } else {
-        print_specification(model);
-        if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
-            print_words(model, network.input);
-        else
-            print_symbols(model, network.input);
-        for (int i = 0; unroll_model_signature(model, i); i++)
-            puts(unroll_model_signature(model, i));
-        print_tensors(model);
-    }
+    if (json)
+        return print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "symbol_kind",
+                                    symbols_name(unroll_model_symbol_kind(model)), "symbols",
+                                    symbols(model, network.input), "signature", signature(model), "tensors",
+                                    tensors(model), "parameters", (json_int_t)network_parameters(model)));
+    print_specification(model);
+    if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
+        print_words(model, network.input);
+    else
+        print_symbols(model, network.input);
+    for (int i = 0; unroll_model_signature(model, i); i++)
+        puts(unroll_model_signature(model, i));
+    print_tensors(model);
+    return UNROLL_OK;
+}
+
+unroll_status cmd_inspect(struct settings *settings)
+{
+    unroll_model *model;
+
+    TRY(network_open(text_of(settings, OPTION_MODEL), &model));
+    unroll_status status = print_all(model, is_on(settings, OPTION_JSON));
     unroll_model_free(model);
     return status;
 }

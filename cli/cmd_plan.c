@@ -18,7 +18,6 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_spec spec = network_spec(settings, (int)integer_of(settings, OPTION_INPUT));
     unroll_plan_config config = unroll_plan_default();
     unroll_mesh mesh;
-    unroll_status status;
 
     if (integer_of(settings, OPTION_BPTT) == 0)
         return complain(UNROLL_USAGE, "--bptt full: a plan has no text whose length would say how many "
@@ -32,9 +31,7 @@ unroll_status cmd_plan(struct settings *settings)
     config.device = text_of(settings, OPTION_DEVICE);
     config.topology = text_of(settings, OPTION_TOPOLOGY);
     config.precision = text_of(settings, OPTION_PRECISION);
-    status = read_split(text_of(settings, OPTION_SPLIT), &mesh);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(read_split(text_of(settings, OPTION_SPLIT), &mesh));
     config.chunks = chunks_of(settings, &mesh);
     config.batch_ranks = mesh.batch;
     config.layer_ranks = mesh.layer;
@@ -42,6 +39,5 @@ unroll_status cmd_plan(struct settings *settings)
     config.exact = (int)integer_of(settings, OPTION_EXACT);
     config.sum = text_of(settings, OPTION_SUM);
     config.spec = &spec;
-    status = unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON));
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON)));
 }

@@ -22,37 +22,27 @@ struct range plot_width(const struct plot *plot)
     return width.high > 0 ? width : (struct range){0, 1};
 }
 
-static unroll_status add_metric(const struct plot *plot, enum metric metric, double left,
-                                struct range *height)
+static void add_metric(const struct plot *plot, enum metric metric, double left, struct range *height)
 {
-    struct series series;
-
     for (int i = 0; i < plot->runs; i++) {
-        unroll_status status = series_of(&plot->run[i], metric, plot->axis, &series);
-        if (status != UNROLL_OK)
-            return status;
+        const struct series *s = &plot->run[i].of[metric];
         /* A run that ended within another's descent counts whole. */
-        bool is_short = series.count && series.x[series.count - 1] <= left;
-        range_add_series(height, &series, is_short ? 0 : left);
-        series_free(&series);
+        bool is_short = s->count && s->point[s->count - 1].x <= left;
+        range_add_series(height, s, is_short ? 0 : left);
     }
-    return UNROLL_OK;
 }
 
-unroll_status plot_height(const struct plot *plot, enum metric metric, struct range *height)
+struct range plot_height(const struct plot *plot, enum metric metric)
 {
     double left = metrics[metric].from_zero ? 0 : descent * plot_width(plot).high;
-    struct range found = range_empty();
-    unroll_status status = add_metric(plot, metric, left, &found);
+    struct range height = range_empty();
 
-    if (status == UNROLL_OK && metric == METRIC_LOSS)
-        status = add_metric(plot, METRIC_VALIDATION, left, &found);
-    if (status != UNROLL_OK)
-        return status;
+    add_metric(plot, metric, left, &height);
+    if (metric == METRIC_LOSS)
+        add_metric(plot, METRIC_VALIDATION, left, &height);
     if (metrics[metric].from_zero)
-        range_add(&found, 0);
-    *height = found;
-    return UNROLL_OK;
+        range_add(&height, 0);
+    return height;
 }
 
 const char *plot_label(const struct curves *run, int most)
@@ -72,51 +62,32 @@ static json_t *extremes(const struct series *s)
 {
     if (s->count == 0)
         return json_null();
-    size_t low = series_lowest(s), high = series_highest(s);
-    return json_pack("{sf sf sf sI sf}", "first", s->y[0], "last", s->y[s->count - 1], "min", s->y[low],
-                     "min_step", (json_int_t)s->x[low], "max", s->y[high]);
+    const struct point *low = &s->point[series_lowest(s)];
+    return json_pack("{sf sf sf sI sf}", "first", s->point[0].y, "last", s->point[s->count - 1].y, "min", low->y,
+                     "min_step", (json_int_t)low->step, "max", s->point[series_highest(s)].y);
 }
 
-static unroll_status add_extremes(json_t *object, const struct curves *run, enum metric metric)
+static json_t *run_to_json(const struct plot *plot, const struct curves *run)
 {
-    struct series series;
-    unroll_status status = series_of(run, metric, AXIS_STEP, &series);
-
-    if (status != UNROLL_OK)
-        return status;
-    if (json_object_set_new(object, metrics[metric].key, extremes(&series)) != 0)
-        status = complain(UNROLL_RESOURCE, "no memory for the result");
-    series_free(&series);
-    return status;
-}
-
-static unroll_status add_run(json_t *list, const struct plot *plot, const struct curves *run)
-{
-    const struct report *last = &run->report[run->count - 1];
     json_t *object = json_pack("{ss sI sI}", "run", run->name, "reports", (json_int_t)run->count,
-                               "steps", (json_int_t)last->step);
-    unroll_status status = UNROLL_OK;
+                               "steps", (json_int_t)run->report[run->count - 1].step);
 
-    for (int i = 0; i < plot->metrics && status == UNROLL_OK; i++) {
-        status = add_extremes(object, run, plot->metric[i]);
-        if (plot->metric[i] == METRIC_LOSS && status == UNROLL_OK)
-            status = add_extremes(object, run, METRIC_VALIDATION);
+    for (int i = 0; i < plot->metrics; i++) {
+        enum metric m = plot->metric[i];
+        json_object_set_new(object, metrics[m].key, extremes(&run->of[m]));
+        if (m == METRIC_LOSS)
+            json_object_set_new(object, metrics[METRIC_VALIDATION].key, extremes(&run->of[METRIC_VALIDATION]));
     }
-    json_array_append_new(list, object);
-    return status;
+    return object;
 }
 
 static unroll_status print_numbers(const struct plot *plot)
 {
     json_t *list = json_array();
-    unroll_status status = UNROLL_OK;
 
-    for (int i = 0; i < plot->runs && status == UNROLL_OK; i++)
-        status = add_run(list, plot, &plot->run[i]);
-    if (status == UNROLL_OK)
-        return print_json(json_pack("{so}", "runs", list));
-    json_decref(list);
-    return status;
+    for (int i = 0; i < plot->runs; i++)
+        json_array_append_new(list, run_to_json(plot, &plot->run[i]));
+    return print_json(json_pack("{so}", "runs", list));
 }
 
 /* ---- the request ---- */
@@ -138,11 +109,8 @@ static int length_of_stem(const char *path)
 
 static unroll_status check_request(const struct settings *s)
 {
-    unroll_status status = settings_need(s, OPTION_RUNS);
     const char *output = text_of(s, OPTION_OUTPUT);
 
-    if (status != UNROLL_OK)
-        return status;
     if (s->words > RUNS_MOST)
         return complain(UNROLL_USAGE, "plot: %d runs, but more than %d can't be told apart; fix: plot them "
                         "in parts", s->words, RUNS_MOST);
@@ -169,37 +137,38 @@ static void choose_metrics(const struct settings *s, struct plot *plot)
 }
 
 /* A picture that could not be finished leaves the older one as it was. */
-static unroll_status write_picture(const struct plot *plot, const char *path)
+static unroll_status write_picture(struct plot *plot, const char *path)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
+    unroll_status status = UNROLL_OK;
 
-    if (memory == NULL)
-        return complain(UNROLL_RESOURCE, "no memory for the picture");
-    unroll_status status = plot_svg(plot, memory);
-    if (fclose(memory) != 0 && status == UNROLL_OK)
+    if (memory)
+        plot_svg(plot, memory);
+    if (memory == NULL || fclose(memory) != 0)
         status = complain(UNROLL_RESOURCE, "no memory for the picture");
-    if (status == UNROLL_OK && strcmp(path, "-") == 0)
+    else if (strcmp(path, "-") == 0)
         fwrite(text, 1, length, stdout);
-    else if (status == UNROLL_OK)
+    else
         status = replace_file(path, text, length);
     free(text);
     return status;
 }
 
-static unroll_status draw(const struct plot *plot, const struct settings *s)
+static unroll_status draw(struct plot *plot, const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
-    unroll_status status = UNROLL_OK;
 
     if (output)
-        status = write_picture(plot, output);
-    if (status == UNROLL_OK && output && strcmp(output, "-") != 0)
+        TRY(write_picture(plot, output));
+    if (output && strcmp(output, "-") != 0)
         say("wrote %s: open it in a browser", output);
-    if (status == UNROLL_OK && is_on(s, OPTION_JSON))
+    if (is_on(s, OPTION_JSON))
         return print_numbers(plot);
-    return status == UNROLL_OK && !output ? plot_terminal(plot) : status;
+    if (!output)
+        plot_terminal(plot);
+    return UNROLL_OK;
 }
 
 unroll_status cmd_plot(struct settings *settings)
@@ -208,10 +177,9 @@ unroll_status cmd_plot(struct settings *settings)
     unroll_status status = check_request(settings);
 
     choose_metrics(settings, &plot);
-    for (int i = 0; i < settings->words && status == UNROLL_OK; i++) {
-        status = curves_read(settings->word[i], &plot.run[i]);
-        if (status == UNROLL_OK)
-            plot.runs++;
+    while (status == UNROLL_OK && plot.runs < settings->words) {
+        status = curves_read(settings->word[plot.runs], plot.axis, &plot.run[plot.runs]);
+        plot.runs += status == UNROLL_OK;
     }
     if (status == UNROLL_OK)
         status = draw(&plot, settings);

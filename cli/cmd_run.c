@@ -30,10 +30,8 @@ static unroll_status write_results(const struct settings *settings, unroll_model
 {
     unroll_arrays_config config = arrays_config(settings);
     const char *target = text_of(settings, OPTION_SAVE);
-    unroll_status status = unroll_run(model, text_of(settings, OPTION_ARRAYS), target, &config);
 
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_run(model, text_of(settings, OPTION_ARRAYS), target, &config)));
     printf("saved %s\n", target);
     return UNROLL_OK;
 }
@@ -43,10 +41,8 @@ static unroll_status compare_results(const struct settings *settings, unroll_mod
     unroll_arrays_config config = arrays_config(settings);
     unroll_difference difference;
     double tolerance = number_of(settings, OPTION_TOLERANCE);
-    unroll_status status = unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference);
 
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference)));
     if (difference.relative <= tolerance)
         return UNROLL_OK;
     return complain(UNROLL_FAILURE, "'%s' differs by %.2g of its scale, more than %g", difference.array,
@@ -56,18 +52,12 @@ static unroll_status compare_results(const struct settings *settings, unroll_mod
 unroll_status cmd_run(struct settings *settings)
 {
     unroll_model *model;
-    unroll_status status = settings_need(settings, OPTION_MODEL);
+    unroll_status status = UNROLL_OK;
 
-    if (status == UNROLL_OK)
-        status = settings_need(settings, OPTION_ARRAYS);
-    if (status == UNROLL_OK && !is_on(settings, OPTION_COMPARE))
-        status = settings_need(settings, OPTION_SAVE);
-    if (status == UNROLL_OK)
-        status = output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS));
-    if (status == UNROLL_OK)
-        status = network_open_for(text_of(settings, OPTION_MODEL), text_of(settings, OPTION_SAVE), &model);
-    if (status != UNROLL_OK)
-        return status;
+    if (!is_on(settings, OPTION_COMPARE))
+        TRY(settings_need(settings, OPTION_SAVE));
+    TRY(output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS)));
+    TRY(network_open_for(text_of(settings, OPTION_MODEL), text_of(settings, OPTION_SAVE), &model));
     if (is_on(settings, OPTION_COMPARE))
         status = compare_results(settings, model);
     if (status == UNROLL_OK && is_given(settings, OPTION_SAVE))

@@ -27,12 +27,8 @@ unroll_status cmd_sample(struct settings *settings)
     unroll_model *model;
     unroll_sample_config config = unroll_sample_default();
     struct writer writer = {.prompt = text_of(settings, OPTION_PROMPT)};
-    unroll_status status = settings_need(settings, OPTION_MODEL);
 
-    if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &model);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(network_open(text_of(settings, OPTION_MODEL), &model));
     config.prompt = writer.prompt;
     config.length = (int)integer_of(settings, OPTION_LENGTH);
     config.temperature = number_of(settings, OPTION_TEMPERATURE);
@@ -41,9 +37,9 @@ unroll_status cmd_sample(struct settings *settings)
     config.weights = text_of(settings, OPTION_DTYPE);
     config.device = text_of(settings, OPTION_DEVICE);
     config.precision = text_of(settings, OPTION_PRECISION);
-    status = unroll_sample(model, &config, write_symbol, &writer);
+    unroll_status status = unroll_sample(model, &config, write_symbol, &writer);
     unroll_model_free(model);
     if (writer.begun)
         putchar('\n');
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(status);
 }

@@ -43,15 +43,16 @@ static void listen_to_signals(void)
 /* ---- answers ---- */
 
 /* Of cross-entropy the outputs are logits: into probabilities. */
-static void softmax(float *z, int count)
+static void softmax(const struct streamer *s)
 {
     double sum = 0, largest = -INFINITY;
+    float *z = s->outputs;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < s->width; i++)
         largest = fmax(largest, z[i]);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < s->width; i++)
         sum += exp(z[i] - largest);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < s->width && loss_gives_logits(s->network.loss); i++)
         z[i] = (float)(exp(z[i] - largest) / sum);
 }
 
@@ -73,12 +74,8 @@ static unroll_status write_outputs(const struct streamer *s)
 
 static unroll_status answer_token(struct streamer *s, int32_t token)
 {
-    unroll_status status = stepper_step_token(&s->stepper, token, s->outputs);
-
-    if (status != UNROLL_OK)
-        return complain_library(status);
-    if (loss_gives_logits(s->network.loss))
-        softmax(s->outputs, s->width);
+    TRY(complain_library(stepper_step_token(&s->stepper, token, s->outputs)));
+    softmax(s);
     return UNROLL_OK;
 }
 
@@ -86,19 +83,16 @@ static unroll_status answer_token(struct streamer *s, int32_t token)
 
 static unroll_status answer_frame(struct streamer *s)
 {
-    if (s->network.tokens) {
-        float token = s->frame[0];
-        if (token != floorf(token) || token < 0 || token >= (float)s->network.input)
-            return complain(UNROLL_DATA, "%g is no symbol's number; fix: give whole numbers in 0..%d",
-                            (double)token, s->network.input - 1);
-        unroll_status status = answer_token(s, (int32_t)token);
-        return status == UNROLL_OK ? write_outputs(s) : status;
+    if (!s->network.tokens) {
+        TRY(complain_library(stepper_step(&s->stepper, s->frame, s->outputs)));
+        softmax(s);
+        return write_outputs(s);
     }
-    unroll_status status = stepper_step(&s->stepper, s->frame, s->outputs);
-    if (status != UNROLL_OK)
-        return complain_library(status);
-    if (loss_gives_logits(s->network.loss))
-        softmax(s->outputs, s->width);
+    float token = s->frame[0];
+    if (token != floorf(token) || token < 0 || token >= (float)s->network.input)
+        return complain(UNROLL_DATA, "%g is no symbol's number; fix: give whole numbers in 0..%d", (double)token,
+                        s->network.input - 1);
+    TRY(answer_token(s, (int32_t)token));
     return write_outputs(s);
 }
 
@@ -215,11 +209,10 @@ static unroll_status answer_character(struct streamer *s, const char *character,
         return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's %d symbols; fix: remove or replace "
                         "it, or train a model on a text that has it", (long long)number, character, s->network.input);
     double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
-    unroll_status status = answer_token(s, token);
-    if (status == UNROLL_OK)
-        status = write_symbol(s, token, nats);
+    TRY(answer_token(s, token));
+    TRY(write_symbol(s, token, nats));
     s->foretold = true;
-    return status;
+    return UNROLL_OK;
 }
 
 static unroll_status stream_text(struct streamer *s)
@@ -246,10 +239,7 @@ static unroll_status stream_text(struct streamer *s)
 
 static unroll_status open_stream(struct streamer *s)
 {
-    unroll_status status = stepper_open(&s->stepper, s->model, s->settings);
-
-    if (status != UNROLL_OK)
-        return status;
+    TRY(stepper_open(&s->stepper, s->model, s->settings));
     unroll_model_network(s->model, &s->network);
     s->width = s->stepper.width;
     s->frame = malloc((size_t)s->network.input * sizeof *s->frame);
@@ -277,13 +267,9 @@ static unroll_status run(struct streamer *s)
 unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
-    unroll_status status = settings_need(settings, OPTION_MODEL);
 
-    if (status == UNROLL_OK)
-        status = network_open(text_of(settings, OPTION_MODEL), &s.model);
-    if (status != UNROLL_OK)
-        return status;
-    status = open_stream(&s);
+    TRY(network_open(text_of(settings, OPTION_MODEL), &s.model));
+    unroll_status status = open_stream(&s);
     if (status == UNROLL_OK)
         status = run(&s);
     free(s.outputs);

@@ -143,7 +143,7 @@ unroll_status complain(unroll_status status, const char *format, ...)
 
 unroll_status complain_library(unroll_status status)
 {
-    return complain(status, "%s", unroll_last_error());
+    return status == UNROLL_OK ? status : complain(status, "%s", unroll_last_error());
 }
 
 static bool is_plain(unsigned char c)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/try.h"
 #include "unroll.h"
 
 /* A terminal gets the live line and colour (without NO_COLOR); call once, before messages. */
@@ -27,7 +28,7 @@ void end_live(void);
 /* "error: ..." with what begins at "fix: " on a line of its own. Returns the status, so that
  * `return complain(UNROLL_USAGE, ...)` is all that the first decider has to do. */
 unroll_status complain(unroll_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with the library's own words. */
+/* The same with the library's own words; of UNROLL_OK there are none. */
 unroll_status complain_library(unroll_status status);
 
 /* A path as a word of a command to copy, in quotes where a shell would take it apart, behind ./ where it would be

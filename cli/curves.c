@@ -13,23 +13,13 @@
 #include "metrics.h"
 
 const struct metric_entry metrics[METRICS] = {
-    [METRIC_LOSS]       = {"loss", "loss", "nats", false, true},
-    [METRIC_VALIDATION] = {"val_loss", "validation loss", "nats", false, false},
-    [METRIC_NORM]       = {"norm", "norm of the gradient", "before clipping", true, true},
-    [METRIC_RATE]       = {"lr", "learning rate", "", true, false},
-    [METRIC_SPEED]      = {"items_per_second", "speed", "items per second", true, true},
+#define METRIC(number, key) key, offsetof(struct report, number)
+    [METRIC_LOSS]       = {METRIC(loss, "loss"), "loss", "nats", false, true},
+    [METRIC_VALIDATION] = {METRIC(validation, "val_loss"), "validation loss", "nats", false, false},
+    [METRIC_NORM]       = {METRIC(norm, "norm"), "norm of the gradient", "before clipping", true, true},
+    [METRIC_RATE]       = {METRIC(rate, "lr"), "learning rate", "", true, false},
+    [METRIC_SPEED]      = {METRIC(speed, "items_per_second"), "speed", "items per second", true, true},
 };
-
-static double value_of(const struct report *r, enum metric metric)
-{
-    switch (metric) {
-    case METRIC_LOSS:       return r->loss;
-    case METRIC_VALIDATION: return r->validation;
-    case METRIC_NORM:       return r->norm;
-    case METRIC_RATE:       return r->rate;
-    default:                return r->speed;
-    }
-}
 
 /* ---- names ---- */
 
@@ -115,10 +105,8 @@ static unroll_status take_object(struct reading *r, const json_t *object)
         return refuse_line(r, "has no step");
     if ((double)report.step < last)
         return refuse_line(r, "goes back to an earlier step");
-    if (!take_number(object, "epoch", &report.epoch) || !take_number(object, "loss", &report.loss) ||
-        !take_number(object, "val_loss", &report.validation) || !take_number(object, "norm", &report.norm) ||
-        !take_number(object, "lr", &report.rate) || !take_number(object, "seconds", &report.seconds) ||
-        !take_number(object, "items_per_second", &report.speed))
+#define TAKE_NUMBER(number, key) take_number(object, key, &report.number) &&
+    if (!(REPORT_NUMBERS(TAKE_NUMBER) true))
         return refuse_line(r, "has words where a number must be");
     return add_report(r, &report);
 }
@@ -172,20 +160,45 @@ static unroll_status find_metrics(const char *run, char path[PATH_MAX])
     return UNROLL_OK;
 }
 
-unroll_status curves_read(const char *run, struct curves *curves)
+static unroll_status make_series(struct curves *curves, enum metric metric, enum axis axis)
+{
+    struct series *s = &curves->of[metric];
+
+    s->point = malloc(curves->count * sizeof *s->point);
+    if (s->point == NULL)
+        return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", curves->name);
+    for (size_t i = 0; i < curves->count; i++) {
+        const struct report *r = &curves->report[i];
+        double x = report_at(r, axis), y = *(const double *)((const char *)r + metrics[metric].number);
+        if (isfinite(x) && isfinite(y))
+            s->point[s->count++] = (struct point){x, y, y, r->step};
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status read_run(struct reading *r, const char *path, enum axis axis)
+{
+    r->file = fopen(path, "r");
+    if (r->file == NULL)
+        return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+    TRY(read_lines(r));
+    for (int m = 0; m < METRICS; m++)
+        TRY(make_series(r->curves, m, axis));
+    return UNROLL_OK;
+}
+
+unroll_status curves_read(const char *run, enum axis axis, struct curves *curves)
 {
     char path[PATH_MAX];
     struct curves made = {.name = strdup(run)};
     struct reading reading = {.path = path, .curves = &made};
-    unroll_status status = find_metrics(run, path);
 
     if (made.name == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", run);
     make_printable(made.name);
-    if (status == UNROLL_OK && (reading.file = fopen(path, "r")) == NULL)
-        status = complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+    unroll_status status = find_metrics(run, path);
     if (status == UNROLL_OK)
-        status = read_lines(&reading);
+        status = read_run(&reading, path, axis);
     if (reading.file)
         fclose(reading.file);
     if (status == UNROLL_OK)
@@ -197,6 +210,8 @@ unroll_status curves_read(const char *run, struct curves *curves)
 
 void curves_free(struct curves *curves)
 {
+    for (int m = 0; m < METRICS; m++)
+        free(curves->of[m].point);
     free(curves->report);
     free(curves->name);
     *curves = (struct curves){0};
@@ -209,36 +224,12 @@ double report_at(const struct report *report, enum axis axis)
     return axis == AXIS_STEP ? (double)report->step : axis == AXIS_EPOCH ? report->epoch : report->seconds;
 }
 
-unroll_status series_of(const struct curves *curves, enum metric metric, enum axis axis,
-                        struct series *series)
-{
-    double *x = malloc(2 * curves->count * sizeof *x), *y = x + curves->count;
-    size_t count = 0;
-
-    if (x == NULL)
-        return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", curves->name);
-    for (size_t i = 0; i < curves->count; i++) {
-        x[count] = report_at(&curves->report[i], axis);
-        y[count] = value_of(&curves->report[i], metric);
-        if (isfinite(x[count]) && isfinite(y[count]))
-            count++;
-    }
-    *series = (struct series){x, y, count};
-    return UNROLL_OK;
-}
-
-void series_free(struct series *series)
-{
-    free(series->x);
-    *series = (struct series){0};
-}
-
 size_t series_lowest(const struct series *series)
 {
     size_t best = 0;
 
     for (size_t i = 1; i < series->count; i++)
-        if (series->y[i] < series->y[best])
+        if (series->point[i].y < series->point[best].y)
             best = i;
     return best;
 }
@@ -248,7 +239,7 @@ size_t series_highest(const struct series *series)
     size_t best = 0;
 
     for (size_t i = 1; i < series->count; i++)
-        if (series->y[i] > series->y[best])
+        if (series->point[i].y > series->point[best].y)
             best = i;
     return best;
 }
@@ -256,19 +247,20 @@ size_t series_highest(const struct series *series)
 double series_smooth(const struct series *series, double x, double reach, size_t *from)
 {
     const double deviation = reach / 3;         /* weights beyond the reach are below 1.2% of the highest */
+    const struct point *p = series->point;
     double w_sum = 0, wd = 0, wdd = 0, wy = 0, wdy = 0;
     size_t i = *from;
 
-    while (i + 1 < series->count && series->x[i] < x - reach)
+    while (i + 1 < series->count && p[i].x < x - reach)
         i++;
     *from = i;
-    for (; i < series->count && series->x[i] <= x + reach; i++) {
-        double d = series->x[i] - x, w = exp(-0.5 * d * d / (deviation * deviation));
+    for (; i < series->count && p[i].x <= x + reach; i++) {
+        double d = p[i].x - x, w = exp(-0.5 * d * d / (deviation * deviation));
         w_sum += w;
         wd += w * d;
         wdd += w * d * d;
-        wy += w * series->y[i];
-        wdy += w * d * series->y[i];
+        wy += w * p[i].y;
+        wdy += w * d * p[i].y;
     }
     /* Points that all but coincide have no slope: their mean then. */
     double spread = w_sum * wdd - wd * wd;
@@ -292,8 +284,8 @@ void range_add(struct range *range, double value)
 void range_add_series(struct range *range, const struct series *series, double left)
 {
     for (size_t i = 0; i < series->count; i++)
-        if (series->x[i] >= left)
-            range_add(range, series->y[i]);
+        if (series->point[i].x >= left)
+            range_add(range, series->point[i].y);
 }
 
 struct range range_widened(struct range range, double part)

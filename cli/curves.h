@@ -12,6 +12,7 @@ enum metric { METRIC_LOSS, METRIC_VALIDATION, METRIC_NORM, METRIC_RATE, METRIC_S
 
 struct metric_entry {
     const char *key;            /* in metrics.jsonl and of --metric */
+    size_t number;              /* where it lies in a report */
     const char *title, *unit;
     bool from_zero;             /* the axis begins there */
     bool is_noisy;              /* a smooth line says more than the reports */
@@ -21,34 +22,33 @@ extern const struct metric_entry metrics[METRICS];
 /* In the order of the choices of --axis. */
 enum axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS };
 
+/* One metric of one run, without what was not measured. */
+struct point { double x, y, average; int64_t step; };       /* average: that of whoever draws it */
+struct series {
+    struct point *point;        /* by rising step */
+    size_t count;               /* may be 0 */
+};
+
 struct curves {
     char *name;                 /* of the run as it was given; printable UTF-8 */
     struct report *report;      /* by rising step; at least one; what was not measured is NAN */
     size_t count;
+    struct series of[METRICS];
 };
 
 double report_at(const struct report *report, enum axis axis);
 
-/* Prints what is wrong. A last line without end, as a killed run leaves it, is only left out with a note. */
-unroll_status curves_read(const char *run, struct curves *curves);
+/* The x of points are by the axis. Prints what is wrong. A last line without end, as a killed run leaves it, is only left
+ * out with a note. */
+unroll_status curves_read(const char *run, enum axis axis, struct curves *curves);
 void curves_free(struct curves *curves);
-
-/* One metric of one run, without what was not measured. */
-struct series {
-    double *x, *y;
-    size_t count;               /* may be 0 */
-};
-unroll_status series_of(const struct curves *curves, enum metric metric, enum axis axis,
-                        struct series *series);
-void series_free(struct series *series);
 
 /* The indices of the lowest and the highest y; of an empty series 0. */
 size_t series_lowest(const struct series *series);
 size_t series_highest(const struct series *series);
 
 /* The weighted linear fit at x, which must be that of a point: weights fall as a Gaussian and reach as far as
- * given. *from is where the
- * series was looked at for a smaller x, 0 at the beginning. */
+ * given. *from is where the series was looked at for a smaller x, 0 at the beginning. */
 double series_smooth(const struct series *series, double x, double reach, size_t *from);
 
 struct range { double low, high; };

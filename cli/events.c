@@ -4,7 +4,6 @@
  * 2 simple_value}, SessionLog {1 status}. */
 #include "events.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +15,7 @@
 #include "base/number.h"
 #include "console.h"
 #include "crc.h"
+#include "output.h"
 
 /* ---- messages ---- */
 
@@ -128,14 +128,12 @@ static bool time_in(const char *name, int64_t *seconds)
 static int64_t time_of_file(const char *directory)
 {
     int64_t newest = (int64_t)time(NULL) - 1, found;
-    DIR *entries = opendir(directory);
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
 
-    while (entries && (entry = readdir(entries)))
-        if (time_in(entry->d_name, &found) && found > newest)
+    while ((name = next_name(directory, &entries)))
+        if (time_in(name, &found) && found > newest)
             newest = found;
-    if (entries)
-        closedir(entries);
     return newest + 1;
 }
 

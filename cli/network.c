@@ -109,13 +109,10 @@ unroll_status network_open(const char *path, unroll_model **model)
 unroll_status network_open_for(const char *path, const char *target, unroll_model **model)
 {
     char file[PATH_MAX], last[PATH_MAX];
-    unroll_status status = run_weights(path, file);
 
-    if (status == UNROLL_OK)
-        status = output_spares(target, file);
-    if (status == UNROLL_OK && snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)
-        status = output_spares(target, last);           /* of a run whose newest checkpoint is read */
-    if (status == UNROLL_OK && (status = unroll_model_load(file, model)) != UNROLL_OK)
-        complain_library(status);
-    return status;
+    TRY(run_weights(path, file));
+    TRY(output_spares(target, file));
+    if (snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)
+        TRY(output_spares(target, last));               /* of a run whose newest checkpoint is read */
+    return complain_library(unroll_model_load(file, model));
 }

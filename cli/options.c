@@ -461,19 +461,18 @@ static unroll_status read_positional(struct line *line, const char *word)
 
 static unroll_status read_line(struct line *line)
 {
-    unroll_status status = UNROLL_OK;
     bool words_only = false;
 
-    while (line->at < line->count && status == UNROLL_OK) {
+    while (line->at < line->count) {
         const char *word = line->word[line->at++];
         if (words_only || word[0] != '-' || word[1] == '\0')
-            status = read_positional(line, word);
+            TRY(read_positional(line, word));
         else if (strcmp(word, "--") == 0)
             words_only = true;
         else
-            status = word[1] == '-' ? read_option(line, word + 2) : read_letter(line, word);
+            TRY(word[1] == '-' ? read_option(line, word + 2) : read_letter(line, word));
     }
-    return status;
+    return UNROLL_OK;
 }
 
 /* ---- the environment ---- */
@@ -531,13 +530,9 @@ static unroll_status read_variable(struct settings *settings, const char *entry)
 
 static unroll_status read_environment(struct settings *settings)
 {
-    for (char **entry = environ; *entry; entry++) {
-        if (strncmp(*entry, prefix, sizeof prefix - 1) != 0)
-            continue;
-        unroll_status status = read_variable(settings, *entry);
-        if (status != UNROLL_OK)
-            return status;
-    }
+    for (char **entry = environ; *entry; entry++)
+        if (strncmp(*entry, prefix, sizeof prefix - 1) == 0)
+            TRY(read_variable(settings, *entry));
     return UNROLL_OK;
 }
 
@@ -555,14 +550,9 @@ static unroll_status read_run(struct settings *settings)
 
 static unroll_status fill_defaults(struct settings *settings)
 {
-    for (int id = 0; id < OPTION_COUNT; id++) {
-        if (!option_is_of(&options[id], settings->command) || !options[id].fallback)
-            continue;
-        unroll_status status = settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT,
-                                            options[id].name);
-        if (status != UNROLL_OK)
-            return status;
-    }
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (option_is_of(&options[id], settings->command) && options[id].fallback)
+            TRY(settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT, options[id].name));
     return UNROLL_OK;
 }
 
@@ -592,24 +582,29 @@ static unroll_status check_effects(const struct settings *settings)
     return UNROLL_OK;
 }
 
+/* What a command works on must be named. */
+static unroll_status check_positional(const struct settings *settings)
+{
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].positional && options[id].scope != LINE && option_is_of(&options[id], settings->command))
+            TRY(settings_need(settings, id));
+    return UNROLL_OK;
+}
+
 unroll_status settings_load(struct settings *settings, enum command command, int count, char *const words[])
 {
     struct line line = {.settings = settings, .count = count, .word = words};
-    unroll_status status;
 
     *settings = (struct settings){.command = command};
-    status = read_line(&line);
-    if (status == UNROLL_OK && is_on(settings, OPTION_HELP))
+    TRY(read_line(&line));
+    if (is_on(settings, OPTION_HELP))
         return UNROLL_OK;
-    if (status == UNROLL_OK)
-        status = read_environment(settings);
-    if (status == UNROLL_OK && is_given(settings, OPTION_CONFIG))
-        status = settings_read_json(settings, text_of(settings, OPTION_CONFIG), SOURCE_CONFIG);
-    if (status == UNROLL_OK && is_given(settings, OPTION_RESUME))
-        status = read_run(settings);
-    if (status == UNROLL_OK)
-        status = fill_defaults(settings);
-    if (status == UNROLL_OK)
-        status = check_effects(settings);
-    return status;
+    TRY(read_environment(settings));
+    if (is_given(settings, OPTION_CONFIG))
+        TRY(settings_read_json(settings, text_of(settings, OPTION_CONFIG), SOURCE_CONFIG));
+    if (is_given(settings, OPTION_RESUME))
+        TRY(read_run(settings));
+    TRY(fill_defaults(settings));
+    TRY(check_effects(settings));
+    return check_positional(settings);
 }

@@ -21,6 +21,18 @@ unroll_status print_json(json_t *object)
     return UNROLL_OK;
 }
 
+const char *next_name(const char *directory, DIR **entries)
+{
+    if (*entries == NULL)
+        *entries = opendir(directory);
+    const struct dirent *entry = *entries ? readdir(*entries) : NULL;
+    if (entry == NULL && *entries) {
+        closedir(*entries);
+        *entries = NULL;
+    }
+    return entry ? entry->d_name : NULL;
+}
+
 bool exists(const char *path)
 {
     struct stat found;

@@ -1,6 +1,7 @@
 /* Results: one JSON object on one line of standard output, and files that appear whole. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
+#include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -8,6 +9,10 @@
 
 /* Takes the object over; NULL: it could not be made. */
 unroll_status print_json(json_t *object);
+
+/* The names in a directory, one a call, NULL after the last, and then *entries is NULL again, as it is to begin with. Of
+ * a directory that can't be read there are none. */
+const char *next_name(const char *directory, DIR **entries);
 
 bool exists(const char *path);
 bool is_directory(const char *path);

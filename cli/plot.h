@@ -16,15 +16,17 @@ struct plot {
     double      smooth;                 /* reach of the average, as a part of the width; 0: none */
 };
 
+static inline bool is_loss(enum metric metric) { return metric == METRIC_LOSS || metric == METRIC_VALIDATION; }
+
 /* The x axis of all runs, from 0. */
 struct range plot_width(const struct plot *plot);
 /* The y axis of a metric. The descent from random weights, the first part of the width, may leave it: the
  * rest of the curves, for which people look, would be flat. */
-unroll_status plot_height(const struct plot *plot, enum metric metric, struct range *height);
+struct range plot_height(const struct plot *plot, enum metric metric);
 /* Reads "runs/.../name" with at most so many characters, the last ones. */
 const char *plot_label(const struct curves *run, int most);
 
-unroll_status plot_svg(const struct plot *plot, FILE *file);
-unroll_status plot_terminal(const struct plot *plot);
+void plot_svg(struct plot *plot, FILE *file);       /* averages its points */
+void plot_terminal(const struct plot *plot);
 
 #endif

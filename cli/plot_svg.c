@@ -39,7 +39,7 @@ static const char dark_style[] =
 
 struct picture {
     FILE *out;
-    const struct plot *plot;
+    struct plot *plot;
     struct range width;         /* of the x axis */
 };
 
@@ -154,7 +154,7 @@ static void draw_key(const struct picture *p, const struct panel *panel)
     int y = panel->top - 14, x = RIGHT;
     bool averages = metrics[panel->metric].is_noisy && p->plot->smooth > 0;
 
-    if (panel->metric == METRIC_LOSS || panel->metric == METRIC_VALIDATION)
+    if (is_loss(panel->metric))
         x = draw_kind(p->out, x, y, "v", "validation, best filled", 136);
     if (panel->metric == METRIC_VALIDATION)
         return;
@@ -178,123 +178,102 @@ static void draw_frame(const struct picture *p, const struct panel *panel)
 
 /* A path with at most two points a column of pixels, the lowest and the highest there: long runs stay light
  * and lose no peak. */
-static void draw_line(const struct picture *p, const struct panel *panel, const struct series *s,
-                      const char *class)
+static void draw_line(const struct picture *p, const struct panel *panel, const struct series *s, const char *class,
+                      bool averages)
 {
+    const struct point *at = s->point;
+
     if (s->count == 0)
         return;
+#define HEIGHT(i) (averages ? at[i].average : at[i].y)
     fprintf(p->out, "<path class=\"%s\" d=\"", class);
     for (size_t i = 0, next; i < s->count; i = next) {
         size_t low = i, high = i;
-        double column = floor(across(p, s->x[i]));
-        for (next = i; next < s->count && floor(across(p, s->x[next])) == column; next++) {
-            low = s->y[next] < s->y[low] ? next : low;
-            high = s->y[next] > s->y[high] ? next : high;
+        double column = floor(across(p, at[i].x));
+        for (next = i; next < s->count && floor(across(p, at[next].x)) == column; next++) {
+            low = HEIGHT(next) < HEIGHT(low) ? next : low;
+            high = HEIGHT(next) > HEIGHT(high) ? next : high;
         }
         size_t pair[2] = {low < high ? low : high, low < high ? high : low};
         for (int k = 0; k < 1 + (low != high); k++)
-            fprintf(p->out, "%c%.1f %.1f", i + (size_t)k == 0 ? 'M' : 'L', across(p, s->x[pair[k]]),
-                    down(panel, s->y[pair[k]]));
+            fprintf(p->out, "%c%.1f %.1f", i + (size_t)k == 0 ? 'M' : 'L', across(p, at[pair[k]].x),
+                    down(panel, HEIGHT(pair[k])));
     }
+#undef HEIGHT
     if (s->count == 1)
         fputs("h1", p->out);
     fputs("\"/>\n", p->out);
 }
 
 /* Curves fall fastest at the beginning: the average reaches less far there, or it would be above them. */
-static void draw_average(const struct picture *p, const struct panel *panel, const struct series *s,
-                         struct series *average)
+static void average(const struct picture *p, struct series *s)
 {
     double reach = p->plot->smooth * (p->width.high - p->width.low);
 
     for (size_t i = 0, from = 0; i < s->count; i++) {
-        double reach_here = fmin(reach, 0.5 * (s->x[i] - s->x[0]));
-        average->y[i] = reach_here > 0 ? series_smooth(s, s->x[i], reach_here, &from) : s->y[i];
+        struct point *at = &s->point[i];
+        double reach_here = fmin(reach, 0.5 * (at->x - s->point[0].x));
+        at->average = reach_here > 0 ? series_smooth(s, at->x, reach_here, &from) : at->y;
     }
-    draw_line(p, panel, average, "b");
 }
 
-static unroll_status draw_reports(const struct picture *p, const struct panel *panel,
-                                  const struct curves *run)
+static void draw_reports(const struct picture *p, const struct panel *panel, struct curves *run)
 {
-    struct series s, average;
-    unroll_status status = series_of(run, panel->metric, p->plot->axis, &s);
+    struct series *s = &run->of[panel->metric];
+    bool averages = metrics[panel->metric].is_noisy && p->plot->smooth > 0;
 
-    if (status != UNROLL_OK)
-        return status;
-    if (metrics[panel->metric].is_noisy && p->plot->smooth > 0) {
-        if (p->plot->runs < CROWD)
-            draw_line(p, panel, &s, "r");
-        status = series_of(run, panel->metric, p->plot->axis, &average);
-        if (status == UNROLL_OK) {
-            draw_average(p, panel, &s, &average);
-            series_free(&average);
-        }
-    } else {
-        draw_line(p, panel, &s, "b");
-    }
-    series_free(&s);
-    return status;
+    if (averages && p->plot->runs < CROWD)
+        draw_line(p, panel, s, "r", false);
+    if (averages)
+        average(p, s);
+    draw_line(p, panel, s, "b", averages);
 }
 
 /* With its number under the pointer. */
-static void draw_mark(const struct picture *p, const struct panel *panel, double x, double y, bool is_best)
+static void draw_mark(const struct picture *p, const struct panel *panel, const struct point *at, bool is_best)
 {
     fprintf(p->out, "<circle%s cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>%.4f at %.6g</title></circle>\n",
-            is_best ? " class=\"best\"" : "", across(p, x), down(panel, y), is_best ? "3.5" : "2.5", y, x);
+            is_best ? " class=\"best\"" : "", across(p, at->x), down(panel, at->y), is_best ? "3.5" : "2.5", at->y, at->x);
 }
 
-static unroll_status draw_validations(const struct picture *p, const struct panel *panel,
-                                      const struct curves *run)
+static void draw_validations(const struct picture *p, const struct panel *panel, const struct curves *run)
 {
-    struct series s;
-    unroll_status status = series_of(run, METRIC_VALIDATION, p->plot->axis, &s);
+    const struct series *s = &run->of[METRIC_VALIDATION];
+    size_t best = series_lowest(s);
 
-    if (status != UNROLL_OK)
-        return status;
-    size_t best = series_lowest(&s);
-    draw_line(p, panel, &s, "v");
-    for (size_t i = 0; i < s.count && s.count <= MARKS_MOST; i++)
+    draw_line(p, panel, s, "v", false);
+    for (size_t i = 0; i < s->count && s->count <= MARKS_MOST; i++)
         if (i != best && p->plot->runs < CROWD)
-            draw_mark(p, panel, s.x[i], s.y[i], false);
-    if (s.count)
-        draw_mark(p, panel, s.x[best], s.y[best], true);
-    series_free(&s);
-    return UNROLL_OK;
+            draw_mark(p, panel, &s->point[i], false);
+    if (s->count)
+        draw_mark(p, panel, &s->point[best], true);
 }
 
-static unroll_status draw_curves(const struct picture *p, const struct panel *panel)
+static void draw_curves(const struct picture *p, const struct panel *panel)
 {
-    bool validates = panel->metric == METRIC_LOSS || panel->metric == METRIC_VALIDATION;
-    unroll_status status = UNROLL_OK;
-
     fprintf(p->out, "<clipPath id=\"p%d\"><path d=\"M%d %dH%dV%dH%dz\"/></clipPath>\n", panel->top, LEFT,
             panel->top - 4, RIGHT + 4, panel->bottom + 4, LEFT);
     fprintf(p->out, "<g clip-path=\"url(#p%d)\">\n", panel->top);
-    for (int i = 0; i < p->plot->runs && status == UNROLL_OK; i++) {
+    for (int i = 0; i < p->plot->runs; i++) {
         fprintf(p->out, "<g class=\"c%d%s\">\n", i % COLOURS, i >= COLOURS ? " d" : "");
         if (panel->metric != METRIC_VALIDATION)
-            status = draw_reports(p, panel, &p->plot->run[i]);
-        if (status == UNROLL_OK && validates)
-            status = draw_validations(p, panel, &p->plot->run[i]);
+            draw_reports(p, panel, &p->plot->run[i]);
+        if (is_loss(panel->metric))
+            draw_validations(p, panel, &p->plot->run[i]);
         fputs("</g>\n", p->out);
     }
     fputs("</g>\n", p->out);
-    return status;
 }
 
-static unroll_status draw_panel(const struct picture *p, enum metric metric, int top, int height)
+static void draw_panel(const struct picture *p, enum metric metric, int top, int height)
 {
-    struct panel panel = {.metric = metric, .top = top, .bottom = top + height};
-    unroll_status status = plot_height(p->plot, metric, &panel.height);
+    struct panel panel = {.metric = metric, .top = top, .bottom = top + height,
+                          .height = range_widened(plot_height(p->plot, metric), 0.04)};
 
-    if (status != UNROLL_OK)
-        return status;
-    panel.height = range_widened(panel.height, 0.04);
     if (metrics[metric].from_zero)
         panel.height.low = 0;
     draw_frame(p, &panel);
-    return draw_curves(p, &panel);
+    draw_curves(p, &panel);
 }
 
 /* ---- the table of the runs ---- */
@@ -320,29 +299,20 @@ static void draw_nats(FILE *out, int column, int y, const struct series *s, size
     char text[NUMBER_TEXT];
 
     if (s->count)
-        snprintf(text, sizeof text, "%.4f", s->y[at]);
+        snprintf(text, sizeof text, "%.4f", s->point[at].y);
     draw_cell(out, column, y, s->count ? text : none);
 }
 
-static unroll_status draw_losses(FILE *out, const struct curves *run, int y)
+static void draw_losses(FILE *out, const struct curves *run, int y)
 {
-    struct series loss, validation;
+    const struct series *loss = &run->of[METRIC_LOSS], *validation = &run->of[METRIC_VALIDATION];
+    size_t best = series_lowest(validation);
     char text[NUMBER_TEXT];
-    unroll_status status = series_of(run, METRIC_LOSS, AXIS_STEP, &loss);
 
-    if (status != UNROLL_OK)
-        return status;
-    draw_nats(out, 0, y, &loss, loss.count ? loss.count - 1 : 0);
-    draw_nats(out, 1, y, &loss, series_lowest(&loss));
-    series_free(&loss);
-    status = series_of(run, METRIC_VALIDATION, AXIS_STEP, &validation);
-    if (status != UNROLL_OK)
-        return status;
-    size_t best = series_lowest(&validation);
-    draw_nats(out, 2, y, &validation, best);
-    draw_cell(out, 3, y, validation.count ? with_commas(text, (int64_t)validation.x[best]) : none);
-    series_free(&validation);
-    return UNROLL_OK;
+    draw_nats(out, 0, y, loss, loss->count ? loss->count - 1 : 0);
+    draw_nats(out, 1, y, loss, series_lowest(loss));
+    draw_nats(out, 2, y, validation, best);
+    draw_cell(out, 3, y, validation->count ? with_commas(text, validation->point[best].step) : none);
 }
 
 static void draw_lengths(FILE *out, const struct report *last, int y)
@@ -355,7 +325,7 @@ static void draw_lengths(FILE *out, const struct report *last, int y)
     draw_cell(out, 6, y, isnan(last->seconds) ? none : as_clock(text, last->seconds));
 }
 
-static unroll_status draw_run(const struct picture *p, int number, int y)
+static void draw_run(const struct picture *p, int number, int y)
 {
     const struct curves *run = &p->plot->run[number];
     const char *label = plot_label(run, LABEL_LONGEST);
@@ -366,20 +336,17 @@ static unroll_status draw_run(const struct picture *p, int number, int y)
     write_text(p->out, label);
     fputs("</text>\n", p->out);
     draw_lengths(p->out, &run->report[run->count - 1], y);
-    return draw_losses(p->out, run, y);
+    draw_losses(p->out, run, y);
 }
 
-static unroll_status draw_table(const struct picture *p, int top)
+static void draw_table(const struct picture *p, int top)
 {
-    unroll_status status = UNROLL_OK;
-
     draw_text(p->out, "m", LEFT, top, "run");
     for (int c = 0; c < COLUMNS; c++)
         draw_text(p->out, "m e", columns[c].right, top, columns[c].title);
     fprintf(p->out, "<path class=\"g\" d=\"M%d %dH%d\"/>\n", MARGIN, top + 8, RIGHT);
-    for (int i = 0; i < p->plot->runs && status == UNROLL_OK; i++)
-        status = draw_run(p, i, top + ROW * (i + 1) + 4);
-    return status;
+    for (int i = 0; i < p->plot->runs; i++)
+        draw_run(p, i, top + ROW * (i + 1) + 4);
 }
 
 /* ---- all of it ---- */
@@ -395,12 +362,11 @@ static void write_style(FILE *out)
     fputs("}\n</style>\n", out);
 }
 
-unroll_status plot_svg(const struct plot *plot, FILE *file)
+void plot_svg(struct plot *plot, FILE *file)
 {
     struct picture p = {.out = file, .plot = plot, .width = plot_width(plot)};
     int table = TALL + (plot->metrics - 1) * LOW + plot->metrics * (TITLE + AXIS) + 30, top = TITLE;
     int height = table + ROW * plot->runs + 22;
-    unroll_status status = UNROLL_OK;
 
     fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\">\n<title>", WIDTH, height, WIDTH, height);
@@ -411,13 +377,11 @@ unroll_status plot_svg(const struct plot *plot, FILE *file)
     fputs("</title>\n", file);
     write_style(file);
     fprintf(file, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
-    for (int i = 0; i < plot->metrics && status == UNROLL_OK; i++) {
+    for (int i = 0; i < plot->metrics; i++) {
         int area = i == 0 ? TALL : LOW;
-        status = draw_panel(&p, plot->metric[i], top, area);
+        draw_panel(&p, plot->metric[i], top, area);
         top += area + AXIS + TITLE;
     }
-    if (status == UNROLL_OK)
-        status = draw_table(&p, table);
+    draw_table(&p, table);
     fputs("</svg>\n", file);
-    return status;
 }

@@ -116,9 +116,7 @@ static unroll_status find_lead(const struct ranks *ranks)
 
     if (ranks_lead(ranks))
         lead[0] = getpid(), lead[1] = mine;
-    unroll_status status = unroll_comm_sum(ranks->comm, lead, 2);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_comm_sum(ranks->comm, lead, 2)));
     if (!ranks_lead(ranks) && lead[1] == mine)
         guard_lead((pid_t)lead[0]);
     return UNROLL_OK;
@@ -127,23 +125,20 @@ static unroll_status find_lead(const struct ranks *ranks)
 unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
     unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->mesh);
+    bool is_many = unroll_comm_launched() > 1;
 
-    if (unroll_comm_launched() > 1) {
+    if (is_many) {
         guard_start();
-        unroll_status opened = unroll_comm_open("mpi", number_of(s, OPTION_DEADLINE), &ranks->comm);
-        if (opened != UNROLL_OK)
-            return complain_library(opened);
+        TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_DEADLINE), &ranks->comm)));
         if (unroll_comm_rank(ranks->comm) > 0)
             console_mute();
-        opened = find_lead(ranks);
-        if (opened != UNROLL_OK)
-            return opened;
+        TRY(find_lead(ranks));
     }
-    if (status == UNROLL_OK && unroll_comm_launched() > 1 && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN &&
-        number_of(s, OPTION_SAMPLE_EVERY) > 0)
+    TRY(status);
+    if (is_many && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN && number_of(s, OPTION_SAMPLE_EVERY) > 0)
         return complain(UNROLL_UNSUPPORTED, "--sample-every: none of several ranks has the whole model before a "
                         "checkpoint; fix: leave it out, and sample the run afterwards");
-    return status == UNROLL_OK ? check_count(ranks, s) : status;
+    return check_count(ranks, s);
 }
 
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
@@ -152,9 +147,7 @@ unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
 
     if (ranks->comm == NULL)
         return mine;
-    unroll_status status = unroll_comm_sum(ranks->comm, &failed, 1);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_comm_sum(ranks->comm, &failed, 1)));
     if (failed > 0 && failed < unroll_comm_ranks(ranks->comm))
         console_unmute(unroll_comm_rank(ranks->comm));
     return failed > 0 ? unroll_comm_agree(ranks->comm, mine) : UNROLL_OK;

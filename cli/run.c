@@ -3,7 +3,6 @@
  * checkpoints go only after the new one is there. */
 #include "run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,13 +70,11 @@ unroll_status run_name(struct run *run, const char *directory)
 
 static bool is_empty(const char *directory)
 {
-    DIR *entries = opendir(directory);
+    DIR *entries = NULL;
     int count = 0;
 
-    while (entries && count <= 2 && readdir(entries))
+    while (next_name(directory, &entries))
         count++;
-    if (entries)
-        closedir(entries);
     return count <= 2;          /* . and .. */
 }
 
@@ -97,14 +94,12 @@ static bool is_left_by_a_beginning(const char *directory, const char *name)
 
 static bool is_unused(const char *directory)
 {
-    DIR *entries = opendir(directory);
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
     bool unused = true;
 
-    while (entries && unused && (entry = readdir(entries)))
-        unused = is_left_by_a_beginning(directory, entry->d_name);
-    if (entries)
-        closedir(entries);
+    while ((name = next_name(directory, &entries)))
+        unused = unused && is_left_by_a_beginning(directory, name);
     return unused;
 }
 
@@ -148,9 +143,9 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
 
     if (out == NULL)
         return choose_name(run, text_of(settings, OPTION_DATA));
-    unroll_status status = run_name(run, out);
-    if (status != UNROLL_OK || !exists(run->directory))
-        return status;
+    TRY(run_name(run, out));
+    if (!exists(run->directory))
+        return UNROLL_OK;
     if (!is_directory(run->directory))
         return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out",
                         out);
@@ -230,21 +225,15 @@ void run_close(struct run *run)
     events_close(&run->events);
 }
 
-/* JSON has no NaN. */
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
-    json_t *checkpoint = run->newest >= 0 ? json_integer(run->newest) : NULL;
-    json_t *object = json_pack("{sI so so so so so so so so* sO*}", "step", (json_int_t)r->step,
-                               "epoch", real_or_null(r->epoch), "loss", real_or_null(r->loss),
-                               "val_loss", real_or_null(r->validation),
-                               "norm", real_or_null(r->norm), "lr", real_or_null(r->rate),
-                               "items_per_second", real_or_null(r->speed),
-                               "seconds", real_or_null(r->seconds), "checkpoint", checkpoint, "ranks", r->ranks);
+    json_t *object = json_pack("{sI}", "step", (json_int_t)r->step);
+#define ADD_NUMBER(member, key) json_object_set_new(object, key, isfinite(r->member) ? json_real(r->member) : json_null());
+    REPORT_NUMBERS(ADD_NUMBER)                  /* JSON has no NaN */
+    if (run->newest >= 0)
+        json_object_set_new(object, "checkpoint", json_integer(run->newest));
+    if (r->ranks)
+        json_object_set(object, "ranks", r->ranks);
     char *line = object ? metrics_format(object) : NULL;
 
     json_decref(object);
@@ -264,23 +253,18 @@ static unroll_status write_events(struct run *run, const struct report *r)
         {"loss/train", r->loss}, {"loss/validation", r->validation}, {"norm", r->norm},
         {"learning_rate", r->rate}, {"items_per_second", r->speed},
     };
-    unroll_status status = UNROLL_OK;
 
     if (run->events.file == NULL)
-        status = events_open(&run->events, run->directory, run->newest);
-    if (status != UNROLL_OK)
-        return status;
+        TRY(events_open(&run->events, run->directory, run->newest));
     return events_write(&run->events, r->step, values, sizeof values / sizeof *values);
 }
 
 unroll_status run_report(struct run *run, const struct report *r)
 {
-    unroll_status status = run->watches ? UNROLL_OK : write_metrics(run, r);
-
-    if (status == UNROLL_OK && !run->watches)
-        status = write_events(run, r);
-    if (status != UNROLL_OK)
-        return status;
+    if (!run->watches) {
+        TRY(write_metrics(run, r));
+        TRY(write_events(run, r));
+    }
     run->loss = r->loss;
     if (!isnan(r->validation))
         run->validation = r->validation;
@@ -288,23 +272,6 @@ unroll_status run_report(struct run *run, const struct report *r)
 }
 
 /* ---- checkpoints ---- */
-
-static void remove_checkpoint(const char *path)
-{
-    DIR *entries = opendir(path);
-    struct dirent *entry;
-    char file[PATH_MAX];
-
-    while (entries && (entry = readdir(entries))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        join(file, path, entry->d_name);
-        unlink(file);
-    }
-    if (entries)
-        closedir(entries);
-    rmdir(path);
-}
 
 /* The temporary names of files and checkpoints. */
 static bool is_unfinished(const char *name)
@@ -314,41 +281,41 @@ static bool is_unfinished(const char *name)
     return strstr(name, ".tmp.") || (length > 4 && strcmp(name + length - 4, ".tmp") == 0);
 }
 
+static bool is_anything(const char *name)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 static bool is_of_a_run(const char *name)
 {
     return strcmp(name, RUN_MODEL) == 0 || strcmp(name, "metrics.jsonl") == 0
         || strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
 }
 
-/* This process has the lock, so no other writes them now. */
-static void remove_files(const struct run *run, bool (*is_unwanted)(const char *name))
+/* Of a directory's files those with unwanted names. This process has the lock, so no other writes them now. */
+static void remove_files(const char *directory, bool (*is_unwanted)(const char *name))
 {
-    DIR *entries = opendir(run->directory);
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
     char path[PATH_MAX];
 
-    while (entries && (entry = readdir(entries))) {
-        if (!is_unwanted(entry->d_name))
-            continue;
-        join(path, run->directory, entry->d_name);
-        unlink(path);
-    }
-    if (entries)
-        closedir(entries);
+    while ((name = next_name(directory, &entries)))
+        if (is_unwanted(name)) {
+            join(path, directory, name);
+            unlink(path);
+        }
 }
 
 /* How many checkpoints are newer than that of `step`, up to the newest that this process knows: beyond it there may be
  * damaged ones, which go when the run has passed them. */
 static int64_t newer(const struct run *run, const char *directory, int64_t step)
 {
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
     int64_t count = 0;
 
-    DIR *entries = opendir(directory);
-    while (entries && (entry = readdir(entries)))
-        count += run_step_of(entry->d_name) > step && run_step_of(entry->d_name) <= run->newest;
-    if (entries)
-        closedir(entries);
+    while ((name = next_name(directory, &entries)))
+        count += run_step_of(name) > step && run_step_of(name) <= run->newest;
     return count;
 }
 
@@ -357,26 +324,25 @@ static int64_t newer(const struct run *run, const char *directory, int64_t step)
 static void tidy(const struct run *run, int64_t keep)
 {
     char directory[PATH_MAX], path[PATH_MAX];
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
 
     join(directory, run->directory, "ckpt");
-    DIR *entries = opendir(directory);
-    while (entries && (entry = readdir(entries))) {
-        int64_t step = run_step_of(entry->d_name);
+    while ((name = next_name(directory, &entries))) {
+        int64_t step = run_step_of(name);
         bool old = step >= 0 && step != run->best && newer(run, directory, step) >= keep;
-        if (!old && !is_unfinished(entry->d_name))
+        if (!old && !is_unfinished(name))
             continue;
-        join(path, directory, entry->d_name);
-        remove_checkpoint(path);
+        join(path, directory, name);
+        remove_files(path, is_anything);
+        rmdir(path);
     }
-    if (entries)
-        closedir(entries);
 }
 
 /* The settings come last: until then it is the earlier run. Files that are no run's stay. */
 static unroll_status remove_run(struct run *run)
 {
-    remove_files(run, is_of_a_run);
+    remove_files(run->directory, is_of_a_run);
     tidy(run, 0);
     fclose(run->metrics);
     return open_metrics(run);
@@ -389,12 +355,11 @@ unroll_status run_create(struct run *run, const struct settings *settings)
     if (run->watches)
         return UNROLL_OK;
     join(checkpoints, run->directory, "ckpt");
-    unroll_status status = make_directory(checkpoints);
-    if (status == UNROLL_OK)
-        status = open_metrics(run);
-    if (status == UNROLL_OK && run->overwrites)
-        status = remove_run(run);
-    return status == UNROLL_OK ? write_settings(run, settings) : status;
+    TRY(make_directory(checkpoints));
+    TRY(open_metrics(run));
+    if (run->overwrites)
+        TRY(remove_run(run));
+    return write_settings(run, settings);
 }
 
 unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep)
@@ -522,22 +487,17 @@ unroll_status run_open(struct run *run, const char *directory)
 {
     unroll_progress newest;
     int damaged = 0;
-    unroll_status status = run_name(run, directory);
 
-    if (status == UNROLL_OK)
-        status = open_metrics(run);
-    if (status == UNROLL_OK)
-        status = run_find_checkpoint(run, &newest, &damaged);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(run_name(run, directory));
+    TRY(open_metrics(run));
+    TRY(run_find_checkpoint(run, &newest, &damaged));
     run->newest = newest.step;
     if (newest.step < 0 && damaged > 0)
         return run_refuse_damaged(run);
     if (newest.step >= 0)
-        status = run_check_best(run, &newest);
-    if (status == UNROLL_OK)
-        status = read_metrics(run);
-    return status == UNROLL_OK && run->newest < 0 ? begin_again(run) : status;
+        TRY(run_check_best(run, &newest));
+    TRY(read_metrics(run));
+    return run->newest < 0 ? begin_again(run) : UNROLL_OK;
 }
 
 unroll_status run_go_on(struct run *run, const struct settings *settings)
@@ -551,7 +511,7 @@ unroll_status run_go_on(struct run *run, const struct settings *settings)
     if (can_be_read(run) && fstat(fileno(run->metrics), &metrics) == 0 && run->kept < metrics.st_size
         && ftruncate(fileno(run->metrics), run->kept) != 0)
         return cannot("shorten", path);
-    remove_files(run, is_unfinished);
+    remove_files(run->directory, is_unfinished);
     tidy(run, INT64_MAX);                              /* only what was left unfinished */
     return write_settings(run, settings);
 }

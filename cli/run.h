@@ -36,6 +36,11 @@ struct report {
     json_t *ranks;              /* what each of several did with its seconds; NULL: alone */
 };
 
+/* The numbers of a report, and what they are called in metrics.jsonl. */
+#define REPORT_NUMBERS(NUMBER) \
+    NUMBER(epoch, "epoch") NUMBER(loss, "loss") NUMBER(validation, "val_loss") NUMBER(norm, "norm") NUMBER(rate, "lr") \
+    NUMBER(speed, "items_per_second") NUMBER(seconds, "seconds")
+
 /* As run_open without looking at what is there. */
 unroll_status run_name(struct run *run, const char *directory);
 void run_path(const struct run *run, const char *name, char path[PATH_MAX]);

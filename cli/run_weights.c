@@ -1,6 +1,5 @@
 /* Which checkpoints of a run can be trusted, and which weights it stands for: those of the best, which a validation has
  * chosen and the newest knows. Checkpoints are written and removed in run.c. */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -42,18 +41,16 @@ static unroll_status check_checkpoint(const struct run *run, int64_t step, unrol
 static int64_t newest_before(const struct run *run, int64_t step)
 {
     char path[PATH_MAX];
-    struct dirent *entry;
+    DIR *entries = NULL;
+    const char *name;
     int64_t newest = -1;
 
     run_path(run, "ckpt", path);
-    DIR *entries = opendir(path);
-    while (entries && (entry = readdir(entries))) {
-        int64_t found = run_step_of(entry->d_name);
+    while ((name = next_name(path, &entries))) {
+        int64_t found = run_step_of(name);
         if (found < step && found > newest)
             newest = found;
     }
-    if (entries)
-        closedir(entries);
     return newest;
 }
 
@@ -130,7 +127,7 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
     if (status == UNROLL_OK)
         status = unroll_model_save(loaded ? loaded : model, path);
     unroll_model_free(loaded);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(status);
 }
 
 /* ---- using ---- */
@@ -158,10 +155,8 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 {
     unroll_progress newest;
     int damaged;
-    unroll_status status = run_find_checkpoint(run, &newest, &damaged);
 
-    if (status != UNROLL_OK)
-        return status;
+    TRY(run_find_checkpoint(run, &newest, &damaged));
     if (newest.step >= 0)
         return choose_weights(run, &newest, file);
     run_path(run, RUN_MODEL, file);
@@ -179,10 +174,8 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 unroll_status run_weights(const char *path, char file[PATH_MAX])
 {
     struct run run;
-    unroll_status status = run_name(&run, path);
 
-    if (status != UNROLL_OK)
-        return status;
+    TRY(run_name(&run, path));
     if (!exists(run.directory))
         return complain(UNROLL_DATA, "cannot open '%s': %s; fix: give a model file or the directory of a run", path,
                         strerror(errno));

@@ -16,9 +16,7 @@ static unroll_status open_stream(struct stepper *s, unroll_model *model, const u
     s->memory = aligned_alloc(64, bytes);
     if (s->memory == NULL)
         return complain(UNROLL_RESOURCE, "no memory for a stream of the model");
-    unroll_status status = unroll_stream_init(s->memory, bytes, model, config, &s->stream);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_stream_init(s->memory, bytes, model, config, &s->stream)));
     s->width = unroll_stream_outputs(s->stream);
     return UNROLL_OK;
 }
@@ -40,9 +38,7 @@ static unroll_status open_session(struct stepper *s, unroll_model *model, const 
     config.device = text_of(settings, OPTION_DEVICE);
     config.isa = text_of(settings, OPTION_ISA);
     config.weights = text_of(settings, OPTION_DTYPE);
-    unroll_status status = unroll_session_new(model, &config, &s->session);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_session_new(model, &config, &s->session)));
     find_outputs(s, model);
     return UNROLL_OK;
 }
@@ -74,9 +70,8 @@ void stepper_close(struct stepper *s)
 
 static unroll_status run_step(struct stepper *s, const unroll_batch *batch, float *outputs)
 {
-    unroll_status status = unroll_forward(s->session, batch);
-
-    return status == UNROLL_OK ? unroll_read(s->session, s->output, outputs, (size_t)s->width) : status;
+    TRY(unroll_forward(s->session, batch));
+    return unroll_read(s->session, s->output, outputs, (size_t)s->width);
 }
 
 unroll_status stepper_step(struct stepper *s, const float *frame, float *outputs)

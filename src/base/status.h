@@ -3,6 +3,7 @@
  * Not a log: nothing is printed here. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
+#include "base/try.h"
 #include "unroll.h"
 
 /* unroll_status fail(unroll_status status, const char *format, ...)
@@ -15,13 +16,5 @@ void keep_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "a, b, c" for a sentence, of names that a function gives by their number up to NULL. Returns text. */
 const char *list_names(const char *(*name_of)(int index), char *text, size_t size);
-
-/* Leaves the function with the status of a call that failed. */
-#define TRY(call)                                      \
-    do {                                               \
-        unroll_status status_of_call = (call);         \
-        if (status_of_call != UNROLL_OK)               \
-            return status_of_call;                     \
-    } while (0)
 
 #endif
