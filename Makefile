@@ -1,5 +1,6 @@
 # make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
 # make demo         installs what is needed, builds, trains a network on real text for a minute
+# make deps-all     installs the libraries that are used where they are found (unroll devices lists them)
 # make check        tests what `make` built, within 90 s; installs nothing
 # make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
 # make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
@@ -125,6 +126,11 @@ NEEDED = gcc make libc6-dev libjansson-dev
 deps:
 	@tools/install.sh $(NEEDED)
 
+# Libraries that are used where they are found: Debian's packages, of the table.
+OPTIONAL = $(shell sed -n 's/.*\.package = "\([^"]*\)".*/\1/p' src/base/library.c)
+deps-all: deps
+	@tools/install.sh --optional $(OPTIONAL)
+
 demo: deps
 	@echo 'building $B/unroll'
 	@$(MAKE) -s --no-print-directory -j$$(nproc) all
@@ -144,6 +150,6 @@ include bench/peers.mk
 
 clean:
 	rm -rf $B
-.PHONY: always without_its_log all clean debug deps demo
+.PHONY: always without_its_log all clean debug deps deps-all demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

@@ -1,4 +1,4 @@
-/* unroll devices: processors, instruction sets and memory that training may use here. */
+/* unroll devices: processors, instruction sets, memory and optional libraries that training may use here. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "console.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_advanced.h"
 
 static int usable_processors(void)
 {
@@ -23,6 +24,16 @@ static double memory_limit(double machine)
     return limit < machine ? limit : INFINITY;
 }
 
+static json_t *libraries_as_json(void)
+{
+    json_t *libraries = json_object();
+    const char *name, *file, *purpose, *fix;
+
+    for (int i = 0; (name = unroll_library_name(i, &file, &purpose, &fix)); i++)
+        json_object_set_new(libraries, name, json_pack("{ss? ss ss}", "file", file, "for", purpose, "fix", fix));
+    return libraries;
+}
+
 static unroll_status print_as_json(double memory, double limit)
 {
     json_t *isas = json_object();
@@ -36,6 +47,7 @@ static unroll_status print_as_json(double memory, double limit)
                              isinf(limit) ? json_null() : json_integer((json_int_t)limit));
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         json_object_set_new(json, name, available ? json_string(about) : json_null());
+    json_object_set_new(json, "libraries", libraries_as_json());
     return print_json(json);
 }
 
@@ -47,6 +59,16 @@ static void print_other_devices(void)
 
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         printf("%-7s%s%.*s\n", name, available ? "" : "none: ", (int)strcspn(about, ";"), about);
+}
+
+static void print_libraries(void)
+{
+    const char *name, *file, *purpose, *fix;
+
+    puts("libraries");
+    for (int i = 0; (name = unroll_library_name(i, &file, &purpose, &fix)); i++)
+        printf("       %-15s%s: %s%s%s\n", name, file ? "yes" : "no", purpose, file ? ", " : "; fix: ",
+               file ? file : fix);
 }
 
 unroll_status cmd_devices(struct settings *settings)
@@ -66,5 +88,6 @@ unroll_status cmd_devices(struct settings *settings)
     for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
         printf("       %-12s %s\n", name, available ? "yes" : "no");
     print_other_devices();
+    print_libraries();
     return UNROLL_OK;
 }

@@ -98,6 +98,10 @@ UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unro
  * floats as sums of six products of their bf16 parts. */
 UNROLL_API unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops);
 
+/* The libraries that are used where they are found, by name: what it is for, its file here or NULL, and how to get it.
+ * The last two last until this thread's next call. NULL ends. */
+UNROLL_API const char *unroll_library_name(int index, const char **file, const char **purpose, const char **fix);
+
 /* Compares every ISA with the reference, and gradients with finite differences, on small models of every
  * cell; report gets one line a check. Returns UNROLL_FAILURE if one fails. */
 UNROLL_API unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg);

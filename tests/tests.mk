@@ -111,7 +111,7 @@ check:
 	   echo '200 tests/cli/test_cli.sh $B/unroll'; } | tests/run.sh
 
 test test-long: deps
-	@tools/install.sh --optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user openmpi-bin mpich python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
+	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev
 	@tests/venv.sh $B >/dev/null 2>&1 &

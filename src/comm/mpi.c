@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "comm/engine.h"
 #include "comm/mpi_abi.h"
-#include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -254,22 +253,6 @@ static bool prefers_mpich(void)
     return !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMIX_RANK") && getenv("PMI_RANK");
 }
 
-static unroll_status load(const struct mpi_abi *abi)
-{
-    for (const char *const *file = abi->files; *file; file++) {
-        void *library = dlopen(*file, RTLD_NOW | RTLD_GLOBAL);
-        const char *missing = library ? abi->find(library) : NULL;
-        if (missing)
-            return fail(UNROLL_UNSUPPORTED, "'%s' is no %s: it has no '%s'; fix: UNROLL_MPI=openmpi or "
-                        "UNROLL_MPI=mpich, as the ranks were launched", *file, abi->name, missing);
-        if (library)
-            return UNROLL_OK;
-    }
-    return fail(UNROLL_UNSUPPORTED, "there is no %s here (%s was not found); fix: install it (Debian: "
-                "openmpi-bin or mpich), or say which one launched the ranks with UNROLL_MPI=openmpi or "
-                "UNROLL_MPI=mpich", abi->name, abi->files[0]);
-}
-
 unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
 {
     const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
@@ -279,7 +262,7 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
     TRY(opened_check(&opened, "MPI"));
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
         return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
-    TRY(load(abi));
+    TRY(abi->load());
     struct rank_mpi *r = allocate_zeroed(1, sizeof *r);
     if (!r)
         return fail(UNROLL_RESOURCE, "no memory for a rank");

@@ -4,14 +4,13 @@
 #ifndef COMM_MPI_ABI_H
 #define COMM_MPI_ABI_H
 #include <stddef.h>
+#include "base/status.h"
 
 union mpi_request { void *pointer; int number; };
 
 struct mpi_abi {
     const char *name;                           /* "Open MPI" */
-    const char *const *files;                   /* of the library, NULL after the last */
-    /* Finds the functions and constants; the name of what is missing, or NULL. */
-    const char *(*find)(void *library);
+    unroll_status (*load)(void);                /* its functions and constants */
     /* All return MPI's error number, 0 for success. Messages are bytes in the world of all ranks. */
     int  (*init)(int *rank, int *ranks, int *most_tag);         /* funneled; errors are returned */
     void (*all_have_begun)(void);               /* once, when every rank has */

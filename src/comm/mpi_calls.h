@@ -1,10 +1,10 @@
-/* The calls of mpi_abi.h for one binary interface. The includer defines HANDLE, the type of MPI's handles;
- * ABI, the name of the struct; ABI_NAME; FILES, the library's names; KEY_TAG_UB; and
- *     static const char *find_handles(void *library)      which fills `handle`
+/* The calls of mpi_abi.h for one binary interface. The includer defines HANDLE, the type of MPI's handles; HANDLES,
+ * those known when we compile; HANDLE_SYMBOLS, a row for each that the library exports (struct symbol); ABI, the name
+ * of the struct; ABI_NAME; LIBRARY, its row; KEY_TAG_UB; and
  *     static void all_have_begun(void), will_end(void)    what this library wants then
  * Functions have the same names and order of arguments everywhere. */
+#include "base/library.h"
 #include "comm/mpi_abi.h"
-#include <dlfcn.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,11 +12,10 @@
 enum { THREAD_FUNNELED = 1 };
 
 typedef HANDLE mpi_handle;
-static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; int any; } handle;
+static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; int any; } handle = HANDLES;
 
 static bool begun_here;                         /* not by the program before it called us */
 
-static const char *find_handles(void *library);
 static void all_have_begun(void);
 static void will_end(void);
 
@@ -48,17 +47,15 @@ static struct {
 #undef MPI_FIELD
 } mpi;
 
-static const char *find(void *library)
+static unroll_status load(void)
 {
-    void *symbol;
-#define MPI_FIND(name, ...)                                                                     \
-    symbol = dlsym(library, "MPI_" #name);                                                      \
-    if (!symbol)                                                                                \
-        return "MPI_" #name;                                                                    \
-    memcpy(&mpi.name, &symbol, sizeof symbol);
-    MPI_FUNCTIONS(MPI_FIND)
-#undef MPI_FIND
-    return find_handles(library);
+    const struct symbol symbols[] = {
+#define MPI_SYMBOL(name, ...) { "MPI_" #name, &mpi.name, false },
+        MPI_FUNCTIONS(MPI_SYMBOL)
+#undef MPI_SYMBOL
+        HANDLE_SYMBOLS
+    };
+    return library_open(LIBRARY, symbols, sizeof symbols / sizeof *symbols, NULL);
 }
 
 static int init(int *rank, int *ranks, int *most_tag)
@@ -134,7 +131,7 @@ static void finalize(void)
 }
 
 const struct mpi_abi ABI = {
-    .name = ABI_NAME, .files = (const char *const[]){ FILES, NULL }, .find = find, .init = init,
+    .name = ABI_NAME, .load = load, .init = init,
     .all_have_begun = all_have_begun, .send = send, .recv = recv, .test = test, .join = join, .sum = sum, .cancel = cancel,
     .words = words, .abort = abort_all, .finalize = finalize,
 };

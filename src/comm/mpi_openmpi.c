@@ -2,36 +2,27 @@
 #define HANDLE     void *
 #define ABI        mpi_openmpi
 #define ABI_NAME   "Open MPI"
-#define FILES      "libmpi.so.40"
+#define LIBRARY    LIBRARY_OPENMPI
 #define KEY_TAG_UB 0
+#define HANDLES    { .in_place = (void *)1, .any = -1 }
+#define HANDLE_SYMBOLS                                                                          \
+    { "ompi_mpi_comm_world", &handle.world, false },                                            \
+    { "ompi_mpi_byte", &handle.byte, false },                                                   \
+    { "ompi_mpi_errors_return", &handle.errors_return, false },                                 \
+    { "ompi_mpi_float", &handle.of_float, false },                                              \
+    { "ompi_mpi_double", &handle.of_double, false },                                            \
+    { "ompi_mpi_op_sum", &handle.add, false },                                                  \
+    { "opal_progress_set_yield_when_idle", &set_yields, true },
+#include <stdbool.h>
+
+static bool (*set_yields)(bool);
+
 #include "comm/mpi_calls.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static bool (*set_yields)(bool);
-
-static const char *find_handles(void *library)
-{
-    const struct { const char *symbol; void **to; } wanted[] = {
-        { "ompi_mpi_comm_world", &handle.world },
-        { "ompi_mpi_byte", &handle.byte },
-        { "ompi_mpi_errors_return", &handle.errors_return },
-        { "ompi_mpi_float", &handle.of_float },
-        { "ompi_mpi_double", &handle.of_double },
-        { "ompi_mpi_op_sum", &handle.add },
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (!(*wanted[i].to = dlsym(library, wanted[i].symbol)))
-            return wanted[i].symbol;
-    void *symbol = dlsym(library, "opal_progress_set_yield_when_idle");
-    memcpy(&set_yields, &symbol, sizeof symbol);
-    handle.in_place = (void *)1;
-    handle.any = -1;
-    return NULL;
-}
 
 /* The ranks of a machine share memory that has names: DIRECTORY/vader_segment.HOST.USER.JOB.RANK, sm_segment... of Open
  * MPI 5. A run that is killed leaves the 4 MB files to which these lead. When all have begun nobody looks for them any

@@ -59,12 +59,13 @@ static unroll_status check_collected(const unroll_session *s)
         return UNROLL_OK;
     if (s->device->whole_steps && s->config.mode == UNROLL_TRAIN)
         return fail(UNROLL_DIVERGED, "the loss, or the norm of a gradient, of the last step or one before it that was "
-                    "not looked at is %s; fix: a lower learning rate, or a look at the result of each step to see which",
+                    "not looked at is %s; fix: a lower learning rate, or the result of each step to see which",
                     isnan(s->loss) || isnan(s->norm) ? "NaN" : "infinite");
     if (!isfinite(s->loss))
         return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
     locate_in_gradients(s->device, s->instance, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(s->norm) ? "NaN" : "infinite", where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(s->norm) ? "NaN" : "infinite",
+                where);
 }
 
 static unroll_result take_result(unroll_session *s)

@@ -18,12 +18,14 @@
 #include "base/file.h"
 #include "base/finite.h"
 #include "base/json.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "base/memory_limit.h"
 #include "base/number.h"
 #include "base/philox.h"
 #include "base/status.h"
 #include "check.h"
+#include "unroll_advanced.h"
 
 static char folder[] = "/tmp/unroll_test_XXXXXX";
 
@@ -613,6 +615,35 @@ static void test_json_text(void)
     CHECK(format_json(NULL, &text) == UNROLL_FAILURE, "nothing was written as JSON");
 }
 
+/* ---- optional libraries ---- */
+
+static void test_libraries(void)
+{
+    double (*cosine)(double) = NULL;
+    void *here = NULL;
+    const char *file, *purpose, *fix;
+    int rows = 0;
+    const struct symbol known[] = {{"cos", &cosine, false}, {"no_such_name", &here, true}};
+    const struct symbol missing = {"no_such_name", &here, false};
+
+    CHECK(library_open_file("the C library", "libm.so.6", known, 2) == UNROLL_OK && cosine && cosine(0) == 1 && !here,
+          "symbols of libm: %s", unroll_last_error());
+    CHECK_REFUSED(library_open_file("the C library", "libm.so.6", &missing, 1), UNROLL_UNSUPPORTED, "has no 'no_such_name'");
+    CHECK_REFUSED(library_open_file("the C library", "/no/such/file", &missing, 1), UNROLL_DATA, "cannot be loaded");
+    setenv("RNN_NCCL", "/no/such/file", 1);
+    CHECK_REFUSED(library_open(LIBRARY_NCCL, &missing, 1, NULL), UNROLL_DATA, "named by RNN_NCCL");
+    for (; unroll_library_name(rows, &file, &purpose, &fix); rows++) {
+        CHECK(*purpose && *fix, "library %d: for '%s'; fix: %s", rows, purpose, fix);
+        CHECK(rows != LIBRARY_NCCL || !file, "NCCL was found in '%s'", file);
+    }
+    CHECK(rows == LIBRARY_XLA_CPU + 1, "%d libraries", rows);
+    setenv("RNN_NCCL", "libm.so.6", 1);
+    unroll_library_name(LIBRARY_NCCL, &file, NULL, NULL);
+    CHECK(file && strstr(file, "/libm.so.6"), "NCCL's place is taken by '%s'", file ? file : "nothing");
+    CHECK_REFUSED(library_open(LIBRARY_NCCL, &missing, 1, NULL), UNROLL_UNSUPPORTED, "NCCL 'libm.so.6' has no");
+    unsetenv("RNN_NCCL");
+}
+
 int main(void)
 {
     if (mkdtemp(folder) == NULL) {
@@ -643,6 +674,7 @@ int main(void)
     test_json_errors();
     test_json_fields();
     test_json_text();
+    test_libraries();
     CHECK(memory_live() == 0, "%d allocations were not released", (int)memory_live());
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", folder);

@@ -107,6 +107,8 @@ else
     skip "no groff to read the manual"
 fi
 unroll devices > devices.txt; holds "devices" grep -q '^cuda   ' devices.txt
+holds "optional libraries" test "$(grep -cE '^       (Open MPI|MPICH|CUDA driver|cuBLASLt|NCCL|PJRT for (TPUs|CUDA|CPUs)) +(yes: .*, .|no: .*; fix: )' devices.txt)" = 8
+RNN_NCCL=libm.so.6 unroll devices --json > b; holds "a library that the user names" grep -q '"NCCL":{"file":"[^"]*/libm.so.6"' b
 
 # ---- errors before anything is read ----
 

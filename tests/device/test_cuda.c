@@ -79,7 +79,7 @@ static void test_refusals(void)
     const struct setting none = { NULL, NULL };
     check_refused((struct setting){ "RNN_CUDA_DRIVER", "/nowhere/libcuda.so" }, "cuda", NULL, "RNN_CUDA_DRIVER cannot be");
     check_refused((struct setting){ "RNN_CUBLASLT", "/nowhere/lt.so" }, "cuda", NULL, "RNN_CUBLASLT cannot be loaded");
-    check_refused((struct setting){ "RNN_CUBLASLT", getenv("RNN_CUDA_DRIVER") }, "cuda", NULL, "has no function cublasLt");
+    check_refused((struct setting){ "RNN_CUBLASLT", getenv("RNN_CUDA_DRIVER") }, "cuda", NULL, "has no 'cublasLt");
     check_refused((struct setting){ "RNN_CUDA_KERNELS", "/nowhere/image" }, "cuda", NULL, "cannot be read");
     check_refused((struct setting){ "RNN_CUDA_KERNELS", "/proc/self/status" }, "cuda", NULL, "can't use the kernels");
     check_refused((struct setting){ "FAKE_CUDA_DEVICES", "0" }, "cuda", NULL, "found no GPU");

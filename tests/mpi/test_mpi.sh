@@ -23,7 +23,7 @@ check "one process, exact" test $? = 0
 mkdir fake && cp "$(ldd "$unroll" | sed -n 's/.*jansson.*=> \([^ ]*\).*/\1/p')" fake/libmpi.so.40 2>/dev/null
 LD_LIBRARY_PATH=$dir/fake OMPI_COMM_WORLD_SIZE=2 alone --steps 1 --split batch=2 --out refused
 check "a library that is no MPI is refused" test $? = 4
-check "by what it lacks" says "it has no 'MPI_"
+check "by what it lacks" says "has no 'MPI_"
 
 if ! command -v mpirun.openmpi >/dev/null; then
     skip "no Open MPI here: nothing was run on several ranks"

@@ -48,6 +48,16 @@ holds "the static library shows what the header declares" shows_the_header -g "$
 holds "SONAME" test "$(soname "$shared")" = "libunroll.so.${version%%.*}"
 holds "link for the loader" test "$(realpath "$prefix/lib/libunroll.so.${version%%.*}")" = "$shared"
 holds "link for the linker" test "$(realpath "$prefix/lib/libunroll.so")" = "$shared"
+# What is optional is found at run time: nothing but these is linked.
+needs_only_its_own() {  # FILE...
+    local file
+    for file in "$@"; do
+        test -z "$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libjansson|libm|libc|libpthread|libdl|ld-linux[-a-z0-9_]*)\.so')" || return
+    done
+}
+plain_link() { ${CC:-gcc} -I"$prefix/include" examples/train_tiny.c -o "$place/plain" "$prefix/lib/libunroll.a" -ljansson -lm -pthread; }
+holds "a program is linked with jansson, libm and threads alone" plain_link
+holds "what is linked" needs_only_its_own "$shared" "$prefix/bin/unroll" "$place/plain"
 holds "the command is stripped" stripped "$prefix/bin/unroll"
 holds "the command is at most 5 MB, and 3 MB of kernels for GPUs" at_most "$prefix/bin/unroll" 8000000
 

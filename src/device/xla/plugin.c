@@ -2,10 +2,9 @@
  * compiled programs; calls into a plugin need none. */
 #include "device/xla/plugin.h"
 #include "base/hash.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include <dlfcn.h>
-#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ struct program {
 
 struct xla_plugin {
     struct xla_plugin *next;
-    char path[512], platform[64];
+    char path[LIBRARY_PATH], platform[64];
     const struct pjrt_api *api;
     pjrt_client *client;
     pjrt_device *const *device;
@@ -86,71 +85,36 @@ unroll_status xla_await(struct xla_plugin *p, pjrt_event *event, const char *doi
 
 /* ---- finding --------------------------------------------------------------------------- */
 
-/* PyPI's packages of plugins, in Python's folders, by the platform that users name. */
-static const struct { const char *platform, *file; } usual_files[] = {
-    { "tpu", "libtpu/libtpu.so" },
-    { "cuda", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" },
-    { "cuda", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
-    { "cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so" },
+/* By the platform that users name, the fastest first. */
+static const struct { const char *name; enum library library; } platforms[] = {
+    { "tpu", LIBRARY_XLA_TPU }, { "cuda", LIBRARY_XLA_CUDA }, { "cpu", LIBRARY_XLA_CPU },
 };
-static const char *const usual_folders[] = {
-    "%s/lib/python3*/site-packages", "/usr/local/lib/python3*/site-packages", "/usr/lib/unroll",
-};
+enum { PLATFORMS = sizeof platforms / sizeof *platforms };
 
-static bool find_in(const char *folder, const char *file, char *path, size_t size)
+static int platform_of(const char *name)
 {
-    char pattern[512];
-    glob_t found;
-    if (snprintf(pattern, sizeof pattern, "%s/%s", folder, file) >= (int)sizeof pattern)
-        return false;
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return false;
-    bool fits = snprintf(path, size, "%s", found.gl_pathv[0]) < (int)size;
-    globfree(&found);
-    return fits;
+    int i = 0;
+    while (i < PLATFORMS && strcmp(name, platforms[i].name))
+        i++;
+    return i;
 }
 
-/* platform NULL: any, the fastest first. */
-static bool find_usual(const char *platform, char *path, size_t size)
+static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
 {
-    const char *environment = getenv("VIRTUAL_ENV");
-    for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++) {
-        char folder[256];
-        if (strchr(usual_folders[i], '%') && !environment)
-            continue;
-        if (snprintf(folder, sizeof folder, usual_folders[i], environment) >= (int)sizeof folder)
-            continue;
-        for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
-            if ((!platform || !strcmp(platform, usual_files[k].platform)) &&
-                find_in(folder, usual_files[k].file, path, size))
-                return true;
-    }
-    return false;
-}
-
-static bool is_platform(const char *name)
-{
-    for (size_t k = 0; k < sizeof usual_files / sizeof *usual_files; k++)
-        if (!strcmp(name, usual_files[k].platform))
-            return true;
-    return false;
-}
-
-static unroll_status find_plugin(const char *which, char *found, size_t size)
-{
+    char fix[64];
     if (!which || !*which)
         which = getenv("PJRT_PLUGIN");
-    if (which && *which && !is_platform(which))
-        return snprintf(found, size, "%s", which) < (int)size ? UNROLL_OK
+    const bool any = !which || !*which;
+    const int wanted = any ? PLATFORMS : platform_of(which);
+    if (!any && wanted == PLATFORMS)
+        return snprintf(found, LIBRARY_PATH, "%s", which) < LIBRARY_PATH ? UNROLL_OK
             : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
-    if (find_usual(which && *which ? which : NULL, found, size))
-        return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED,
-                "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device xla:PATH, or "
-                "PJRT_PLUGIN=PATH in the environment); 'pip install %s' has one for %s",
-                which && *which ? " for " : "", which && *which ? which : "",
-                which && !strcmp(which, "tpu") ? "libtpu" : "xla-cpu-pjrt",
-                which && !strcmp(which, "tpu") ? "TPUs" : "CPUs");
+    for (int i = any ? 0 : wanted; i < PLATFORMS && (any || i == wanted); i++)
+        if (library_find(platforms[i].library, found))
+            return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device "
+                "xla:PATH, or PJRT_PLUGIN=PATH in the environment), or %s", any ? "" : " for ", any ? "" : which,
+                library_fix(any ? LIBRARY_XLA_CPU : platforms[wanted].library, fix, sizeof fix));
 }
 
 /* ---- opening --------------------------------------------------------------------------- */
@@ -179,14 +143,8 @@ static unroll_status load(struct xla_plugin *p)
     if (access(p->path, R_OK) != 0)
         return fail(UNROLL_DATA,
                     "the XLA plugin '%s' cannot be read: there is no such file, or no permission", p->path);
-    void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be loaded: %s", p->path, dlerror());
     const struct pjrt_api *(*get)(void);
-    void *symbol = dlsym(library, "GetPjrtApi");
-    if (!symbol)
-        return fail(UNROLL_DATA, "'%s' is no XLA plugin: it has no function GetPjrtApi", p->path);
-    memcpy(&get, &symbol, sizeof get);
+    TRY(library_open_file("the XLA plugin", p->path, &(struct symbol){ "GetPjrtApi", &get, false }, 1));
     p->api = get();
     if (!p->api || p->api->head.size < offsetof(struct pjrt_api, slot) || p->api->version.major != PJRT_MAJOR)
         return fail(UNROLL_UNSUPPORTED,
@@ -266,7 +224,7 @@ static unroll_status open_new(const char *path, const struct xla_plugin *known, 
 unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin)
 {
     char found[sizeof (*plugin)->path];
-    TRY(find_plugin(which, found, sizeof found));
+    TRY(find_plugin(which, found));
     TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = open_plugins;
@@ -313,7 +271,7 @@ static unroll_status load_new(const char *path, struct xla_plugin **plugin)
 unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
 {
     char found[sizeof (*plugin)->path];
-    TRY(find_plugin(which, found, sizeof found));
+    TRY(find_plugin(which, found));
     TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
     struct xla_plugin *p = find_known(found);

@@ -1,0 +1,225 @@
+/* The table of the libraries that are found at run time, and how they are looked for (library.h). */
+#include "base/library.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unroll_advanced.h"
+
+enum { FILES = 6 };
+
+struct row {
+    const char *name, *purpose;
+    const char *package;                /* Debian's: `make deps-all` installs it; NULL: it has none */
+    const char *fix;                    /* another way to have it, or NULL */
+    const char *variable;               /* of the environment: names a file in its place; NULL: none does */
+    /* For the loader; with a folder a pattern of paths, in the packages of Python where it does not begin with '/'. */
+    const char *file[FILES];
+    bool        global;                 /* what it loads itself looks for its symbols */
+};
+
+/* In the order of enum library. */
+static const struct row table[] = {
+    {.name = "Open MPI", .purpose = "ranks that are processes (mpirun)", .package = "openmpi-bin",
+     .fix = "UNROLL_MPI=mpich where MPICH launched the ranks", .file = {"libmpi.so.40"}, .global = true},
+    {.name = "MPICH", .purpose = "ranks that are processes (mpiexec), as Intel MPI and MVAPICH", .package = "mpich",
+     .fix = "UNROLL_MPI=openmpi where Open MPI launched the ranks", .file = {"libmpich.so.12", "libmpi.so.12"},
+     .global = true},
+    {.name = "CUDA driver", .purpose = "the device cuda", .fix = "install NVIDIA's driver",
+     .variable = "RNN_CUDA_DRIVER", .file = {"libcuda.so.1"}},
+    {.name = "cuBLASLt", .purpose = "products of the device cuda", .fix = "pip install nvidia-cublas",
+     .variable = "RNN_CUBLASLT",
+     .file = {"libcublasLt.so.13", "libcublasLt.so.12", "nvidia/cu13/lib/libcublasLt.so.13",
+              "nvidia/cublas/lib/libcublasLt.so.1[23]",           /* of nvidia-cublas-cu12, which PyTorch asks for */
+              "/usr/local/cuda*/lib64/libcublasLt.so.1[23]", "/usr/local/cuda*/targets/*/lib/libcublasLt.so.1[23]"}},
+    {.name = "NCCL", .purpose = "ranks with a GPU each", .fix = "install NVIDIA's libnccl2 or pip install nvidia-nccl-cu12",
+     .variable = "RNN_NCCL",
+     .file = {"libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2", "/usr/local/cuda*/lib64/libnccl.so.2",
+              "/usr/local/cuda*/targets/*/lib/libnccl.so.2"}},
+    {.name = "PJRT for TPUs", .purpose = "the device tpu", .fix = "pip install libtpu", .file = {"libtpu/libtpu.so"}},
+    {.name = "PJRT for CUDA", .purpose = "the device xla:cuda", .fix = "pip install jax-cuda13-pjrt",
+     .file = {"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"}},
+    {.name = "PJRT for CPUs", .purpose = "the device xla:cpu", .fix = "pip install xla-cpu-pjrt",
+     .file = {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}},
+};
+
+/* ---- looking ---- */
+
+/* What is done with a path that may be the library: true ends the search. */
+typedef bool visit(const struct row *row, const char *path, void **library);
+
+static bool visit_open(const struct row *row, const char *path, void **library)
+{
+    *library = dlopen(path, RTLD_NOW | (row->global ? RTLD_GLOBAL : RTLD_LOCAL));
+    return *library != NULL;
+}
+
+/* A name without a folder is the loader's to find; files of Python's packages, which may be large, are left alone. */
+static bool visit_look(const struct row *row, const char *path, void **library)
+{
+    (void)row;
+    if (strchr(path, '/'))
+        return access(path, R_OK) == 0;
+    *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    return *library != NULL;
+}
+
+static bool visit_pattern(const struct row *row, const char *pattern, visit *visit, void **library, char *path)
+{
+    glob_t found;
+    bool ends = false;
+
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return false;
+    for (size_t i = 0; i < found.gl_pathc && !ends; i++)
+        ends = snprintf(path, LIBRARY_PATH, "%s", found.gl_pathv[i]) < LIBRARY_PATH && visit(row, path, library);
+    globfree(&found);
+    return ends;
+}
+
+/* Of the python3 that a shell would start: the folder above its own. */
+static const char *python_prefix(char prefix[LIBRARY_PATH])
+{
+    for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
+        const int length = (int)strcspn(at, ":");
+
+        if (snprintf(prefix, LIBRARY_PATH, "%.*s/python3", length, at) < LIBRARY_PATH && access(prefix, X_OK) == 0) {
+            snprintf(prefix, LIBRARY_PATH, "%.*s/..", length, at);
+            return prefix;
+        }
+        at += length;
+    }
+    return NULL;
+}
+
+/* The active virtual environment before the python3 of the shell, and that before the system's. */
+static bool visit_packages(const struct row *row, const char *file, visit *visit, void **library, char *path)
+{
+    char python[LIBRARY_PATH], pattern[2 * LIBRARY_PATH];
+    const char *const prefix[] = {getenv("VIRTUAL_ENV"), python_prefix(python), "/usr/local"};
+
+    for (int i = 0; i < 3; i++)
+        if (prefix[i]) {
+            const int size = snprintf(pattern, sizeof pattern, "%s/lib/python3*/*-packages/%s", prefix[i], file);
+
+            if (size < (int)sizeof pattern && visit_pattern(row, pattern, visit, library, path))
+                return true;
+        }
+    return false;
+}
+
+static bool visit_files(const struct row *row, visit *visit, void **library, char *path)
+{
+    for (int i = 0; i < FILES && row->file[i]; i++) {
+        const char *file = row->file[i];
+
+        if (strchr(file, '/') ? *file == '/' ? visit_pattern(row, file, visit, library, path)
+                                             : visit_packages(row, file, visit, library, path)
+                              : visit(row, strcpy(path, file), library))
+            return true;
+    }
+    return false;
+}
+
+static const char *named_by_user(const struct row *row)
+{
+    const char *name = row->variable ? getenv(row->variable) : NULL;
+
+    return name && *name ? name : NULL;
+}
+
+/* ---- opening ---- */
+
+static unroll_status find_symbols(const char *name, const char *path, void *library, const struct symbol *symbols,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(library, symbols[i].name);
+
+        if (!address && !symbols[i].optional)
+            return fail(UNROLL_UNSUPPORTED, "%s '%s' has no '%s': it is too old, or another library; fix: install a "
+                        "newer one", name, path, symbols[i].name);
+        if (address)
+            memcpy(symbols[i].slot, &address, sizeof address);
+    }
+    return UNROLL_OK;
+}
+
+unroll_status library_open_file(const char *name, const char *path, const struct symbol *symbols, size_t count)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    return library ? find_symbols(name, path, library, symbols, count)
+                   : fail(UNROLL_DATA, "%s '%s' cannot be loaded: %s", name, path, dlerror());
+}
+
+unroll_status library_open(enum library which, const struct symbol *symbols, size_t count, char *path)
+{
+    const struct row *row = &table[which];
+    const char *named = named_by_user(row);
+    char found[LIBRARY_PATH], fix[256];
+    void *library = NULL;
+
+    path = path ? path : found;
+    if (named)
+        snprintf(path, LIBRARY_PATH, "%s", named);
+    if (named && !visit_open(row, named, &library))
+        return fail(UNROLL_DATA, "the %s named by %s cannot be loaded: %s", row->name, row->variable, dlerror());
+    if (!named && !visit_files(row, visit_open, &library, path))
+        return fail(UNROLL_UNSUPPORTED, "there is no %s here (%s was not found); fix: %s", row->name, row->file[0],
+                    library_fix(which, fix, sizeof fix));
+    unroll_status status = find_symbols(row->name, path, library, symbols, count);
+    if (status != UNROLL_OK)
+        dlclose(library);
+    return status;
+}
+
+/* ---- telling ---- */
+
+bool library_find(enum library which, char path[LIBRARY_PATH])
+{
+    const struct row *row = &table[which];
+    const char *named = named_by_user(row);
+    struct link_map *map;
+    void *library = NULL;
+
+    if (named)
+        snprintf(path, LIBRARY_PATH, "%s", named);
+    const bool found = named ? visit_look(row, named, &library) : visit_files(row, visit_look, &library, path);
+
+    if (library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
+        snprintf(path, LIBRARY_PATH, "%s", map->l_name);
+    if (library)
+        dlclose(library);
+    return found;
+}
+
+const char *library_fix(enum library which, char *text, size_t size)
+{
+    const struct row *row = &table[which];
+
+    snprintf(text, size, "%s%s%s%s%s%s%s", row->package ? "apt install " : "", row->package ? row->package : "",
+             row->package && row->fix ? ", or " : "", row->fix ? row->fix : "", row->variable ? ", or " : "",
+             row->variable ? row->variable : "", row->variable ? "=FILE in the environment" : "");
+    return text;
+}
+
+const char *unroll_library_name(int index, const char **file, const char **purpose, const char **fix)
+{
+    static _Thread_local char path[LIBRARY_PATH], text[256];
+
+    if (index < 0 || (size_t)index >= sizeof table / sizeof *table)
+        return NULL;
+    if (file)
+        *file = library_find((enum library)index, path) ? path : NULL;
+    if (purpose)
+        *purpose = table[index].purpose;
+    if (fix)
+        *fix = library_fix((enum library)index, text, sizeof text);
+    return table[index].name;
+}
