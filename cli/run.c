@@ -362,18 +362,17 @@ unroll_status run_create(struct run *run, const struct settings *settings)
     return write_settings(run, settings);
 }
 
-unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep)
+unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress, int64_t keep)
 {
     char path[PATH_MAX];
 
     run_checkpoint(run, progress->step, path);
-    unroll_status status = unroll_trainer_save(trainer, path);
+    unroll_status status = unroll_snapshot_write(snapshot, path);
     if (status != UNROLL_OK)
-        return status == UNROLL_DIVERGED ? status : complain_library(status);
+        return status;
     run->newest = progress->step;
     run_mark_best(run, progress);
-    if (!run->watches)
-        tidy(run, keep);
+    tidy(run, keep);
     return UNROLL_OK;
 }
 

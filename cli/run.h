@@ -67,8 +67,9 @@ unroll_status run_follow(struct run *run, const char *directory);
 void run_close(struct run *run);
 
 unroll_status run_report(struct run *run, const struct report *report);
-/* Writes a checkpoint, and removes those that are neither among the `keep` newest nor the best. */
-unroll_status run_save(struct run *run, unroll_trainer *trainer, const unroll_progress *progress, int64_t keep);
+/* Writes a checkpoint, and removes those that are neither among the `keep` newest nor the best. Prints nothing: the
+ * library knows what went wrong. */
+unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress, int64_t keep);
 /* Refuses a run whose best weights, with which it may end, are damaged. */
 unroll_status run_check_best(const struct run *run, const unroll_progress *newest);
 /* The best checkpoint is the one that the trainer knows as such, if it is there. */

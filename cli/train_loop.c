@@ -12,6 +12,7 @@
 #include "guard.h"
 #include "network.h"
 #include "output.h"
+#include "saver.h"
 #include "train.h"
 #include "unroll_advanced.h"
 
@@ -29,7 +30,8 @@ struct loop {
     double  agreed, gathered;           /* seconds of the run at the last look around, and when `all` was made, by rank
                                            0's clock */
     int64_t validated, reported;        /* the steps of the newest ones; -1: none */
-    bool    save_failed;
+    struct saver saver;                 /* of rank 0 */
+    int64_t saved;                      /* the step of the newest save, which may still be under way; -1: none */
     bool    stops, saves;               /* a signal asks for it; all ranks think alike */
     unroll_status looked;               /* how looking around within a validation went */
     struct { double drawn, reported, printed, sampled; } at;    /* seconds of the run */
@@ -240,21 +242,6 @@ static void leave_word(const struct run *run)
         guard_will_say(line);
 }
 
-static unroll_status save(struct loop *loop)
-{
-    unroll_status status = run_save(&loop->t->run, loop->t->trainer, &loop->progress,
-                                    integer_of(loop->t->settings, OPTION_KEEP));
-
-    loop->save_failed = status != UNROLL_OK;
-    leave_word(&loop->t->run);
-    return status;
-}
-
-static unroll_status save_unless_saved(struct loop *loop)
-{
-    return loop->progress.step == loop->t->run.newest ? UNROLL_OK : save(loop);
-}
-
 /* Sums over all ranks. The time that it takes counts, too. */
 static unroll_status sum_of_ranks(struct loop *loop, double *numbers, int count)
 {
@@ -277,19 +264,58 @@ static unroll_status gather_times(struct loop *loop)
     return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
 }
 
-/* Before each step, and within validations: the time and signals that any rank got become the same on all; now and then
- * what each did. */
+/* Before each step, and within validations: the time, signals that any rank got, and what became of checkpoints, which
+ * rank 0 writes, become the same on all; now and then what each did. */
 static unroll_status look_around(struct loop *loop)
 {
-    double seen[] = {ranks_lead(&loop->t->ranks) ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0};
+    bool leads = ranks_lead(&loop->t->ranks);
+    unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
+    double seen[] = {leads ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0, saved,
+                     leads ? (double)loop->t->run.newest : 0};
     unroll_status status = sum_of_ranks(loop, seen, sizeof seen / sizeof *seen);
 
+    if (status != UNROLL_OK)
+        return status;
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
-    if (status == UNROLL_OK && loop->agreed - loop->gathered >= metrics_seconds)
-        status = gather_times(loop);
+    loop->t->run.newest = (int64_t)seen[4];
+    if (seen[3] > 0)
+        return (unroll_status)seen[3];
+    return loop->agreed - loop->gathered >= metrics_seconds ? gather_times(loop) : UNROLL_OK;
+}
+
+/* Waits for the checkpoint that is being written, and all ranks learn what became of it. */
+static unroll_status settle(struct loop *loop)
+{
+    saver_wait(&loop->saver, &loop->t->run);
+    return look_around(loop);
+}
+
+/* The first is waited for: from then on all metrics say that the run had a checkpoint, and a guard that it can go on. */
+static unroll_status save(struct loop *loop)
+{
+    struct run *run = &loop->t->run;
+    unroll_snapshot *snapshot;
+
+    saver_wait(&loop->saver, run);
+    unroll_status status = unroll_trainer_snapshot(loop->t->trainer, &snapshot);
+    if (status != UNROLL_OK)
+        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    if (!run->watches)
+        saver_start(&loop->saver, run, snapshot, &loop->progress, integer_of(loop->t->settings, OPTION_KEEP));
+    loop->saved = loop->progress.step;
+    if (run->newest < 0)
+        status = settle(loop);
+    leave_word(run);
     return status;
+}
+
+static unroll_status save_unless_saved(struct loop *loop)
+{
+    unroll_status status = loop->progress.step == loop->saved ? UNROLL_OK : save(loop);
+
+    return status == UNROLL_OK ? settle(loop) : status;
 }
 
 /* Where all ranks do it: with what each did until now. */
@@ -559,7 +585,8 @@ static unroll_status explain_divergence(const struct loop *loop)
     double clip = number_of(s, OPTION_CLIP);
     char path[PATH_MAX] = "none", word[PATH_MAX];
 
-    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite", unroll_last_error(),
+    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite",
+             loop->saver.status == UNROLL_DIVERGED ? loop->saver.error : unroll_last_error(),
              number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
              as_word(word, sizeof word, run->directory));
     if (run->newest >= 0)
@@ -573,7 +600,7 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 {
     bool reachable = loop->t->ranks.comm == NULL;       /* others may have gone on, or be lost */
 
-    if (reachable && !loop->save_failed && loop->steps_here > 0)
+    if (reachable && loop->saver.status == UNROLL_OK && loop->steps_here > 0)
         save_unless_saved(loop);
     ranks_report(&loop->t->ranks, status);
     if (loop->t->run.newest >= 0)
@@ -588,6 +615,7 @@ unroll_status training_run(struct training *training)
     struct run *run = &training->run;
 
     unroll_trainer_progress(training->trainer, &loop.progress);
+    loop.saved = run->newest;
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
     leave_word(run);
@@ -595,6 +623,7 @@ unroll_status training_run(struct training *training)
     unroll_status status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
+    saver_wait(&loop.saver, run);                       /* after a failure: the newest is then known */
     if (status == UNROLL_DIVERGED)
         return explain_divergence(&loop);
     if (status != UNROLL_OK && status != UNROLL_PREEMPTED)

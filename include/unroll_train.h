@@ -307,9 +307,14 @@ UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, 
  * the new. Loading makes the next step the same, bit for bit: network, text and settings must be those that were saved.
  * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
+/* Saving beside training: a copy of what a checkpoint holds, good until the next one or the end of the trainer; and the
+ * writing of it, which any thread of rank 0 may do, one at a time: it asks nobody. */
+typedef struct unroll_snapshot unroll_snapshot;
+UNROLL_API unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot);
+UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
 UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress);   /* is it whole? */
-UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans */
+UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans and of a checkpoint */
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 

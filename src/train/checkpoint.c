@@ -17,6 +17,7 @@
 #include "comm/comm.h"
 #include "file/model_file.h"
 #include "file/safetensors.h"
+#include "model/model.h"
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_file.h"
 #include "train/trainer.h"
@@ -250,8 +251,8 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
     return UNROLL_OK;
 }
 
-/* The list with room for the numbers. The caller gives it to kept_free, also after a failure. */
-static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
+/* Without the numbers. The caller gives it to kept_free, also after a failure. */
+static unroll_status kept_list(const unroll_trainer *trainer, struct kept *kept)
 {
     const int layers = unroll_model_layers(trainer->model);
     size_t most = (size_t)unroll_model_parameters(trainer->model) * STATES_OF_A_PARAMETER
@@ -262,12 +263,24 @@ static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
     };
     if (kept->name == NULL || kept->size == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
-    TRY(list_buffers(trainer, layers, kept));
+    return list_buffers(trainer, layers, kept);
+}
+
+static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
+{
+    TRY(kept_list(trainer, kept));
     kept->numbers = allocate_zeroed(kept->total, sizeof *kept->numbers);
     if (kept->numbers == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of a checkpoint", kept->total);
     return UNROLL_OK;
 }
+
+/* What the files of a checkpoint are written from, whatever the trainer does then. */
+struct unroll_snapshot {
+    struct unroll_model model;      /* the trainer's, but for the values, which are copies */
+    struct kept kept;
+    struct facts fields;
+};
 
 static unroll_status read_session(unroll_session *session, struct kept *kept)
 {
@@ -308,29 +321,16 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
     return status;
 }
 
-static unroll_status write_optimizer_file(const unroll_trainer *trainer, const struct kept *kept, const char *path)
+static unroll_status write_files(struct unroll_snapshot *snapshot, const char *directory)
 {
-    struct saved_state state = {.trainer = trainer->state};
-    struct facts fields = {0};
-
-    unroll_session_counters(trainer->session, &state.forwards, &state.updates);
-    unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
-    add_field(&fields, CHECKPOINT_FORMAT_KEY, CHECKPOINT_FORMAT);
-    describe_identity(trainer, &fields);
-    describe_rates(trainer, &fields);
-    describe_state(&state, &fields);
-    add_field(&fields, CHECKPOINT_WEIGHTS_KEY, "%016" PRIx64, hash_weights(trainer->model));
-    return write_kept(path, kept, &fields);
-}
-
-static unroll_status write_files(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
-{
+    struct facts fields = snapshot->fields;
     char path[PATH_MAX];
 
     TRY(checkpoint_path(directory, MODEL_FILE, path));
-    TRY(unroll_model_save(trainer->model, path));
+    TRY(unroll_model_save(&snapshot->model, path));
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
-    return write_optimizer_file(trainer, kept, path);
+    add_field(&fields, CHECKPOINT_WEIGHTS_KEY, "%016" PRIx64, hash_weights(&snapshot->model));
+    return write_kept(path, &snapshot->kept, &fields);
 }
 
 /* What could not be loaded is not written: unroll_model_save looks at the weights. */
@@ -344,16 +344,16 @@ static unroll_status check_kept(const struct kept *kept, const char *directory)
     return UNROLL_OK;
 }
 
-static unroll_status write_directory(const unroll_trainer *trainer, const struct kept *kept, const char *directory)
+unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory)
 {
     struct checkpoint_places *places = allocate_zeroed(1, sizeof *places);
-    unroll_status status = places ? check_kept(kept, directory)
+    unroll_status status = places ? check_kept(&snapshot->kept, directory)
                                   : fail(UNROLL_RESOURCE, "no memory for the names of a checkpoint's files");
     if (status == UNROLL_OK)
         status = checkpoint_begin(directory, places);
     if (status == UNROLL_OK) {
-        locale_t before = point_begin();            /* not while ranks talk: they may share a thread */
-        status = write_files(trainer, kept, places->unfinished);
+        locale_t before = point_begin();
+        status = write_files(snapshot, places->unfinished);
         point_end(before);
         if (status == UNROLL_OK)
             status = checkpoint_commit(places);
@@ -364,30 +364,81 @@ static unroll_status write_directory(const unroll_trainer *trainer, const struct
     return status;
 }
 
-/* Of many ranks all bring what they have, and rank 0 writes: whole arrays, in which no rank can be seen. */
-static unroll_status save_shares(unroll_trainer *trainer, struct kept *kept, const char *directory)
+void snapshot_free(struct unroll_snapshot *snapshot)
 {
-    unroll_comm *comm = trainer->config.comm;
-    unroll_status status = unroll_comm_agree(comm, kept_new(trainer, kept));
+    if (snapshot == NULL)
+        return;
+    release(snapshot->model.values);
+    kept_free(&snapshot->kept);
+    release(snapshot);
+}
 
+/* The trainer's, made for its first checkpoint. */
+static unroll_status snapshot_new(unroll_trainer *trainer)
+{
+    struct unroll_snapshot *made = trainer->snapshot;
+
+    if (made != NULL)
+        return UNROLL_OK;
+    made = allocate_zeroed(1, sizeof *made);
+    if (made == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
+    made->model = *trainer->model;
+    made->model.values = allocate_zeroed(made->model.count, sizeof *made->model.values);
+    unroll_status status = made->model.values ? kept_new(trainer, &made->kept)
+                         : fail(UNROLL_RESOURCE, "no memory for the %zu weights of a checkpoint", made->model.count);
     if (status == UNROLL_OK)
-        status = unroll_session_pull(trainer->session);
-    if (status == UNROLL_OK)
-        status = read_session(trainer->session, kept);
-    if (status != UNROLL_OK)
-        return status;
-    return unroll_comm_agree(comm, unroll_comm_rank(comm) > 0 ? UNROLL_OK
-                                                              : write_directory(trainer, kept, directory));
+        trainer->snapshot = made;
+    else
+        snapshot_free(made);
+    return status;
+}
+
+uint64_t snapshot_bytes(const unroll_trainer *trainer)
+{
+    struct kept kept;
+    unroll_status status = kept_list(trainer, &kept);
+    size_t count = status == UNROLL_OK ? kept.total + trainer->model->count : 0;
+
+    kept_free(&kept);
+    return count * sizeof(float);
+}
+
+static void describe(const unroll_trainer *trainer, struct facts *fields)
+{
+    struct saved_state state = {.trainer = trainer->state};
+    locale_t before = point_begin();                /* not while ranks talk: they may share a thread */
+
+    unroll_session_counters(trainer->session, &state.forwards, &state.updates);
+    unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
+    fields->count = 0;
+    add_field(fields, CHECKPOINT_FORMAT_KEY, CHECKPOINT_FORMAT);
+    describe_identity(trainer, fields);
+    describe_rates(trainer, fields);
+    describe_state(&state, fields);
+    point_end(before);
+}
+
+/* Of many ranks all bring what they have: whole arrays, in which no rank can be seen. */
+unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot)
+{
+    TRY(trainer_look(trainer));
+    TRY(unroll_comm_agree(trainer->config.comm, snapshot_new(trainer)));
+    TRY(unroll_session_pull(trainer->session));
+    TRY(read_session(trainer->session, &trainer->snapshot->kept));
+    *snapshot = trainer->snapshot;
+    memcpy((*snapshot)->model.values, trainer->model->values, trainer->model->count * sizeof(float));
+    describe(trainer, &(*snapshot)->fields);
+    return UNROLL_OK;
 }
 
 unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
 {
-    struct kept kept;
-    TRY(trainer_look(trainer));
-    unroll_status status = save_shares(trainer, &kept, directory);
+    unroll_comm *comm = trainer->config.comm;
+    unroll_snapshot *snapshot;
 
-    kept_free(&kept);
-    return status;
+    TRY(unroll_trainer_snapshot(trainer, &snapshot));
+    return unroll_comm_agree(comm, unroll_comm_rank(comm) > 0 ? UNROLL_OK : unroll_snapshot_write(snapshot, directory));
 }
 
 /* ---- loading ---- */

@@ -237,6 +237,7 @@ void unroll_trainer_free(unroll_trainer *trainer)
 {
     if (trainer == NULL)
         return;
+    snapshot_free(trainer->snapshot);
     evaluator_free(trainer->evaluator);
     unroll_session_free(trainer->session);
     release(trainer->targets);
@@ -354,7 +355,7 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
 
 uint64_t unroll_trainer_forecast(const unroll_trainer *trainer)
 {
-    uint64_t bytes = unroll_session_forecast(trainer->session);
+    uint64_t bytes = unroll_session_forecast(trainer->session) + snapshot_bytes(trainer);
 
     return trainer->evaluator ? bytes + evaluator_forecast(trainer->evaluator) : bytes;
 }

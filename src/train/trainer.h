@@ -34,6 +34,7 @@ struct unroll_trainer {
     int32_t *inputs, *targets;              /* [bptt, batch] */
     unroll_session *session;
     struct evaluator *evaluator;            /* NULL: there is no validation part */
+    struct unroll_snapshot *snapshot;       /* NULL before the first checkpoint */
     struct trainer_state state;
     unroll_result result;                   /* of the last look */
     int look_every;                         /* steps */
@@ -43,5 +44,8 @@ struct unroll_trainer {
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
 unroll_status trainer_look(unroll_trainer *trainer);
+
+void snapshot_free(struct unroll_snapshot *snapshot);
+uint64_t snapshot_bytes(const unroll_trainer *trainer);     /* that its first checkpoint takes */
 
 #endif

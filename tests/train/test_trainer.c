@@ -375,7 +375,8 @@ static void test_the_best_is_known(const unroll_text *text)
 static void check_resume(const unroll_text *text, const char *optimizer, const char *schedule, int first)
 {
     unroll_train_config config = small_config();
-    char straight[256], stopped[256], resumed[256];
+    char straight[256], stopped[256], resumed[256], beside[256];
+    unroll_snapshot *snapshot;
     double nats;
 
     config.optimizer = optimizer;
@@ -384,12 +385,16 @@ static void check_resume(const unroll_text *text, const char *optimizer, const c
     name_path(straight, "straight");
     name_path(stopped, "stopped");
     name_path(resumed, "resumed");
+    name_path(beside, "beside");
 
     struct training training = start(text, &config);
     steps(&training, first);
     MUST(unroll_trainer_validate(training.trainer, &nats));
     MUST(unroll_trainer_save(training.trainer, stopped));
+    MUST(unroll_trainer_snapshot(training.trainer, &snapshot));
     steps(&training, 3);
+    MUST(unroll_snapshot_write(snapshot, beside));
+    check_same_checkpoints(stopped, beside, "a snapshot, written three steps later");
     MUST(unroll_trainer_save(training.trainer, straight));
     end(&training);
 

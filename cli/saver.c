@@ -1,0 +1,68 @@
+/* A thread for each checkpoint: starting one costs some 30 us, and a process that was forked from this one, or that has
+ * nothing to save, has none. What it changes is its own copy of the run, taken over when it has ended. */
+#include "saver.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "console.h"
+
+static void *write_checkpoint(void *argument)
+{
+    struct saver *saver = argument;
+
+    saver->status = run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep);
+    if (saver->status != UNROLL_OK)
+        snprintf(saver->error, sizeof saver->error, "%s", unroll_last_error());
+    atomic_store(&saver->is_done, true);
+    return NULL;
+}
+
+/* Signals stay with the thread that trains. */
+static int start_thread(struct saver *saver)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&saver->thread, NULL, write_checkpoint, saver);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot,
+                 const unroll_progress *progress, int64_t keep)
+{
+    if (saver->status != UNROLL_OK)
+        return;
+    saver->run = *run;
+    saver->snapshot = snapshot;
+    saver->progress = *progress;
+    saver->keep = keep;
+    atomic_store(&saver->is_done, false);
+    int error = start_thread(saver);
+    saver->is_writing = error == 0;
+    if (error != 0)
+        saver->status = complain(UNROLL_RESOURCE, "cannot start a thread to write a checkpoint: %s; fix: raise the limit "
+                                 "of threads (ulimit -u)", strerror(error));
+}
+
+unroll_status saver_wait(struct saver *saver, struct run *run)
+{
+    if (!saver->is_writing)
+        return saver->status;
+    pthread_join(saver->thread, NULL);
+    saver->is_writing = false;
+    if (saver->status == UNROLL_OK) {
+        run->newest = saver->run.newest;
+        run->best = saver->run.best;
+    } else if (saver->status != UNROLL_DIVERGED) {
+        complain(saver->status, "%s", saver->error);
+    }
+    return saver->status;
+}
+
+unroll_status saver_look(struct saver *saver, struct run *run)
+{
+    return saver->is_writing && !atomic_load(&saver->is_done) ? UNROLL_OK : saver_wait(saver, run);
+}
