@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     }
     spec.cell = argv[2], spec.input = inputs, spec.output = 2, spec.loss = "mse";
     config.mode = UNROLL_TRAIN, config.steps = steps, config.rows = rows, config.lengths = 1;
-    config.device = argv[1], config.optimizer = "adam";
+    config.machine.device = argv[1], config.optimizer = "adam";
     check(unroll_model_new(&spec, 1, &model));
     check(unroll_session_new(model, &config, &session));
     size_t places = (size_t)steps * (size_t)rows;

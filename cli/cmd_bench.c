@@ -12,6 +12,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "ranks.h"
 #include "unroll_advanced.h"
 
 enum { LEAST_RUNS = 1, MOST_RUNS = 100000 };
@@ -120,14 +121,7 @@ static unroll_status open_session(struct bench *bench)
     config.rows = bench->rows;
     config.lengths = is_on(s, OPTION_RAGGED);
     config.input_gradient = is_pass(bench, "train");
-    config.threads = (int)integer_of(s, OPTION_THREADS);
-    config.lanes = (int)integer_of(s, OPTION_LANES);
-    config.chunks = (int)integer_of(s, OPTION_CHUNKS);
-    config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
-    config.isa = text_of(s, OPTION_ISA);
-    config.device = text_of(s, OPTION_DEVICE);
-    config.precision = text_of(s, OPTION_PRECISION);
-    config.weights = text_of(s, OPTION_DTYPE);
+    config.machine = machine_of(s, &(struct ranks){0});
     config.profile = is_on(s, OPTION_PROFILE);
     return complain_library(unroll_session_new(bench->model, &config, &bench->session));
 }
@@ -298,8 +292,8 @@ static unroll_status measure_stream(struct bench *bench)
     uint64_t state = 1;
 
     config.rows = bench->rows;
-    config.isa = text_of(s, OPTION_ISA);
-    config.dtype = text_of(s, OPTION_DTYPE);
+    config.machine.isa = text_of(s, OPTION_ISA);
+    config.machine.dtype = text_of(s, OPTION_DTYPE);
     bench->inputs = random_numbers((size_t)FRAMES * (size_t)bench->rows * (size_t)bench->input, &state);
     if (bench->inputs == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");

@@ -6,6 +6,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "ranks.h"
 #include "unroll_train.h"
 
 static unroll_status print(bool json, unroll_symbol_kind kind, double nats, int64_t foretold)
@@ -31,11 +32,7 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
 
     if (status != UNROLL_OK)
         return complain_library(status);
-    unroll_session_config machine = unroll_session_default();
-    machine.threads = (int)integer_of(settings, OPTION_THREADS);
-    machine.weights = text_of(settings, OPTION_DTYPE);
-    machine.device = text_of(settings, OPTION_DEVICE);
-    machine.precision = text_of(settings, OPTION_PRECISION);
+    unroll_machine machine = machine_of(settings, &(struct ranks){0});
     status = unroll_evaluate(model, text, &machine, &nats, &foretold);
     unroll_text_free(text);
     if (status != UNROLL_OK)

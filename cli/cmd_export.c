@@ -49,7 +49,7 @@ unroll_status cmd_export(struct settings *settings)
     TRY(network_open_for(text_of(settings, OPTION_MODEL), file, &model));
     config.format = text_of(settings, OPTION_TO);
     config.prefix = text_of(settings, OPTION_PREFIX);
-    config.dtype = text_of(settings, OPTION_WEIGHTS);
+    config.dtype = text_of(settings, OPTION_DTYPE);
     config.calibration = text_of(settings, OPTION_CALIBRATE);
     config.json = is_on(settings, OPTION_JSON);
     config.steps = integers_of(settings, OPTION_PROGRAM)[0];

@@ -7,6 +7,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_advanced.h"
 
 struct importing {
     const struct settings *settings;

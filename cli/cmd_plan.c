@@ -17,7 +17,7 @@ unroll_status cmd_plan(struct settings *settings)
 {
     unroll_spec spec = network_spec(settings, (int)integer_of(settings, OPTION_INPUT));
     unroll_plan_config config = unroll_plan_default();
-    unroll_mesh mesh;
+    struct ranks ranks = {0};
 
     if (integer_of(settings, OPTION_BPTT) == 0)
         return complain(UNROLL_USAGE, "--bptt full: a plan has no text whose length would say how many "
@@ -25,19 +25,10 @@ unroll_status cmd_plan(struct settings *settings)
     config.mode = mode_of(text_of(settings, OPTION_MODE));
     config.steps = (int)integer_of(settings, OPTION_BPTT);
     config.rows = (int)integer_of(settings, OPTION_BATCH);
-    config.lanes = (int)integer_of(settings, OPTION_LANES);
-    config.checkpoint_time = (int)integer_of(settings, OPTION_CHECKPOINT_TIME);
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
-    config.device = text_of(settings, OPTION_DEVICE);
     config.topology = text_of(settings, OPTION_TOPOLOGY);
-    config.precision = text_of(settings, OPTION_PRECISION);
-    TRY(read_split(text_of(settings, OPTION_SPLIT), &mesh));
-    config.chunks = chunks_of(settings, &mesh);
-    config.batch_ranks = mesh.batch;
-    config.layer_ranks = mesh.layer;
-    config.hidden_ranks = mesh.hidden;
-    config.exact = (int)integer_of(settings, OPTION_EXACT);
-    config.sum = text_of(settings, OPTION_SUM);
+    TRY(read_split(text_of(settings, OPTION_SPLIT), &ranks.split));
+    config.machine = machine_of(settings, &ranks);
     config.spec = &spec;
     return complain_library(unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON)));
 }

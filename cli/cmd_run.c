@@ -5,6 +5,8 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "ranks.h"
+#include "unroll_advanced.h"
 
 static void print_line(void *arg, const char *line)
 {
@@ -17,11 +19,7 @@ static unroll_arrays_config arrays_config(const struct settings *settings)
     unroll_arrays_config config = unroll_arrays_default();
 
     config.batch_first = is_on(settings, OPTION_BATCH_FIRST);
-    config.threads = (int)integer_of(settings, OPTION_THREADS);
-    config.isa = text_of(settings, OPTION_ISA);
-    config.weights = text_of(settings, OPTION_DTYPE);
-    config.device = text_of(settings, OPTION_DEVICE);
-    config.precision = text_of(settings, OPTION_PRECISION);
+    config.machine = machine_of(settings, &(struct ranks){0});
     config.report = print_line;
     return config;
 }

@@ -5,6 +5,7 @@
 #include "console.h"
 #include "network.h"
 #include "options.h"
+#include "ranks.h"
 
 struct writer {
     const char *prompt;     /* printed before the first symbol: after that nothing can be refused */
@@ -34,9 +35,7 @@ unroll_status cmd_sample(struct settings *settings)
     config.temperature = number_of(settings, OPTION_TEMPERATURE);
     config.top_k = (int)integer_of(settings, OPTION_TOP_K);
     config.seed = (uint64_t)integer_of(settings, OPTION_SEED);
-    config.weights = text_of(settings, OPTION_DTYPE);
-    config.device = text_of(settings, OPTION_DEVICE);
-    config.precision = text_of(settings, OPTION_PRECISION);
+    config.machine = machine_of(settings, &(struct ranks){0});
     unroll_status status = unroll_sample(model, &config, write_symbol, &writer);
     unroll_model_free(model);
     if (writer.begun)

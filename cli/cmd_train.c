@@ -135,19 +135,8 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
     config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
     config.validation_text = t->validation;
-    config.memory = (uint64_t)number_of(s, OPTION_MEMORY);
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
-    config.threads = (int)integer_of(s, OPTION_THREADS);
-    config.lanes = (int)integer_of(s, OPTION_LANES);
-    config.chunks = chunks_of(s, &t->ranks.mesh);
-    config.comm = t->ranks.comm;
-    config.mesh = t->ranks.mesh;
-    config.exact = (int)integer_of(s, OPTION_EXACT);
-    config.sum = text_of(s, OPTION_SUM);
-    config.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
-    config.isa = text_of(s, OPTION_ISA);
-    config.device = text_of(s, OPTION_DEVICE);
-    config.precision = text_of(s, OPTION_PRECISION);
+    config.machine = machine_of(s, &t->ranks);
     config.loss_every = (int)integer_of(s, OPTION_LOSS_EVERY);
     unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
     return status == UNROLL_OK ? status : complain_library(status);
@@ -346,12 +335,8 @@ static unroll_status say_header(const struct training *t)
     unroll_session *session;
     char name[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
 
-    config.threads = (int)integer_of(s, OPTION_THREADS);
-    config.isa = text_of(s, OPTION_ISA);
-    config.device = text_of(s, OPTION_DEVICE);
-    config.precision = text_of(s, OPTION_PRECISION);
-    config.comm = t->ranks.comm;
-    config.mesh = t->ranks.mesh;
+    config.machine = machine_of(s, &t->ranks);
+    config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
     config.rows = (int)integer_of(s, OPTION_BATCH);
     unroll_status status = unroll_session_new(t->model, &config, &session);
     if (status != UNROLL_OK)
@@ -364,8 +349,8 @@ static unroll_status say_header(const struct training *t)
         as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
     if (t->ranks.comm)
-        say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.mesh.batch,
-            t->ranks.mesh.layer, t->ranks.mesh.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
+        say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.split.batch,
+            t->ranks.split.layer, t->ranks.split.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
     return UNROLL_OK;
 }
 

@@ -156,11 +156,8 @@ OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tan
 OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format",
        .scope = CALL, .commands = IN(IMPORT),
        .doc = "of a GRU whose file leaves it in doubt: the reset gate acts after the product with h, or before it")
-OPTION(WEIGHTS, "weights", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .derived = "fp32",
-       .group = "Format", .scope = CALL, .commands = IN(EXPORT),
-       .doc = "numbers that weights are written in, where the format leaves a choice")
 OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
-       .doc = "c99 with --weights int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
+       .doc = "c99 with --dtype int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
 OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format", .scope = CALL,
@@ -222,10 +219,11 @@ OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc = "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
               "in bf16")
-OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 bf16 int8", .fallback = "fp32",
-       .scope = CALL, .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN),
-       .doc = "numbers that weights are kept in for products; bf16 and int8 are for running, not for training, "
-              "and change results a little")
+OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .fallback = "fp32",
+       .scope = CALL, .group = "Machine",
+       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN) | IN(EXPORT),
+       .doc = "numbers that weights are kept in for products, or written in (fp16: export alone); bf16 and int8 are "
+              "for running, not for training, and change results a little")
 
 OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
        .scope = FREE, .group = "Machine",

@@ -18,10 +18,10 @@
 enum { AXES = 3 };
 
 /* One AXIS=RANKS of --split. */
-static unroll_status read_cut(const char *cut, unroll_mesh *mesh, bool seen[AXES])
+static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AXES])
 {
     const struct { const char *axis; int *ranks; } axes[AXES] = {
-        {"batch", &mesh->batch}, {"layer", &mesh->layer}, {"hidden", &mesh->hidden},
+        {"batch", &split->batch}, {"layer", &split->layer}, {"hidden", &split->hidden},
     };
     int length = (int)strcspn(cut, "=");
     int64_t ranks;
@@ -42,40 +42,61 @@ static unroll_status read_cut(const char *cut, unroll_mesh *mesh, bool seen[AXES
                     cut);
 }
 
-unroll_status read_split(const char *split, unroll_mesh *mesh)
+unroll_status read_split(const char *text, unroll_split *split)
 {
     char cuts[256], *rest = cuts;
     bool seen[AXES] = {false};
     unroll_status status = UNROLL_OK;
 
-    *mesh = (unroll_mesh){1, 1, 1};
-    if (split == NULL)
+    *split = (unroll_split){1, 1, 1};
+    if (text == NULL)
         return UNROLL_OK;
-    if (snprintf(cuts, sizeof cuts, "%s", split) >= (int)sizeof cuts || *split == '\0')
+    if (snprintf(cuts, sizeof cuts, "%s", text) >= (int)sizeof cuts || *text == '\0')
         return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split "
-                        "batch=2", split);
+                        "batch=2", text);
     for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
-        status = read_cut(cut, mesh, seen);
+        status = read_cut(cut, split, seen);
     return status;
 }
 
-int chunks_of(const struct settings *s, const unroll_mesh *mesh)
+/* --chunks, or how many --chunk makes of --bptt. */
+static int chunks_of(const struct settings *s, const unroll_split *split)
 {
     int64_t whole = integer_of(s, OPTION_BPTT), chunk = integer_of(s, OPTION_CHUNK);
-    bool is_rows = is_on(s, OPTION_BIDIRECTIONAL) && mesh->layer > 1 && integer_of(s, OPTION_CHECKPOINT_TIME) == 0;
+    bool is_rows = is_on(s, OPTION_BIDIRECTIONAL) && split->layer > 1 && integer_of(s, OPTION_CHECKPOINT_TIME) == 0;
 
     if (!is_given(s, OPTION_CHUNK) || chunk == 0)
         return (int)integer_of(s, OPTION_CHUNKS);
     if (is_rows)                                        /* of the rank that has the fewest */
-        whole = integer_of(s, OPTION_BATCH) / mesh->batch;
+        whole = integer_of(s, OPTION_BATCH) / split->batch;
     return whole > chunk ? (int)((whole + chunk - 1) / chunk) : 1;
+}
+
+unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
+{
+    unroll_machine machine = unroll_machine_default();
+
+    machine.device = text_of(s, OPTION_DEVICE);
+    machine.isa = text_of(s, OPTION_ISA);
+    machine.precision = text_of(s, OPTION_PRECISION);
+    machine.dtype = text_of(s, OPTION_DTYPE);
+    machine.threads = (int)integer_of(s, OPTION_THREADS);
+    machine.lanes = (int)integer_of(s, OPTION_LANES);
+    machine.chunks = chunks_of(s, &ranks->split);
+    machine.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
+    machine.memory = (uint64_t)number_of(s, OPTION_MEMORY);
+    machine.comm = ranks->comm;
+    machine.split = ranks->split;
+    machine.exact = (int)integer_of(s, OPTION_EXACT);
+    machine.sum = text_of(s, OPTION_SUM);
+    return machine;
 }
 
 /* ---- the other ranks ---- */
 
 static unroll_status check_count(const struct ranks *ranks, const struct settings *s)
 {
-    int cut = ranks->mesh.batch * ranks->mesh.layer * ranks->mesh.hidden, started = unroll_comm_ranks(ranks->comm);
+    int cut = ranks->split.batch * ranks->split.layer * ranks->split.hidden, started = unroll_comm_ranks(ranks->comm);
 
     if (cut == started)
         return UNROLL_OK;
@@ -124,7 +145,7 @@ static unroll_status find_lead(const struct ranks *ranks)
 
 unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
-    unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->mesh);
+    unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->split);
     bool is_many = unroll_comm_launched() > 1;
 
     if (is_many) {

@@ -4,15 +4,15 @@
 #include "options.h"
 #include "unroll_train.h"
 
-struct ranks {
-    unroll_comm *comm;          /* NULL: this process is alone */
-    unroll_mesh mesh;
+struct ranks {                  /* all 0: this process is alone */
+    unroll_comm *comm;
+    unroll_split split;
 };
 
 /* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */
-unroll_status read_split(const char *split, unroll_mesh *mesh);
-/* --chunks, or how many --chunk makes of --bptt. */
-int chunks_of(const struct settings *settings, const unroll_mesh *mesh);
+unroll_status read_split(const char *text, unroll_split *split);
+/* Where and how to run, of the options that the command has. */
+unroll_machine machine_of(const struct settings *settings, const struct ranks *ranks);
 
 /* Of a command that can run on many ranks: finds the others if we were started as one of them, and refuses
  * what does not fit --split. Ranks other than 0 print nothing from here on. */

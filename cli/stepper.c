@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "ranks.h"
 
 /* ---- opening ---- */
 
@@ -35,9 +36,7 @@ static unroll_status open_session(struct stepper *s, unroll_model *model, const 
     unroll_session_config config = unroll_session_default();
 
     config.carry = 1;
-    config.device = text_of(settings, OPTION_DEVICE);
-    config.isa = text_of(settings, OPTION_ISA);
-    config.weights = text_of(settings, OPTION_DTYPE);
+    config.machine = machine_of(settings, &(struct ranks){0});
     TRY(complain_library(unroll_session_new(model, &config, &s->session)));
     find_outputs(s, model);
     return UNROLL_OK;
@@ -49,8 +48,8 @@ unroll_status stepper_open(struct stepper *s, unroll_model *model, const struct 
     const char *device = text_of(settings, OPTION_DEVICE);
 
     *s = (struct stepper){.width = 0};
-    config.isa = text_of(settings, OPTION_ISA);
-    config.dtype = text_of(settings, OPTION_DTYPE);
+    config.machine.isa = text_of(settings, OPTION_ISA);
+    config.machine.dtype = text_of(settings, OPTION_DTYPE);
     size_t bytes = unroll_stream_bytes(model, &config);     /* what no stream can be is none on a device either */
     if (bytes == 0)
         return complain_library(UNROLL_UNSUPPORTED);

@@ -1,7 +1,7 @@
 /* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes
  * it.
  *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; its beginning chooses formats
- * The same bits come out of `unroll export MODEL --to c99 --weights int8 --calibrate`, given the same
+ * The same bits come out of `unroll export MODEL --to c99 --dtype int8 --calibrate`, given the same
  * tokens. */
 #include <math.h>
 #include <stdio.h>

@@ -73,10 +73,9 @@ int main(int count, char *words[])
     config.steps = LONGEST;
     config.rows = ROWS;
     config.lengths = 1;
-    config.comm = comm;
-    config.mesh.batch = unroll_comm_ranks(comm);
-    config.shards = SHARDS;
-    config.exact = 1;
+    config.machine.comm = comm;
+    config.machine.split.batch = unroll_comm_ranks(comm);
+    config.machine.exact = SHARDS;
     unroll_session *session;
     check(unroll_session_new(model, &config, &session));
 

@@ -185,6 +185,50 @@ UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const 
  * axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
 UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
+/* ---- where and how to run --------------------------------------------------------------- */
+
+typedef struct unroll_comm unroll_comm;          /* ranks: unroll_advanced.h */
+
+/* How ranks share a model: the product is their number. All 0 or 1: not at all. */
+typedef struct unroll_split {
+    int batch;                      /* each has some rows of every batch */
+    int layer;                      /* each has some layers; chunks let them work at the same time */
+    int hidden;                     /* each has some units of every layer */
+} unroll_split;
+
+enum { UNROLL_AUTO = -1 };          /* the library chooses */
+
+/* Where and how to run: a part of every configuration that runs something, whose default has it. Only precision, dtype,
+ * exact and the isa "amx" change a bit of the results. What has no use for a field refuses it. */
+typedef struct unroll_machine {
+    size_t      size;               /* sizeof(unroll_machine) */
+    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
+                                       NULL: the one that the model's sessions are on, else the cpu */
+    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
+                                       sums, states and the model's weights are fp32 in all of them. "fp64": all is
+                                       double, on the reference kernels, for checks. NULL: fp32 */
+    const char *dtype;              /* of weights in products that only run: "fp32", "bf16", "int8"; NULL: fp32. The
+                                       model's own stay fp32. All sessions of a model at one time are alike. */
+    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
+                                       run that is faster on the caller's thread alone stays there */
+    int         lanes;              /* operations that may run side by side; 0: the library chooses */
+    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
+                                       keep a piece of a long training in the caches, otherwise 1 */
+    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
+                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
+    uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
+                                       unroll_write are the whole ones on every rank. */
+    unroll_split split;
+    int         exact;              /* V: batches are summed as V shards, with the bits of one process, whatever the
+                                       split, of up to V along batch; 0: in the order that is fastest */
+    const char *sum;                /* how ranks add up gradients: "ring", "halving", "tree", "star", "mesh"; "native":
+                                       MPI's own; "auto" or NULL: by size */
+} unroll_machine;
+
+UNROLL_API unroll_machine unroll_machine_default(void);         /* all is chosen by the library */
+
 /* ---- models of other tools ------------------------------------------------------------- */
 
 /* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
@@ -242,8 +286,7 @@ UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *pa
 typedef struct unroll_arrays_config {
     size_t      size;               /* sizeof(unroll_arrays_config) */
     int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
-    int         threads;            /* these as of a session */
-    const char *isa, *weights, *device, *precision;
+    unroll_machine machine;
     void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
     void       *arg;
 } unroll_arrays_config;
@@ -256,17 +299,6 @@ UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
-typedef struct unroll_difference {
-    double absolute;                /* the largest between a number of the reference and ours */
-    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
-    char   array[80];               /* whose relative difference that is */
-} unroll_difference;
-
-/* Compares what a model computes with what its .npz says that another tool computed: "y" as above, or [B, output]:
- * the last step of each row, "hn", "cn", as many of them as there are. Steps after the end of a row don't count. */
-UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
-                                       unroll_difference *difference);
-
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 
 /* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
@@ -278,8 +310,7 @@ typedef struct unroll_stream_weights unroll_stream_weights;
 typedef struct unroll_stream_config {
     size_t      size;               /* sizeof(unroll_stream_config) */
     int         rows;               /* B: independent sequences that step together */
-    const char *dtype;              /* numbers that weights are kept in: "fp32", "bf16", "int8" */
-    const char *isa;                /* as of a session */
+    unroll_machine machine;         /* its isa and dtype */
     const unroll_stream_weights *weights;   /* shared with other streams; NULL: packed inside the stream */
 } unroll_stream_config;
 
@@ -339,7 +370,7 @@ typedef struct unroll_sample_config {
     double      temperature;        /* 0: always the likeliest */
     int         top_k;              /* 0: all */
     uint64_t    seed;
-    const char *weights, *device, *precision;   /* as of a session */
+    unroll_machine machine;         /* threads 0: one, for a step of one row is too small to share */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);

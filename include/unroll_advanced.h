@@ -17,7 +17,7 @@ extern "C" {
 
 /* ---- integers: what exported C computes in int8 ------------------------------------------ */
 
-/* The reference of `unroll export --to c99 --weights int8`: int8 weights, 16-bit fixed point, one row, step by step,
+/* The reference of `unroll export --to c99 --dtype int8`: int8 weights, 16-bit fixed point, one row, step by step,
  * with the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
 typedef struct unroll_integer unroll_integer;
 
@@ -74,13 +74,9 @@ UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 typedef struct unroll_plan_config {
     size_t      size;               /* sizeof(unroll_plan_config) */
     unroll_mode mode;
-    int         steps, rows, lanes, chunks, checkpoint_time, carry;
-    int         batch_ranks, layer_ranks, hidden_ranks;     /* the mesh; the plan of rank 0 is shown */
-    int         exact;              /* V, as of a trainer */
-    const char *sum;                /* as of a session */
+    int         steps, rows, carry;
     const char *optimizer;
-    const char *precision;          /* as of a session */
-    const char *device;             /* the plan is made for it; cuda: and how it would run is printed. NULL: the cpu */
+    unroll_machine machine;         /* the plan is made for it, without a comm for rank 0; cuda: and how it runs */
     const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
     const unroll_spec *spec;        /* with model = NULL: of such a network, whose weights are not made */
 } unroll_plan_config;
@@ -92,6 +88,18 @@ UNROLL_API unroll_plan_config unroll_plan_default(void);
  * config->spec. */
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
+
+typedef struct unroll_difference {
+    double absolute;                /* the largest between a number of the reference and ours */
+    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
+    char   array[80];               /* whose relative difference that is */
+} unroll_difference;
+
+/* Compares what a model computes with what its .npz says that another tool computed: "y" as of unroll_run, or
+ * [B, output]: the last step of each row, "hn", "cn", as many of them as there are. Steps after the end of a row don't
+ * count. */
+UNROLL_API unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
+                                       unroll_difference *difference);
 
 /* The fused multiply-adds that an ISA (NULL: the best) can do on so many threads (0: one for each processor
  * that we may use), in 10^9 operations a second, two for each: the best of a tenth of a second. With amx those of

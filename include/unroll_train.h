@@ -22,15 +22,6 @@
 extern "C" {
 #endif
 
-typedef struct unroll_comm unroll_comm;          /* ranks: unroll_advanced.h */
-
-/* How a model is cut over the ranks: their product is the number of ranks. All 0 or 1: not at all. */
-typedef struct unroll_mesh {
-    int batch;                      /* each has some rows of every batch */
-    int layer;                      /* each has some layers; chunks let them work at the same time */
-    int hidden;                     /* each has some units of every layer */
-} unroll_mesh;
-
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
 typedef enum unroll_mode {
@@ -39,8 +30,6 @@ typedef enum unroll_mode {
     UNROLL_TRAIN,                   /* loss, gradients, update */
     UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
 } unroll_mode;
-
-enum { UNROLL_AUTO = -1 };          /* the library chooses */
 
 /* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
  * bit. */
@@ -55,31 +44,9 @@ typedef struct unroll_session_config {
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
     uint64_t    seed;               /* of dropout masks */
-    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
-                                       run that is faster on the caller's thread alone stays there */
-    int         lanes;              /* operations that may run side by side; 0: the library chooses */
-    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
-                                       keep a piece of a long training in the caches, otherwise 1 */
-    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
-                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
-    int         shards;             /* of the batch, whose gradients are summed in a tree */
-    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
-                                       NULL: the one that the model's sessions are on, else the cpu */
-    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
-    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
-                                       sums, states and the model's weights are fp32 in all of them. NULL: fp32 */
-    const char *weights;            /* infer, eval: "fp32", "bf16", "int8" in products; NULL: fp32. The model's own
-                                       weights stay fp32. All sessions of a model at one time are alike. */
-    int         double_precision;   /* on the reference kernels: for checks */
-    uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    int         shards;             /* of the batch, whose gradients are summed in a tree; exact says it, too */
     int         profile;            /* 1: the time of each operation is taken, for unroll_session_operation */
-    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
-                                       unroll_write are the whole ones on every rank. */
-    unroll_mesh mesh;
-    int         exact;              /* 1: the bits of one process with as many shards, whatever the mesh; what can't
-                                       have them is refused */
-    const char *sum;                /* how ranks add up gradients: "ring", "halving", "tree", "star", "mesh"; "native":
-                                       MPI's own; "auto" or NULL: by size */
+    unroll_machine machine;
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
@@ -256,14 +223,7 @@ typedef struct unroll_train_config {
     double      validation;         /* the last part of the text that is not trained on, 0 .. 0.5 */
     const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
     uint64_t    seed;
-    uint64_t    memory;             /* as of a session, for all of the trainer's */
-    int         threads, lanes, chunks, checkpoint_time;   /* as of a session */
-    const char *isa, *device, *precision;
-    unroll_comm *comm;              /* as of a session; rows of `batch` are divided among the ranks */
-    unroll_mesh mesh;
-    int         exact;              /* V: batches are summed as V shards, with the same bits on any number of ranks up
-                                       to V; 0: in the order that is fastest */
-    const char *sum;                /* as of a session */
+    unroll_machine machine;         /* memory: of all its sessions; rows of `batch` are divided among ranks */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
                                        waits for the device */
     int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
@@ -318,10 +278,10 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. Of the session's
- * configuration (NULL: the default) the threads, weights, isa, device, precision and memory are used. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text,
-                                         const unroll_session_config *machine, double *nats, int64_t *foretold);
+/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. machine NULL: the
+ * default. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_machine *machine,
+                                         double *nats, int64_t *foretold);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ const struct device *device_at(int index);              /* NULL after the last *
 const struct device *device_find(const char *name, const char **which);
 /* The same, refused with the names that there are. */
 unroll_status device_choose(const char *name, const struct device **, const char **which);
-/* "bf16" as what a device's products multiply; NULL: fp32. Refused where it does not. */
+/* "bf16" as what a device's products multiply; NULL, and where the plan computes in fp64: fp32. Refused where it does not. */
 unroll_status device_precision(const struct device *, const char *name, enum precision *);
 
 #endif

@@ -44,11 +44,13 @@ unroll_status device_precision(const struct device *device, const char *name, en
         PRECISIONS(PRECISION_NAME)
 #undef PRECISION_NAME
     };
+    if (name && !strcmp(name, "fp64"))      /* of the plan's numbers: products multiply what there is */
+        name = NULL;
     int i = 0;
     while (i < PRECISION_N && strcmp(name ? name : names[PRECISION_FP32], names[i]))
         i++;
     if (i == PRECISION_N)
-        return fail(UNROLL_USAGE, "precision = '%s'; fix: choose one of fp32, tf32, bf16, fp16", name);
+        return fail(UNROLL_USAGE, "precision = '%s'; fix: choose one of fp32, tf32, bf16, fp16, fp64", name);
     if (!(device->precisions & 1u << i))
         return fail(UNROLL_UNSUPPORTED, "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
                     "device that does", name, device->name, name);

@@ -59,7 +59,7 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     if (!*is_integer && strcmp(dtype, "fp32"))
         return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; fix: choose one of fp32, int8", dtype);
     if (c->calibration && !*is_integer)
-        return fail(UNROLL_USAGE, "a calibration is for integers; fix: --weights int8");
+        return fail(UNROLL_USAGE, "a calibration is for integers; fix: --dtype int8");
     if (model->count > MOST_WEIGHTS)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has %zu weights; C for small processors is written for at most %d",

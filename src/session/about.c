@@ -1,6 +1,7 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
 #include "base/cpu.h"
 #include "base/status.h"
+#include "base/machine.h"
 #include "device/cpu/kernel.h"
 #include "device/device.h"
 #include "optim/optim.h"
@@ -47,8 +48,7 @@ const char *unroll_optimizer_name(int index)
 unroll_plan_config unroll_plan_default(void)
 {
     return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,
-                                 .batch_ranks = 1, .layer_ranks = 1, .hidden_ranks = 1,
-                                 .optimizer = "adam" };
+                                 .optimizer = "adam", .machine = unroll_machine_default() };
 }
 
 /* What a plan is printed for. */
@@ -126,7 +126,7 @@ static unroll_status print_mesh(const struct unroll_model *model, const struct p
 static unroll_status find_target(const unroll_plan_config *c, struct target *t)
 {
     const char *topology = c->topology && *c->topology ? c->topology : NULL;
-    const char *name = c->device ? c->device : topology ? "tpu" : "cpu";
+    const char *name = c->machine.device ? c->machine.device : topology ? "tpu" : "cpu";
     *t = (struct target){ .topology = topology };
     TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
@@ -145,15 +145,9 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
     s.mode = c->mode;
     s.steps = c->steps;
     s.rows = c->rows;
-    s.lanes = c->lanes;
-    s.chunks = c->chunks;
     s.carry = c->carry;
-    s.checkpoint_time = c->checkpoint_time;
-    s.mesh = (unroll_mesh){ c->batch_ranks, c->layer_ranks, c->hidden_ranks };
-    s.exact = c->exact > 0;
-    s.shards = c->exact > 0 ? c->exact : 1;
-    s.sum = c->sum;
     s.optimizer = c->optimizer;
+    s.machine = c->machine;
     return s;
 }
 
@@ -164,10 +158,10 @@ static unroll_status print_plan_of(const struct unroll_model *model, const unrol
     const unroll_session_config asked = session_of_plan(c);
     TRY(session_plan_config(&asked, 0, &p));
     TRY(find_target(c, &target));
-    TRY(device_precision(target.device, c->precision, &p.precision));
+    TRY(device_precision(target.device, c->machine.precision, &p.precision));
     if (target.topology)
         p.lanes = 1;
-    session_suit_device(target.device, NULL, 0, model, &p);
+    session_suit_device(target.device, c->machine.isa, c->machine.threads, model, &p);
     return print_mesh(model, &p, &target, file, json);
 }
 
@@ -184,6 +178,7 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     struct unroll_model *outline = NULL;
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
+    TRY(machine_check(&c->machine, MACHINE_ALL & ~(1 << MACHINE_comm), "a plan"));
     if (!model)
         TRY(outline_of(c->spec, &outline));
     unroll_status status = print_plan_of(model ? model : outline, c, file, json);

@@ -12,7 +12,7 @@
 
 unroll_arrays_config unroll_arrays_default(void)
 {
-    return (unroll_arrays_config){ .size = sizeof(unroll_arrays_config) };
+    return (unroll_arrays_config){ .size = sizeof(unroll_arrays_config), .machine = unroll_machine_default() };
 }
 
 /* ---- stacks ---------------------------------------------------------------------------- */
@@ -427,11 +427,7 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     c.steps = a->T;
     c.rows = a->B;
     c.lengths = a->lengths != NULL;
-    c.threads = config->threads;
-    c.isa = config->isa;
-    c.device = config->device;
-    c.precision = config->precision;
-    c.weights = config->weights;
+    c.machine = config->machine;
     TRY(unroll_session_new(m, &c, &session));
     unroll_status status = results_new(r);
     if (status == UNROLL_OK)

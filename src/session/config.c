@@ -17,8 +17,12 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
 {
     static const enum plan_mode modes[] = { [UNROLL_INFER] = MODE_INFER, [UNROLL_EVAL] = MODE_EVAL,
                                             [UNROLL_TRAIN] = MODE_TRAIN, [UNROLL_MODULE] = MODE_MODULE };
+    const unroll_machine *m = &c->machine;
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
         return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more", c->steps, c->rows,
+                    c->shards);
+    if (m->exact < 0 || (m->exact && c->shards != 1 && c->shards != m->exact))
+        return fail(UNROLL_USAGE, "exact = %d and shards = %d; fix: exact alone, 1 to as many as there are rows", m->exact,
                     c->shards);
     if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
         return fail(UNROLL_USAGE, "mode = %d is none of the modes", (int)c->mode);
@@ -26,24 +30,24 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
         return fail(UNROLL_UNSUPPORTED, "a module does not carry states: read \"hn..\" and write \"h0..\"");
     *p = plan_config_default();
     p->mode = modes[c->mode];
-    p->real = c->double_precision ? DTYPE_F64 : DTYPE_F32;
-    if (!weights_parse(c->weights, &p->weights))
-        return fail(UNROLL_USAGE, "weights = '%.40s'; fix: choose one of fp32, bf16, int8", c->weights);
+    p->real = m->precision && !strcmp(m->precision, "fp64") ? DTYPE_F64 : DTYPE_F32;
+    if (!weights_parse(m->dtype, &p->weights))
+        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", m->dtype);
     if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
-        return fail(UNROLL_UNSUPPORTED, "weights = %s: gradients are computed with fp32 weights alone; fix: train in "
-                    "fp32, and run or evaluate the model in %s", c->weights, c->weights);
+        return fail(UNROLL_UNSUPPORTED, "dtype = %s: gradients are computed with fp32 weights alone; fix: train in "
+                    "fp32, and run or evaluate the model in %s", m->dtype, m->dtype);
     p->T = (uint32_t)c->steps;
     p->B = (uint32_t)c->rows;
-    p->chunks = c->chunks;
-    p->lanes = c->lanes;
-    p->shards = (uint32_t)c->shards;
+    p->chunks = m->chunks;
+    p->lanes = m->lanes;
+    p->shards = (uint32_t)(m->exact ? m->exact : c->shards);
     p->lengths = c->lengths;
     p->resets = c->resets;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
     p->no_dropout = c->no_dropout;
-    TRY(plan_set_checkpoint(p, c->checkpoint_time));
-    TRY(mesh_place(c, ranks, p));
+    TRY(plan_set_checkpoint(p, m->checkpoint_time));
+    TRY(mesh_place(m, ranks, p));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
     p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");

@@ -67,20 +67,20 @@ unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
     return UNROLL_OK;
 }
 
-unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_config *p)
+unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config *p)
 {
-    const int sizes[M_N] = { [M_BATCH] = ranks_along(c->mesh.batch),
+    const int sizes[M_N] = { [M_BATCH] = ranks_along(m->split.batch),
                              [M_TIME] = 1,
-                             [M_LAYER] = ranks_along(c->mesh.layer),
-                             [M_HIDDEN] = ranks_along(c->mesh.hidden) };
-    int rank = unroll_comm_rank(c->comm);
+                             [M_LAYER] = ranks_along(m->split.layer),
+                             [M_HIDDEN] = ranks_along(m->split.hidden) };
+    int rank = unroll_comm_rank(m->comm);
     long product = 1;
-    for (int m = 0; m < M_N; m++) {
-        if (sizes[m] < 1 || sizes[m] > RANKS_MAX)
-            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[m],
+    for (int i = 0; i < M_N; i++) {
+        if (sizes[i] < 1 || sizes[i] > RANKS_MAX)
+            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[i],
                         RANKS_MAX);
-        product *= sizes[m];
-        p->mesh[m] = sizes[m];
+        product *= sizes[i];
+        p->mesh[i] = sizes[i];
     }
     if (ranks && product != ranks)
         return fail(UNROLL_USAGE,
@@ -89,8 +89,8 @@ unroll_status mesh_place(const unroll_session_config *c, int ranks, struct plan_
                     sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     mesh_coordinate(sizes, rank, p->at);
-    TRY(mesh_choose_sum(c->sum, c->exact, &p->sum));
-    p->exact = c->exact;
+    TRY(mesh_choose_sum(m->sum, m->exact > 0, &p->sum));
+    p->exact = m->exact > 0;
     return UNROLL_OK;
 }
 
@@ -125,7 +125,7 @@ unroll_status mesh_join(const struct unroll_session *s)
         return UNROLL_OK;
     unroll_status status = plan_meetings(s->plan, 1u << OP_SUM_BEGIN, &group, &groups);
     for (int i = 0; i < groups && status == UNROLL_OK; i++)
-        status = comm_join(s->config.comm, group[i].rank, group[i].size);
+        status = comm_join(s->config.machine.comm, group[i].rank, group[i].size);
     release(group);
     return status;
 }
@@ -242,11 +242,11 @@ enum { TAG_BOX = TAG_CONTROL | 4, TAG_SHARE, TAG_WHOLE };
 static unroll_status take_share(unroll_session *s, const struct buffer *b, int rank, float *whole)
 {
     struct box box;
-    TRY(comm_recv(s->config.comm, rank, TAG_BOX, &box, sizeof box));
+    TRY(comm_recv(s->config.machine.comm, rank, TAG_BOX, &box, sizeof box));
     if (!box.here)
         return UNROLL_OK;
     float *share = allocate_zeroed(box_size(&box), sizeof *share);
-    unroll_status status = share ? comm_recv(s->config.comm, rank, TAG_SHARE, share,
+    unroll_status status = share ? comm_recv(s->config.machine.comm, rank, TAG_SHARE, share,
                                              box_size(&box) * sizeof *share)
                                  : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
     if (status == UNROLL_OK)
@@ -262,12 +262,12 @@ static unroll_status give_share(unroll_session *s, const struct buffer *b, struc
     box->here = box->here && speaks(s->plan, b);
     if (box->here)
         status = read_share(s, b, &share);
-    if (status == UNROLL_OK && comm_rank(s->config.comm) == 0 && box->here)
+    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) == 0 && box->here)
         move_box(b, box, share, whole, true);
-    if (status == UNROLL_OK && comm_rank(s->config.comm) > 0)
-        status = comm_send(s->config.comm, 0, TAG_BOX, box, sizeof *box);
-    if (status == UNROLL_OK && comm_rank(s->config.comm) > 0 && box->here)
-        status = comm_send(s->config.comm, 0, TAG_SHARE, share, box_size(box) * sizeof *share);
+    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0)
+        status = comm_send(s->config.machine.comm, 0, TAG_BOX, box, sizeof *box);
+    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0 && box->here)
+        status = comm_send(s->config.machine.comm, 0, TAG_SHARE, share, box_size(box) * sizeof *share);
     release(share);
     return status;
 }
@@ -277,9 +277,9 @@ unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whol
     struct box box = box_of(s->plan, b);
     memset(whole, 0, mesh_count(b) * sizeof *whole);
     TRY(give_share(s, b, &box, whole));
-    for (int rank = 1; comm_rank(s->config.comm) == 0 && rank < comm_ranks(s->config.comm); rank++)
+    for (int rank = 1; comm_rank(s->config.machine.comm) == 0 && rank < comm_ranks(s->config.machine.comm); rank++)
         TRY(take_share(s, b, rank, whole));
-    return comm_broadcast(s->config.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
+    return comm_broadcast(s->config.machine.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
 }
 
 unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const float *whole)

@@ -7,11 +7,11 @@
 
 static inline bool is_one_of_many(const unroll_session *s)
 {
-    return s->config.comm && unroll_comm_ranks(s->config.comm) > 1;
+    return s->config.machine.comm && unroll_comm_ranks(s->config.machine.comm) > 1;
 }
 
 /* The mesh and this rank's coordinate; refuses what has no meaning. ranks 0: as many as the mesh has. */
-unroll_status mesh_place(const unroll_session_config *, int ranks, struct plan_config *);
+unroll_status mesh_place(const unroll_machine *, int ranks, struct plan_config *);
 
 /* How buckets are summed, by its name (NULL: auto): plan_config.sum. Refuses what is not exact where that is asked. */
 unroll_status mesh_choose_sum(const char *name, bool exact, int *sum);

@@ -46,9 +46,10 @@ static unroll_session_config small_config(const char *isa, int rows)
     config.steps = STEPS;
     config.rows = rows;
     config.lengths = 1;
-    config.chunks = isa && strcmp(isa, "scalar") ? 3 : 1;       /* neither may show in the bits */
-    config.threads = config.lanes = config.chunks == 3 ? 2 : 1;
-    config.isa = isa;
+    unroll_machine *m = &config.machine;
+    m->chunks = isa && strcmp(isa, "scalar") ? 3 : 1;           /* neither may show in the bits */
+    m->threads = m->lanes = m->chunks == 3 ? 2 : 1;
+    m->isa = isa;
     return config;
 }
 
@@ -60,7 +61,7 @@ static unroll_status open_small(const char *cell, const char *isa, int rows, boo
     unroll_spec spec = small_spec(cell);
     unroll_session_config config = small_config(isa, rows);
     config.mode = UNROLL_TRAIN;
-    config.double_precision = in_double;
+    config.machine.precision = in_double ? "fp64" : NULL;
     TRY(unroll_model_new(&spec, 1, &s->model));
     return unroll_session_new(s->model, &config, &s->session);
 }
@@ -212,7 +213,7 @@ static unroll_status outputs_with(const char *cell, const char *isa, const char 
     unroll_spec spec = small_spec(cell);
     unroll_session_config config = small_config(isa, ROWS);
     batch.classes = NULL;
-    config.weights = weights;
+    config.machine.dtype = weights;
     TRY(unroll_model_new(&spec, 1, &model));
     unroll_status status = unroll_session_new(model, &config, &session);
     if (status == UNROLL_OK) {

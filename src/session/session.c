@@ -1,6 +1,7 @@
 /* Sessions: a model, a plan and an instance of it on a device, behind the public interface. Made and freed here;
  * batches come in in batch.c, parts are run in run.c. No kernel and no strategy is known here. */
 #include "base/cpu.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -15,7 +16,8 @@
 unroll_session_config unroll_session_default(void)
 {
     return (unroll_session_config){ .size = sizeof(unroll_session_config), .mode = UNROLL_INFER, .steps = 1,
-                                    .rows = 1, .optimizer = "adam", .shards = 1 };
+                                    .rows = 1, .optimizer = "adam", .shards = 1,
+                                    .machine = unroll_machine_default() };
 }
 
 void *session_host(const unroll_session *s, const char *name)
@@ -152,7 +154,7 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
 static unroll_status check_memory(const struct unroll_session *s)
 {
     const uint64_t *bytes = s->plan->segment_bytes;
-    uint64_t limit = s->config.memory ? s->config.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
+    uint64_t limit = s->config.machine.memory ? s->config.machine.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
     if (!s->model->shared)
         needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
     if (needed <= limit)
@@ -167,8 +169,8 @@ static unroll_status check_memory(const struct unroll_session *s)
 int session_threads(const struct unroll_session *s)
 {
     int processors = cpu_count() / comm_local_ranks();
-    if (s->config.threads || !is_one_of_many(s))
-        return s->config.threads;
+    if (s->config.machine.threads || !is_one_of_many(s))
+        return s->config.machine.threads;
     return processors > 1 ? processors : 1;
 }
 
@@ -194,23 +196,23 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
 {
     struct device_options options = { .threads = 0 };
     const char *used = s->model->shared ? s->model->shared->device->name : "cpu", *which;
-    const char *name = s->config.device ? s->config.device : used;
+    const char *name = s->config.machine.device ? s->config.machine.device : used;
     TRY(device_choose(name, &s->device, &which));
-    if (s->config.threads < 0 || s->config.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.threads);
+    if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
-    TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.comm), plan_config));
+    TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.machine.comm), plan_config));
     TRY(give_to_device(s, plan_config, options.mesh));
-    TRY(device_precision(s->device, s->config.precision, &plan_config->precision));
+    TRY(device_precision(s->device, s->config.machine.precision, &plan_config->precision));
     const int threads = session_threads(s);
-    session_suit_device(s->device, s->config.isa, threads, s->model, plan_config);
+    session_suit_device(s->device, s->config.machine.isa, threads, s->model, plan_config);
     TRY(plan_new(s->model, plan_config, &s->plan));
-    if (is_one_of_many(s) && unroll_comm_rank(s->config.comm) == 0)     /* of all ranks, for all: they agree below */
+    if (is_one_of_many(s) && unroll_comm_rank(s->config.machine.comm) == 0)     /* of all ranks, for all: they agree below */
         TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
-    options.which = which, options.isa = s->config.isa, options.threads = threads;
-    options.comm = is_one_of_many(s) ? s->config.comm : NULL, options.profile = s->config.profile != 0;
+    options.which = which, options.isa = s->config.machine.isa, options.threads = threads;
+    options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
     TRY(open_instance(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
@@ -220,7 +222,7 @@ static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config = plan_config_default();
     unroll_status status = prepare_session(s, &plan_config);
-    TRY(comm_agree(s->config.comm, status, mesh_fingerprint(s->model, &plan_config),
+    TRY(comm_agree(s->config.machine.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
     TRY(mesh_join(s));
     return s->shared->sessions == 1 ? session_keep_up(s) : UNROLL_OK;
@@ -232,6 +234,7 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
         return fail(UNROLL_USAGE, "a session needs a model");
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
+    TRY(machine_check(&config->machine, MACHINE_ALL, "a session"));
     struct unroll_session *s = allocate_zeroed(1, sizeof *s);
     if (!s)
         return fail(UNROLL_RESOURCE, "no memory for a session");

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "session/arrays.h"
+#include "unroll_advanced.h"
 
 struct comparison {
     const struct arrays *arrays;

@@ -1,5 +1,6 @@
 /* Packed weights of streams: what may be streamed, where each array lies, and the copy from the model. One
  * walk over the arrays does both: without memory it measures. */
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
@@ -26,7 +27,10 @@ static unroll_status check_config(const unroll_stream_config *c)
 {
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_stream_default()");
-    return UNROLL_OK;
+    if (c->machine.device && strcmp(c->machine.device, "cpu"))
+        return fail(UNROLL_UNSUPPORTED, "streams run on the cpu, not on %s; fix: leave out `device`, or run a session",
+                    c->machine.device);
+    return machine_check(&c->machine, 1 << MACHINE_device | 1 << MACHINE_isa | 1 << MACHINE_dtype, "a stream");
 }
 
 static unroll_status check_int8(const unroll_model *m)
@@ -243,11 +247,11 @@ unroll_status stream_pack(const unroll_model *m, const unroll_stream_config *c, 
     enum dtype dtype;
     TRY(check_model(m));
     TRY(check_config(c));
-    if (!weights_parse(c->dtype, &dtype))
-        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->dtype);
+    if (!weights_parse(c->machine.dtype, &dtype))
+        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->machine.dtype);
     if (dtype == DTYPE_I8)
         TRY(check_int8(m));
-    TRY(cpu_isa_choose(c->isa, DTYPE_F32, &isa));
+    TRY(cpu_isa_choose(c->machine.isa, DTYPE_F32, &isa));
     isa = cpu_isa_without_tiles(isa);
     struct packer p = { .model = m, .isa = isa, .dtype = dtype, .to = memory };
     *head = (struct unroll_stream_weights){

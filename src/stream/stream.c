@@ -7,7 +7,7 @@
 
 unroll_stream_config unroll_stream_default(void)
 {
-    return (unroll_stream_config){ .size = sizeof(unroll_stream_config), .rows = 1, .dtype = "fp32" };
+    return (unroll_stream_config){ .size = sizeof(unroll_stream_config), .rows = 1, .machine = unroll_machine_default() };
 }
 
 /* ---- layout ---------------------------------------------------------------------------- */

@@ -423,7 +423,7 @@ static void describe(const unroll_trainer *trainer, struct facts *fields)
 unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot)
 {
     TRY(trainer_look(trainer));
-    TRY(unroll_comm_agree(trainer->config.comm, snapshot_new(trainer)));
+    TRY(unroll_comm_agree(trainer->config.machine.comm, snapshot_new(trainer)));
     TRY(unroll_session_pull(trainer->session));
     TRY(read_session(trainer->session, &trainer->snapshot->kept));
     *snapshot = trainer->snapshot;
@@ -434,7 +434,7 @@ unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot *
 
 unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory)
 {
-    unroll_comm *comm = trainer->config.comm;
+    unroll_comm *comm = trainer->config.machine.comm;
     unroll_snapshot *snapshot;
 
     TRY(unroll_trainer_snapshot(trainer, &snapshot));
@@ -555,7 +555,7 @@ static uint64_t hash_loaded(const struct loaded *loaded)
 
 unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)
 {
-    unroll_comm *comm = trainer->config.comm;
+    unroll_comm *comm = trainer->config.machine.comm;
     struct loaded loaded = {0};
     char found[PATH_MAX];
 

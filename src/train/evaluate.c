@@ -38,18 +38,18 @@ static void cut_into_pieces(struct evaluator *evaluator)
 /* A pipeline of layers that read both directions is fed with chunks of rows, of which there may be fewer here than the
  * training has. */
 static int count_chunks(const struct evaluator *evaluator, const unroll_model *model,
-                        const unroll_session_config *machine)
+                        const unroll_machine *machine)
 {
-    int rows = (int)evaluator->rows / (machine->mesh.batch > 1 ? machine->mesh.batch : 1);
+    int rows = (int)evaluator->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
     bool turns = false;
 
     for (int i = 0; i < model->layers; i++)
         turns |= model->layer[i].directions > 1;
-    return turns && machine->mesh.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
+    return turns && machine->split.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
 }
 
 static unroll_status open_session(struct evaluator *evaluator, unroll_model *model,
-                                  const unroll_session_config *machine)
+                                  const unroll_machine *machine)
 {
     unroll_session_config config = unroll_session_default();
 
@@ -57,21 +57,14 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.steps = STEPS;
     config.rows = (int)evaluator->rows;
     config.carry = 1;
-    config.threads = machine->threads;
-    config.lanes = machine->lanes;
-    config.chunks = count_chunks(evaluator, model, machine);
-    config.isa = machine->isa;
-    config.device = machine->device;
-    config.precision = machine->precision;
-    config.weights = machine->weights;
-    config.memory = machine->memory;
-    config.comm = machine->comm;
-    config.mesh = machine->mesh;
+    config.machine = *machine;
+    config.machine.chunks = count_chunks(evaluator, model, machine);
+    config.machine.checkpoint_time = config.machine.exact = 0;      /* of gradients, of which there are none */
     return unroll_session_new(model, &config, &evaluator->session);
 }
 
 unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
-                            const unroll_session_config *machine, struct evaluator **evaluator)
+                            const unroll_machine *machine, struct evaluator **evaluator)
 {
     struct evaluator *made = allocate_zeroed(1, sizeof *made);
     unroll_status status;
@@ -81,7 +74,7 @@ unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t c
     made->tokens = tokens;
     made->pairs = count - 1;
     cut_into_pieces(made);
-    size_t ranks = machine->mesh.batch > 1 ? (size_t)machine->mesh.batch : 1;
+    size_t ranks = machine->split.batch > 1 ? (size_t)machine->split.batch : 1;
     made->rows = (made->rows + ranks - 1) / ranks * ranks;      /* as many for each */
     made->inputs = allocate_zeroed(STEPS * made->rows, sizeof *made->inputs);
     made->targets = allocate_zeroed(STEPS * made->rows, sizeof *made->targets);
@@ -150,10 +143,10 @@ uint64_t evaluator_forecast(const struct evaluator *evaluator)
 
 /* ---- the public function ---- */
 
-unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_session_config *machine,
+unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_machine *machine,
                               double *nats, int64_t *foretold)
 {
-    const unroll_session_config any = unroll_session_default();
+    const unroll_machine any = unroll_machine_default();
     struct evaluator *evaluator;
     size_t count;
     const int32_t *tokens = unroll_text_tokens(text, &count);
@@ -162,8 +155,6 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, cons
     if (count < 2)
         return fail(UNROLL_DATA, "a text of %zu symbol has nothing to predict; fix: give at least 2",
                     count);
-    if (machine && machine->size != sizeof *machine)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
     TRY(evaluator_new(model, tokens, count, machine ? machine : &any, &evaluator));
     unroll_status status = evaluator_run(evaluator, NULL, NULL, nats);
     if (status == UNROLL_OK)

@@ -8,11 +8,10 @@
 #include "base/status.h"
 #include "unroll_train.h"
 
-/* tokens [count], borrowed, count >= 2: all but the first are predicted. Of `machine` the threads, lanes,
- * chunks, isa, device, precision, weights, memory, comm and mesh are used. Takes all memory that the runs need. */
+/* tokens [count], borrowed, count >= 2: all but the first are predicted. Takes all memory that the runs need. */
 struct evaluator;
 unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
-                            const unroll_session_config *machine, struct evaluator **evaluator);
+                            const unroll_machine *machine, struct evaluator **evaluator);
 void evaluator_free(struct evaluator *evaluator);       /* NULL is allowed */
 /* Ends early, with NaN, where goes_on(data) is 0; NULL: goes on to the end. */
 unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, double *nats);

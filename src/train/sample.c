@@ -36,6 +36,7 @@ unroll_sample_config unroll_sample_default(void)
 {
     return (unroll_sample_config){
         .size = sizeof(unroll_sample_config), .length = 500, .temperature = 0.8, .seed = 1,
+        .machine = unroll_machine_default(),
     };
 }
 
@@ -195,10 +196,8 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
         return fail(UNROLL_RESOURCE, "no memory for %d candidates", model->input);
     session.mode = UNROLL_INFER;
     session.carry = 1;
-    session.weights = config->weights;
-    session.device = config->device;
-    session.precision = config->precision;
-    session.threads = 1;        /* a step of one row is too small to share */
+    session.machine = config->machine;
+    session.machine.threads = config->machine.threads ? config->machine.threads : 1;
     return unroll_session_new(model, &session, &sampler->session);
 }
 

@@ -18,7 +18,7 @@ unroll_train_config unroll_train_default(void)
     unroll_train_config config = {
         .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1, .optimizer = "adam",
         .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
-        .seed = 1,
+        .seed = 1, .machine = unroll_machine_default(),
     };
 
     config.rates.learning_rate = 2e-3;
@@ -39,9 +39,9 @@ static unroll_status check_config(const unroll_train_config *config)
                     config->batch, MOST, config->bptt, MOST);
     if (!(config->validation >= 0 && config->validation <= 0.5))
         return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
-    if (config->exact < 0 || config->exact > config->batch)
+    if (config->machine.exact < 0 || config->machine.exact > config->batch)
         return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
-                    config->exact, config->batch);
+                    config->machine.exact, config->batch);
     if (config->loss_every < 0)
         return fail(UNROLL_USAGE, "loss_every = %d must not be negative", config->loss_every);
     if (config->warmup < 0 || config->total_steps < 0)
@@ -121,33 +121,22 @@ int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const un
 static unroll_status open_sessions(unroll_trainer *trainer, const struct part *validation)
 {
     unroll_session_config config = unroll_session_default();
-    uint64_t memory = trainer->config.memory ? trainer->config.memory : unroll_memory_limit();
+    uint64_t memory = trainer->config.machine.memory ? trainer->config.machine.memory : unroll_memory_limit();
 
     config.mode = UNROLL_TRAIN;
     config.steps = trainer->batcher.steps;
-    config.memory = memory;
     config.rows = trainer->config.batch;
     config.carry = 1;
     config.optimizer = trainer->config.optimizer;
     config.seed = trainer->config.seed;
-    config.threads = trainer->config.threads;
-    config.lanes = trainer->config.lanes;
-    config.chunks = trainer->config.chunks;
-    config.checkpoint_time = trainer->config.checkpoint_time;
-    config.isa = trainer->config.isa;
-    config.device = trainer->config.device;
-    config.precision = trainer->config.precision;
-    config.comm = trainer->config.comm;
-    config.mesh = trainer->config.mesh;
-    config.exact = trainer->config.exact > 0;
-    config.sum = trainer->config.sum;
-    config.shards = trainer->config.exact > 0 ? trainer->config.exact : 1;
+    config.machine = trainer->config.machine;
+    config.machine.memory = memory;
     TRY(unroll_session_new(trainer->model, &config, &trainer->session));
     if (validation->count == 0)
         return UNROLL_OK;
     uint64_t used = unroll_session_forecast(trainer->session);
-    config.memory = memory > used ? memory - used : 1;
-    return evaluator_new(trainer->model, validation->tokens, validation->count, &config, &trainer->evaluator);
+    config.machine.memory = memory > used ? memory - used : 1;
+    return evaluator_new(trainer->model, validation->tokens, validation->count, &config.machine, &trainer->evaluator);
 }
 
 /* A model made without symbols takes the text's, so that its file can be used without the text. */
@@ -159,7 +148,7 @@ static unroll_status give_symbols(unroll_model *model, const unroll_text *text)
 /* Devices that wait for what a look asks of them are asked less often. */
 static int steps_between_looks(const unroll_train_config *config)
 {
-    bool waits = config->device != NULL && strcmp(config->device, "cpu") != 0;
+    bool waits = config->machine.device != NULL && strcmp(config->machine.device, "cpu") != 0;
 
     return config->loss_every ? config->loss_every : waits ? 10 : 1;
 }
@@ -203,7 +192,7 @@ static uint64_t hash_course(const unroll_trainer *trainer)
 
 static unroll_status set_up(unroll_trainer *trainer)
 {
-    unroll_comm *comm = trainer->config.comm;
+    unroll_comm *comm = trainer->config.machine.comm;
     struct part validation;
 
     unroll_status status = prepare(trainer, &validation);

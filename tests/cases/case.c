@@ -43,7 +43,7 @@ static void set_word(struct test_case *c, const char *line, char *word)
         { "head", &c->spec.output },         { "proj", &c->spec.projection },   { "peephole", &c->spec.peephole },
         { "bias", &c->spec.bias },           { "embed", &c->spec.embed },       { "tied", &c->spec.tied },
         { "T", &c->session.steps },          { "B", &c->session.rows },         { "lengths", &c->session.lengths },
-        { "resets", &c->session.resets },    { "carry", &c->session.carry },    { "threads", &c->session.threads },
+        { "resets", &c->session.resets },    { "carry", &c->session.carry },    { "threads", &c->session.machine.threads },
     };
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (!strcmp(word, integers[i].key)) {

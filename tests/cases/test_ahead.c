@@ -12,7 +12,7 @@ static void check_case(const struct test_case *c, const char *device, const char
     unroll_model *model;
     FILE *file = tmpfile();
     config.steps = c->session.steps, config.rows = c->session.rows, config.carry = c->session.carry;
-    config.device = device, config.topology = topology;
+    config.machine.device = device, config.topology = topology;
     if (!CHECK(file && unroll_model_new(&c->spec, 1, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;
     if (CHECK(unroll_plan_print(model, &config, file, 1) == UNROLL_OK, "%s for %s: %s", c->line, topology,

@@ -21,7 +21,7 @@ static unroll_session *open_training(const struct test_case *c, const char *isa,
     unroll_session *session;
     unroll_session_config config = c->session;
     config.mode = UNROLL_TRAIN;
-    config.isa = isa;
+    config.machine.isa = isa;
     if (unroll_model_new(&c->spec, 3, model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(*model, &config, &session) == UNROLL_OK)
@@ -68,11 +68,11 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
     config.mode = UNROLL_TRAIN;
-    config.isa = isa;
-    config.threads = way.threads;
-    config.lanes = way.lanes;
-    config.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
-    config.checkpoint_time = way.checkpoint * most_steps_of_leaf(c->session.steps);
+    config.machine.isa = isa;
+    config.machine.threads = way.threads;
+    config.machine.lanes = way.lanes;
+    config.machine.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
+    config.machine.checkpoint_time = way.checkpoint * most_steps_of_leaf(c->session.steps);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK) {
@@ -307,10 +307,10 @@ static void test_case_gradients(const struct test_case *c)
     unroll_session *session;
     unroll_session_config config = c->session;
     config.mode = UNROLL_TRAIN;
-    config.double_precision = 1;
+    config.machine.precision = "fp64";
     config.input_gradient = !c->spec.tokens;
-    config.threads = 1;
-    config.checkpoint_time = (c->session.steps + 1) / 2;
+    config.machine.threads = 1;
+    config.machine.checkpoint_time = (c->session.steps + 1) / 2;
     if (!CHECK(unroll_model_new(&c->spec, 5, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;
     if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))

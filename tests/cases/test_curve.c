@@ -35,7 +35,7 @@ static bool train(const char *cell, const char *device, const char *precision, d
     spec.cell = cell, spec.layers = 1, spec.hidden = 24;
     spec.tokens = 1, spec.input = spec.output = SYMBOLS, spec.loss = "xent";
     config.mode = UNROLL_TRAIN, config.steps = T, config.rows = B, config.carry = 1;
-    config.device = device, config.precision = precision;
+    config.machine.device = device, config.machine.precision = precision;
     rates.learning_rate = 0.005, rates.clip = 1;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK)
         return false;

@@ -39,7 +39,7 @@ static bool read_gradients(unroll_model *model, unroll_session *session, struct 
 
 /* How the work is cut on the device; the CPU takes it in one piece. whole: in whole steps, whose loss is looked
  * at after each, or once for all. */
-struct way { int chunks, shards, checkpoint, whole; unroll_mesh mesh; bool device; };
+struct way { int chunks, shards, checkpoint, whole; unroll_split mesh; bool device; };
 enum { PARTS, WHOLE, UNSEEN };
 
 /* Losses are one after the other, or their mean. */
@@ -100,11 +100,11 @@ static bool train(const struct test_case *c, const char *device, const char *opt
     unroll_session *session;
     config.mode = UNROLL_TRAIN;
     config.optimizer = optimizer;
-    config.device = device;
-    config.chunks = way.chunks < config.steps ? way.chunks : config.steps;
+    config.machine.device = device;
+    config.machine.chunks = way.chunks < config.steps ? way.chunks : config.steps;
     config.shards = way.shards < config.rows ? way.shards : config.rows;
-    config.mesh = way.mesh;
-    config.checkpoint_time = way.checkpoint * ((config.steps + 63) / 64);
+    config.machine.split = way.mesh;
+    config.machine.checkpoint_time = way.checkpoint * ((config.steps + 63) / 64);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return false;
     bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
@@ -215,7 +215,7 @@ static bool run_module(const char *device, float *found, size_t outputs)
     for (size_t i = 0; i < T * B * 3; i++)
         dz[i] = (float)case_random(2, i);
     config.mode = UNROLL_MODULE, config.steps = T, config.rows = B, config.input_gradient = 1,
-    config.device = device;
+    config.machine.device = device;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
     bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
@@ -254,7 +254,7 @@ static void fit(struct test_case *c)
 /* Each case in one mesh, by its number. */
 static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
 {
-    static const struct { unroll_mesh mesh; int shards, whole; } cuts[] = {
+    static const struct { unroll_split mesh; int shards, whole; } cuts[] = {
         { { .batch = 2 }, 1, PARTS },  { { .hidden = 2 }, 1, PARTS },     { { .batch = 2, .hidden = 2 }, 1, UNSEEN },
         { { .batch = 4 }, 4, WHOLE },  { { .hidden = 4 }, 1, WHOLE },     { { .batch = 2, .hidden = 4 }, 1, PARTS },
         { { .batch = 2 }, 4, PARTS },  { { .batch = 4, .hidden = 2 }, 1, WHOLE },
@@ -267,7 +267,7 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
 }
 
 /* What can't be one program for all is refused with a sentence. */
-static void check_refusal(const char *device, unroll_mesh mesh, int rows, const char *words)
+static void check_refusal(const char *device, unroll_split mesh, int rows, const char *words)
 {
     unroll_session_config config = unroll_session_default();
     unroll_spec spec = unroll_spec_default();
@@ -275,7 +275,7 @@ static void check_refusal(const char *device, unroll_mesh mesh, int rows, const 
     unroll_session *session = NULL;
     spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
-    config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.device = device, config.mesh = mesh;
+    config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.machine.device = device, config.machine.split = mesh;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
           "batch=%d hidden=%d layer=%d: %s", mesh.batch, mesh.hidden, mesh.layer, unroll_last_error());
     unroll_session_free(session);
@@ -284,9 +284,9 @@ static void check_refusal(const char *device, unroll_mesh mesh, int rows, const 
 
 static void check_refusals(const char *device)
 {
-    check_refusal(device, (unroll_mesh){ .layer = 2 }, 4, "layers cannot be divided");
-    check_refusal(device, (unroll_mesh){ .batch = 2 }, 5, "shares must be equal");
-    check_refusal(device, (unroll_mesh){ .hidden = 4 }, 4, "shares must be equal");
+    check_refusal(device, (unroll_split){ .layer = 2 }, 4, "layers cannot be divided");
+    check_refusal(device, (unroll_split){ .batch = 2 }, 5, "shares must be equal");
+    check_refusal(device, (unroll_split){ .hidden = 4 }, 4, "shares must be equal");
 }
 
 /* ---- what the documents say ------------------------------------------------------------ */
@@ -309,7 +309,7 @@ static char *column(char *at, char *to, size_t size)
  * part of the refusal. */
 static void check_row(const char *device, char *row, const char *path, bool *seen)
 {
-    static const unroll_mesh meshes[] = { { 0 }, { .batch = 2 }, { .hidden = 2 } };
+    static const unroll_split meshes[] = { { 0 }, { .batch = 2 }, { .hidden = 2 } };
     char words[256], said[3][256], *at = column(row + 1, words, sizeof words);
     struct test_case *c;
     for (int i = 0; i < 3 && at; i++)
@@ -357,16 +357,16 @@ static void check_refused_row(const char *device, char *row)
     if (!CHECK(column(column(row + 1, what, sizeof what), said, sizeof said), "the row '%s' has two columns", row))
         return;
     spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
-    config.steps = 3, config.rows = 5, config.device = device;
-    config.weights = !strncmp(what, "weights=", 8) ? what + 8 : NULL;
-    config.isa = strcmp(what, "isa") ? NULL : "avx2";
-    config.double_precision = !strcmp(what, "double precision");
+    config.steps = 3, config.rows = 5, config.machine.device = device;
+    config.machine.dtype = !strncmp(what, "dtype=", 6) ? what + 6 : NULL;
+    config.machine.isa = strcmp(what, "isa") ? NULL : "avx2";
+    config.machine.precision = !strcmp(what, "double precision") ? "fp64" : NULL;
     config.profile = !strcmp(what, "profile");
-    config.mesh.layer = !strcmp(what, "layer=2") ? 2 : 0;
-    config.mesh.batch = !strcmp(what, "batch=2 of 5 rows") ? 2 : 0;
-    config.exact = !strcmp(what, "exact, cut");
-    config.mesh.hidden = config.exact ? 2 : 0;
-    config.mesh.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : config.mesh.hidden;
+    config.machine.split.layer = !strcmp(what, "layer=2") ? 2 : 0;
+    config.machine.split.batch = !strcmp(what, "batch=2 of 5 rows") ? 2 : 0;
+    config.machine.exact = !strcmp(what, "exact, cut");
+    config.machine.split.hidden = config.machine.exact ? 2 : 0;
+    config.machine.split.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : config.machine.split.hidden;
     config.mode = strcmp(what, "functions") ? UNROLL_EVAL : UNROLL_INFER;
     CHECK((config.mode == UNROLL_EVAL ? unroll_model_new(&spec, 1, &model) : chosen_functions(&model)) == UNROLL_OK,
           "%s: %s", what, unroll_last_error());

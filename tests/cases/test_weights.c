@@ -60,11 +60,11 @@ static struct outputs run(const struct test_case *c, const struct way *way)
     unroll_session *session;
     unroll_session_config config = c->session;
     config.mode = UNROLL_INFER;
-    config.weights = way->weights;
-    config.isa = way->isa;
-    config.threads = way->threads;
-    config.lanes = way->lanes;
-    config.chunks = way->chunks < config.steps ? way->chunks : config.steps;
+    config.machine.dtype = way->weights;
+    config.machine.isa = way->isa;
+    config.machine.threads = way->threads;
+    config.machine.lanes = way->lanes;
+    config.machine.chunks = way->chunks < config.steps ? way->chunks : config.steps;
     if (!CHECK(unroll_model_new(&c->spec, 3, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return o;
     if (way->rounded)

@@ -33,7 +33,7 @@ holds "exports" test $? -eq 0
 holds "both files" test -s c/unroll_model.c -a -s c/unroll_model.h
 holds "the report" test "$(grep -cE '^(flash:|RAM:  |step: |       about|saved c$)' out)" -eq 7
 holds "no word on standard error" test ! -s err
-"$binary" export run --to c99 --weights int8 --prefix small -o c --json >out 2>err
+"$binary" export run --to c99 --dtype int8 --prefix small -o c --json >out 2>err
 holds "exports integers" test $? -eq 0
 holds "one line of JSON" test "$(wc -l <out)" -eq 1
 if command -v python3 >/dev/null; then
@@ -51,11 +51,11 @@ holds "the header has the prefix" \
 holds "the header has the symbols" grep -q 'small_symbol\[SMALL_SYMBOLS\]' c/small.h
 
 refuses "no folder" 2 "FILE" run --to c99
-refuses "another type" 2 "choose one of fp32, int8" run --to c99 -o refused --weights bf16
+refuses "another type" 2 "choose one of fp32, int8" run --to c99 -o refused --dtype bf16
 refuses "a bad prefix" 2 "prefix = 'a-b'" run --to c99 -o refused --prefix a-b
-refuses "a calibration of floats" 2 "--weights int8" run --to c99 -o refused --calibrate x.npy
-refuses "no calibration" 3 "x.npy" run --to c99 -o refused --weights int8 --calibrate x.npy
-refuses "a calibration that is none" 3 "text.txt" run --to c99 -o refused --weights int8 --calibrate text.txt
+refuses "a calibration of floats" 2 "--dtype int8" run --to c99 -o refused --calibrate x.npy
+refuses "no calibration" 3 "x.npy" run --to c99 -o refused --dtype int8 --calibrate x.npy
+refuses "a calibration that is none" 3 "text.txt" run --to c99 -o refused --dtype int8 --calibrate text.txt
 refuses "no model" 3 "nothing" nothing --to c99 -o refused
 refuses "a file in the place of the folder" 5 "text.txt" run --to c99 -o text.txt
 mkdir -p half/unroll_model.h && echo mine >half/unroll_model.c

@@ -405,14 +405,14 @@ refuses "import of our own model" 2 import run/model.safetensors
 refuses "import over its source" 2 import foreign.safetensors -o foreign.safetensors
 refuses "export without a format" 2 export run -o exported
 refuses "export to an unknown format" 2 export run --to keras -o exported
-refuses "export in int8" 2 export run --to torch --weights int8 -o exported
+refuses "export in int8" 2 export run --to torch --dtype int8 -o exported
 refuses "export to no folder" 5 export run --to torch -o gone/exported
 refuses "run of no arrays" 3 run run text.txt -o y.npy
 refuses "run without a target" 2 run run text.txt
 refuses "export without a target" 2 export run --to torch
 refuses "export to onnx with a prefix" 4 export run --to onnx --prefix net. -o exported
-refuses "export to onnx in int8" 4 export run --to onnx --weights int8 -o exported
-refuses "export to stablehlo in fp16" 4 export run --to stablehlo --weights fp16 -o exported
+refuses "export to onnx in int8" 4 export run --to onnx --dtype int8 -o exported
+refuses "export to stablehlo in fp16" 4 export run --to stablehlo --dtype fp16 -o exported
 refuses "export to torch with a calibration" 4 export run --to torch --calibrate text.txt -o exported
 refuses "export to torch of a program" 4 export run --to torch --program 3,2 -o exported
 holds "a refused export leaves no file" test ! -e exported

@@ -49,7 +49,7 @@ works export embedded --to onnx -o model.onnx
 works export embedded --to torch -o model.torch
 works export embedded --to stablehlo -o model.mlir
 works export embedded --to c99 -o model.c
-works export embedded --to c99 --weights int8 -o model8.c
+works export embedded --to c99 --dtype int8 -o model8.c
 works import model.onnx -o back.safetensors
 works import torch model.torch -o again.safetensors
 echo "small_stack: $passed passed, $failed failed, 0 skipped"

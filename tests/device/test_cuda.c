@@ -33,7 +33,7 @@ static unroll_model *model_new(void)
 static unroll_session_config config_of(unroll_mode mode)
 {
     unroll_session_config config = unroll_session_default();
-    config.mode = mode, config.steps = STEPS, config.rows = ROWS, config.device = "cuda";
+    config.mode = mode, config.steps = STEPS, config.rows = ROWS, config.machine.device = "cuda";
     return config;
 }
 
@@ -53,7 +53,7 @@ static bool child_refuses(struct setting s, const char *device, const char *prec
     unroll_session *session = NULL;
     if (s.variable)
         setenv(s.variable, s.value, 1);
-    config.device = device, config.precision = precision;
+    config.machine.device = device, config.machine.precision = precision;
     unroll_model *model = model_new();
     unroll_status status = unroll_session_new(model, &config, &session);
     bool good = status != UNROLL_OK && strstr(unroll_last_error(), words);
@@ -89,7 +89,7 @@ static void test_refusals(void)
     check_refused(none, "cuda:7", NULL, "there is no GPU 7: this machine has 1");
     check_refused(none, "cuda:x", NULL, "comes the number of a GPU");
     check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
-    check_refused(none, "cuda", "fp64", "choose one of fp32, tf32, bf16, fp16");
+    check_refused(none, "cuda", "fp8", "choose one of fp32, tf32, bf16, fp16, fp64");
     check_refused(none, "cpu", "bf16", "don't multiply bf16");
 }
 
@@ -150,7 +150,7 @@ static unroll_model *variant_new(bool stack, unroll_session_config *config)
     unroll_model *model = NULL;
     spec.layers = stack ? 2 : 1;
     spec.bidirectional = config->lengths = stack;
-    config->checkpoint_time = stack ? STEPS / 2 : 0;
+    config->machine.checkpoint_time = stack ? STEPS / 2 : 0;
     CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
     return model;
 }
@@ -166,7 +166,7 @@ static bool train_variant(bool stack, const char *device, const char *precision,
     unroll_rates rates = unroll_rates_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     const unroll_batch batch = { .inputs = x, .values = y, .lengths = stack ? lengths : NULL };
-    config.device = device, config.precision = precision;
+    config.machine.device = device, config.machine.precision = precision;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     fill(x, sizeof x / sizeof *x, 1);
     fill(y, sizeof y / sizeof *y, 2);
@@ -236,7 +236,7 @@ static void test_loss_scale(void)
     unroll_result result = { .norm = 0 };
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     int left_out = 0, updates = 0;
-    config.precision = "fp16", config.optimizer = "sgd";
+    config.machine.precision = "fp16", config.optimizer = "sgd";
     rates.learning_rate = 1e-6;
     fill(x, sizeof x / sizeof *x, 1);
     fill(y, sizeof y / sizeof *y, 2);
@@ -263,7 +263,7 @@ static unroll_trainer *trainer_of(unroll_model *model, const unroll_text *text)
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer = NULL;
     config.batch = 2, config.bptt = 4, config.validation = 0;
-    config.device = "cuda", config.precision = "fp16";
+    config.machine.device = "cuda", config.machine.precision = "fp16";
     CHECK(unroll_trainer_new(model, text, &config, &trainer) == UNROLL_OK, "%s", unroll_last_error());
     return trainer;
 }
@@ -364,7 +364,7 @@ static bool run_long(const char *device, int steps, const float *x, float *y)
     unroll_model *model;
     unroll_session *session;
     spec.hidden = 2;
-    config.steps = steps, config.rows = 1, config.device = device;
+    config.steps = steps, config.rows = 1, config.machine.device = device;
     if (unroll_model_new(&spec, 5, &model) != UNROLL_OK || unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
     bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&

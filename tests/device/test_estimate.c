@@ -58,8 +58,8 @@ static unroll_status estimate(const char *topology, const char *precision, char 
     unroll_model *model;
     FILE *file = tmpfile();
     spec.hidden = 100, spec.input = 3, spec.output = 4, spec.loss = "mse";
-    config.steps = 6, config.rows = 8, config.device = device_name, config.topology = topology;
-    config.precision = precision;
+    config.steps = 6, config.rows = 8, config.machine.device = device_name, config.topology = topology;
+    config.machine.precision = precision;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK || !file)
         return UNROLL_FAILURE;
     unroll_status status = unroll_plan_print(model, &config, file, json);

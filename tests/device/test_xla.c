@@ -27,7 +27,7 @@ static unroll_model *model_new(void)
 static unroll_status open_session(unroll_model *model, const char *device, unroll_session **session)
 {
     unroll_session_config config = unroll_session_default();
-    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device;
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device;
     return unroll_session_new(model, &config, session);
 }
 
@@ -214,7 +214,7 @@ static double ragged_epoch(const char *device, float *weights)
     unroll_rates rates = unroll_rates_default("adam");
     unroll_result result = { 0, 0, 0 };
     uint32_t state = 5;
-    config.mode = UNROLL_TRAIN, config.steps = RAGGED_STEPS, config.rows = RAGGED_ROWS, config.device = device;
+    config.mode = UNROLL_TRAIN, config.steps = RAGGED_STEPS, config.rows = RAGGED_ROWS, config.machine.device = device;
     config.lengths = 1;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; i < RAGGED_BATCHES; i++) {
@@ -257,13 +257,13 @@ static void test_devices(void)
     unroll_spec spec = unroll_spec_default();
     spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
-    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device_name;
-    config.mesh = (unroll_mesh){ .batch = 2, .hidden = 3 };
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
+    config.machine.split = (unroll_split){ .batch = 2, .hidden = 3 };
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(!strcmp(unroll_session_isa(session), "xla fake x 6"), "%s", unroll_session_isa(session));
     step_unseen(session, 7, 6);
     unroll_session_free(session);
-    config.mesh = (unroll_mesh){ .batch = 2, .hidden = 6 };
+    config.machine.split = (unroll_split){ .batch = 2, .hidden = 6 };
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "has 8"),
           "more devices than there are: %s", unroll_last_error());
     unroll_model_free(model);
@@ -292,7 +292,7 @@ static int good_plugin(void)
     CHECK(unroll_session_new(model, &config, &two) == UNROLL_OK, "without a name, on the model's device: %s",
           unroll_last_error());
     unroll_session_free(two);
-    config.device = "cpu";
+    config.machine.device = "cpu";
     CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED,
           "two devices at a time are refused");
     unroll_session_free(one);
@@ -324,8 +324,8 @@ static double loss_in(const char *precision)
     for (int i = 0; i < 6 * 2 * 4; i++)
         y[i] = (float)((i * 7919) % 101) / 50 - 1;
     memcpy(x, y, sizeof x);
-    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.device = device_name;
-    config.precision = precision;
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
+    config.machine.precision = precision;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
           unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
@@ -344,11 +344,11 @@ static int precisions(const struct refusal *r)
     (void)r;
     CHECK(full != narrow && fabs(full - narrow) < 0.01 * full, "bf16 changes a loss of %.9g a little: %.9g", full,
           narrow);
-    config.steps = 6, config.rows = 2, config.device = device_name, config.precision = "tf32";
+    config.steps = 6, config.rows = 2, config.machine.device = device_name, config.machine.precision = "tf32";
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED &&
           strstr(unroll_last_error(), "tf32"), "%s", unroll_last_error());
     static const char *const wrong[] = { "0", "65", "-1", "2x", "", " 2", "0x2", "99999999999" };
-    config.precision = NULL;
+    config.machine.precision = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         setenv("RNN_XLA_UNROLL", wrong[i], 1);
         CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_USAGE, "in a turn of a loop, 1 to 64");

@@ -79,7 +79,7 @@ static inline unroll_status onnx_open_session(struct onnx_run *r)
     config.steps = r->T;
     config.rows = r->B;
     config.lengths = lengths && !r->mutation.no_lengths;
-    config.threads = 1;
+    config.machine.threads = 1;
     if (config.lengths) {
         r->lengths = calloc((size_t)r->B, sizeof *r->lengths);
         for (int i = 0; i < r->B; i++)

@@ -357,8 +357,8 @@ static double compare_models(unroll_model *a, unroll_model *b)
     double worst = 0;
     config.steps = T;
     config.rows = B;
-    config.threads = 1;
-    config.isa = "scalar";
+    config.machine.threads = 1;
+    config.machine.isa = "scalar";
     for (int i = 0; i < T * B * 16; i++)
         x[i] = (float)((i * 37 % 101) - 50) / 40;
     for (int i = 0; i < T * B; i++)

@@ -10,7 +10,7 @@
 #include "base/philox.h"
 #include "check.h"
 #include "file/npy.h"
-#include "unroll_train.h"
+#include "unroll_advanced.h"
 
 enum { T = 12, MOST = 64, LAYERS = 6 };
 enum { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };

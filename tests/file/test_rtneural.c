@@ -10,7 +10,7 @@
 #include "base/philox.h"
 #include "check.h"
 #include "file/npy.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 
 enum { T = 9, IN = 2, H = 3, OUT = 2, MOST = 16 };
 

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "file/npy.h"
 #include "file/tensor_set.h"
-#include "unroll.h"
+#include "unroll_advanced.h"
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
 

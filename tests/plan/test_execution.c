@@ -592,9 +592,9 @@ static void check_steady(int threads, int lanes, int steps, bool lengths)
     c.mode = UNROLL_TRAIN;
     c.steps = STEPS;
     c.rows = ROWS;
-    c.threads = threads;
-    c.lanes = lanes;
-    c.chunks = lanes > 1 ? 4 : 1;
+    c.machine.threads = threads;
+    c.machine.lanes = lanes;
+    c.machine.chunks = lanes > 1 ? 4 : 1;
     c.lengths = lengths;
     bool good = CHECK(unroll_session_new(m, &c, &s) == UNROLL_OK, "%s", unroll_last_error());
     size_t asked = 0;

@@ -288,7 +288,7 @@ class Models(unittest.TestCase):
         for steps in range(1, 20):
             m.run(floats(steps, B, INPUT))
         self.assertEqual(len(m._kept), m.SESSIONS)
-        bf16 = flat(m.run(floats(T, B, INPUT), weights="bf16").outputs)
+        bf16 = flat(m.run(floats(T, B, INPUT), dtype="bf16").outputs)
         self.assertNotEqual(bf16, flat(m.run(floats(T, B, INPUT)).outputs))
 
     def test_weights_that_are_written(self):
@@ -617,7 +617,7 @@ class Streams(unittest.TestCase):
         outputs = {d: flat(m.stream(rows=B, dtype=d).run(tokens)) for d in ("fp32", "bf16", "int8")}
         self.assertEqual(outputs["fp32"], flat(m.run(tokens).outputs))
         for dtype in ("bf16", "int8"):
-            self.assertEqual(outputs[dtype], flat(m.run(tokens, weights=dtype).outputs))
+            self.assertEqual(outputs[dtype], flat(m.run(tokens, dtype=dtype).outputs))
             self.assertNotEqual(outputs[dtype], outputs["fp32"])
         with self.assertRaises(TypeError):
             m.stream(rows=B).run(floats(T, B, 9))

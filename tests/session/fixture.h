@@ -46,7 +46,7 @@ static inline unroll_session_config config_of(unroll_mode mode, int steps, int r
     c.mode = mode;
     c.steps = steps;
     c.rows = rows;
-    c.threads = 1;
+    c.machine.threads = 1;
     return c;
 }
 

@@ -88,7 +88,7 @@ struct training {
 static unroll_session *open_threads(unroll_model *m, unroll_mode mode)
 {
     unroll_session_config c = config_of(mode, STEPS, ROWS);
-    c.threads = threads;
+    c.machine.threads = threads;
     return open_with(m, c);
 }
 
@@ -206,8 +206,8 @@ static void open_rank(void *arg, int me)
 {
     struct world *w = arg;
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
-    c.comm = w->comm[me];
-    c.mesh = (unroll_mesh){ 2, 1, 1 };
+    c.machine.comm = w->comm[me];
+    c.machine.split = (unroll_split){ 2, 1, 1 };
     if (unroll_session_new(w->rank[me].model, &c, &w->rank[me].session) != UNROLL_OK)
         atomic_fetch_add(&w->failures, 1);
 }
@@ -263,7 +263,7 @@ static void use_device(void *arg)
     unroll_session_free(t->session);
     CHECK_REFUSED(unroll_session_new(t->model, &c, &another), UNROLL_UNSUPPORTED, "opened xla");
     own = training_of(vectors_spec());      /* on the processor all is well */
-    c.device = device;
+    c.machine.device = device;
     CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED, "compute alike");
     free_and_begin_anew(&own);
     CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED, "opened an XLA plugin");
@@ -275,7 +275,7 @@ static void test_device(const char *plugin)
     struct training t = { .model = new_model(vectors_spec()), .batch = draw(5), .rates = unroll_rates_default("adam") };
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     snprintf(device, sizeof device, "xla:%s", plugin);
-    c.device = device;
+    c.machine.device = device;
     check_next_case();
     t.session = open_with(t.model, c);
     step(&t);

@@ -102,7 +102,7 @@ static void check_gradients(unroll_model *m, const char *what)
     unroll_batch batch = regression(&a);
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     unroll_parameter p;
-    c.double_precision = 1;
+    c.machine.precision = "fp64";
     unroll_session *s = open_with(m, c);
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         unroll_model_parameter(m, i, &p);
@@ -136,9 +136,9 @@ static void train_with(const char *isa, int threads, int chunks, float *loss_bit
     struct arrays a = draw(6);
     unroll_batch batch = regression(&a);
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
-    c.isa = isa;
-    c.threads = threads;
-    c.chunks = chunks;
+    c.machine.isa = isa;
+    c.machine.threads = threads;
+    c.machine.chunks = chunks;
     unroll_session *s = open_with(m, c);
     unroll_rates rates = unroll_rates_default("adam");
     unroll_result result = { 0 };

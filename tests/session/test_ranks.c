@@ -27,7 +27,7 @@ static const char *const names[OPTIONS] = { "bidirectional", "tied",       "drop
                                             "ragged",        "resets",     "chunks",   "checkpoints",
                                             "lanes",         "gru-before", "3 layers", "regression",
                                             "2 backwards",   "projection" };
-static const unroll_mesh meshes[] = {
+static const unroll_split meshes[] = {
     { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 1, 2 }, { 1, 2, 2 }, { 5, 1, 1 },
     { 3, 2, 1 }, { 1, 2, 3 }, { 2, 2, 2 }, { 8, 1, 1 }, { 4, 2, 1 }, { 1, 1, 8 },
 };
@@ -35,7 +35,7 @@ enum { MESHES = sizeof meshes / sizeof *meshes };
 
 struct way {
     unsigned options;           /* 1 << enum option */
-    unroll_mesh mesh;
+    unroll_split mesh;
     int exact;                  /* 0, or the number of shards */
     int updates, chunks, threads;       /* 0: UPDATES, and what the options say */
     int shards;                         /* without exact */
@@ -77,16 +77,16 @@ static unroll_session_config config_of(const struct way *w)
     c.resets = has(w, RESETS);
     c.carry = has(w, CARRY);
     int rows = ROWS / (w->mesh.batch ? w->mesh.batch : 1);     /* of a rank: chunks may be of rows */
-    c.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? (has(w, BIDIRECTIONAL) && rows < 3 ? rows : 3) : 1;
-    c.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
-    c.lanes = has(w, LANES) ? 2 : 1;
-    c.threads = has(w, LANES) ? 2 : 1;
-    c.chunks = w->chunks ? w->chunks : c.chunks;
-    c.threads = w->threads ? w->threads : c.threads;
+    c.machine.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? (has(w, BIDIRECTIONAL) && rows < 3 ? rows : 3) : 1;
+    c.machine.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
+    c.machine.lanes = has(w, LANES) ? 2 : 1;
+    c.machine.threads = has(w, LANES) ? 2 : 1;
+    c.machine.chunks = w->chunks ? w->chunks : c.machine.chunks;
+    c.machine.threads = w->threads ? w->threads : c.machine.threads;
     c.input_gradient = has(w, REGRESSION);
     c.seed = 5;
     c.optimizer = "adam";
-    c.exact = w->exact > 0;
+    c.machine.exact = w->exact;
     c.shards = w->exact > 0 ? w->exact : w->shards ? w->shards : 1;
     return c;
 }
@@ -188,8 +188,8 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
     unroll_session *s;
     unroll_result result = { 0 };
     c.mode = UNROLL_EVAL;
-    c.checkpoint_time = 0;
-    c.chunks = 1;
+    c.machine.checkpoint_time = 0;
+    c.machine.chunks = 1;
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)
         return status;
@@ -218,9 +218,9 @@ static unroll_status train(unroll_model *m, struct outcome *o)
 {
     unroll_session_config c = config_of(o->way);
     unroll_session *s;
-    c.comm = o->comm;
+    c.machine.comm = o->comm;
     if (o->comm)
-        c.mesh = o->way->mesh, c.device = o->way->device;
+        c.machine.split = o->way->mesh, c.machine.device = o->way->device;
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)
         return status;
@@ -362,7 +362,7 @@ static void check_pairs(bool all)
 /* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
 static void check_many_updates(bool quick)
 {
-    static const unroll_mesh some[] = { { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 2, 2, 1 }, { 1, 2, 2 }, { 2, 2, 2 } };
+    static const unroll_split some[] = { { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 2, 2, 1 }, { 1, 2, 2 }, { 2, 2, 2 } };
     static const unsigned networks[] = { 1u << RAGGED, 1u << RAGGED | 1u << BIDIRECTIONAL };
     int turn = 0;
     for (int mesh = quick ? 5 : 0; mesh < 6; mesh++)
@@ -385,8 +385,8 @@ static void *refuse_rank(void *arg)
     unroll_session_config c = config_of(r->way);
     unroll_model *m;
     unroll_session *s;
-    c.comm = r->comm;
-    c.mesh = r->way->mesh;
+    c.machine.comm = r->comm;
+    c.machine.split = r->way->mesh;
     c.input_gradient = has(r->way, REGRESSION);
     if (unroll_model_new(&spec, 3, &m) != UNROLL_OK)
         return NULL;

@@ -20,10 +20,10 @@ static void check_one_type_of_weights(void)
 {
     unroll_model *m = new_model(vectors_spec());
     unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
-    c.weights = "bf16";
+    c.machine.dtype = "bf16";
     unroll_session *s = open_with(m, c);
     unroll_session *same = open_with(m, c);
-    c.weights = "int8";
+    c.machine.dtype = "int8";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
     refuse_config(m, config_of(UNROLL_TRAIN, STEPS, ROWS), UNROLL_UNSUPPORTED, "weights in bf16", __LINE__);
     unroll_session_free(same);
@@ -39,9 +39,9 @@ static void check_wide_int8(void)
     spec.input = 131065;
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, 1, 1);
-    c.weights = "int8";
+    c.machine.dtype = "int8";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "may overflow", __LINE__);
-    c.weights = "bf16";
+    c.machine.dtype = "bf16";
     unroll_session_free(open_with(m, c));
     unroll_model_free(m);
 }
@@ -58,42 +58,44 @@ static void check_refused_configs(void)
         refuse_config(m, c, status, words, __LINE__);                       \
     } while (0)
     REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_session_default");
+    REFUSED_WITH(machine.size, 0, UNROLL_USAGE, "unroll_machine_default");
+    REFUSED_WITH(machine.exact, -1, UNROLL_USAGE, "exact = -1");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
     REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
     REFUSED_WITH(rows, -1, UNROLL_USAGE, "rows = -1");
     REFUSED_WITH(shards, 0, UNROLL_USAGE, "shards = 0");
     REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
-    REFUSED_WITH(threads, -1, UNROLL_USAGE, "threads = -1");
-    REFUSED_WITH(threads, 1025, UNROLL_USAGE, "threads = 1025");
-    REFUSED_WITH(lanes, -1, UNROLL_USAGE, "lanes = -1");
-    REFUSED_WITH(lanes, 9, UNROLL_USAGE, "lanes = 9");
-    REFUSED_WITH(chunks, -1, UNROLL_USAGE, "chunks = -1");
-    REFUSED_WITH(chunks, 65, UNROLL_USAGE, "chunks = 65");
-    REFUSED_WITH(chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
-    REFUSED_WITH(checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
-    REFUSED_WITH(device, "cpu:1", UNROLL_USAGE, "device cpu:1");
-    REFUSED_WITH(isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
-    REFUSED_WITH(weights, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
-    REFUSED_WITH(weights, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
-    REFUSED_WITH(weights, "int8", UNROLL_UNSUPPORTED, "fp32 weights alone");
+    REFUSED_WITH(machine.threads, -1, UNROLL_USAGE, "threads = -1");
+    REFUSED_WITH(machine.threads, 1025, UNROLL_USAGE, "threads = 1025");
+    REFUSED_WITH(machine.lanes, -1, UNROLL_USAGE, "lanes = -1");
+    REFUSED_WITH(machine.lanes, 9, UNROLL_USAGE, "lanes = 9");
+    REFUSED_WITH(machine.chunks, -1, UNROLL_USAGE, "chunks = -1");
+    REFUSED_WITH(machine.chunks, 65, UNROLL_USAGE, "chunks = 65");
+    REFUSED_WITH(machine.chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
+    REFUSED_WITH(machine.checkpoint_time, -2, UNROLL_USAGE, "checkpoint_time = -2");
+    REFUSED_WITH(machine.device, "cpu:1", UNROLL_USAGE, "device cpu:1");
+    REFUSED_WITH(machine.isa, "mmx", UNROLL_USAGE, "no isa 'mmx'");
+    REFUSED_WITH(machine.dtype, "fp8", UNROLL_USAGE, "choose one of fp32, bf16, int8");
+    REFUSED_WITH(machine.dtype, "bf16", UNROLL_UNSUPPORTED, "fp32 weights alone");
+    REFUSED_WITH(machine.dtype, "int8", UNROLL_UNSUPPORTED, "fp32 weights alone");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "no optimizer 'newton'");
     REFUSED_WITH(optimizer, NULL, UNROLL_USAGE, "no optimizer ''");
 #undef REFUSED_WITH
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
-    c.double_precision = 1;
-    c.isa = "avx2";
+    c.machine.precision = "fp64";
+    c.machine.isa = "avx2";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "double precision", __LINE__);
     c = config_of(UNROLL_TRAIN, 65, ROWS);
-    c.checkpoint_time = 1;
+    c.machine.checkpoint_time = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "sums of 2 steps", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
     c.carry = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);
-    c.weights = "int8";
+    c.machine.dtype = "int8";
     c.carry = 0;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "fp32 weights alone", __LINE__);
     c.mode = UNROLL_EVAL;
-    c.double_precision = 1;
+    c.machine.precision = "fp64";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "single precision", __LINE__);
     unroll_model_free(m);
     check_one_type_of_weights();
@@ -347,13 +349,13 @@ static void check_refused_plans(void)
     REFUSED_WITH(size, 8, UNROLL_USAGE, "unroll_plan_default");
     REFUSED_WITH(steps, 0, UNROLL_USAGE, "steps = 0");
     REFUSED_WITH(mode, (unroll_mode)4, UNROLL_USAGE, "mode = 4");
-    REFUSED_WITH(batch_ranks, -1, UNROLL_USAGE, "-1 ranks");
-    REFUSED_WITH(batch_ranks, 33, UNROLL_UNSUPPORTED, "batch=33");
-    REFUSED_WITH(layer_ranks, 65, UNROLL_UNSUPPORTED, "layer=65");
-    REFUSED_WITH(layer_ranks, 1025, UNROLL_USAGE, "1025 ranks");
+    REFUSED_WITH(machine.split.batch, -1, UNROLL_USAGE, "-1 ranks");
+    REFUSED_WITH(machine.split.batch, 33, UNROLL_UNSUPPORTED, "batch=33");
+    REFUSED_WITH(machine.split.layer, 65, UNROLL_UNSUPPORTED, "layer=65");
+    REFUSED_WITH(machine.split.layer, 1025, UNROLL_USAGE, "1025 ranks");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "choose one of");
-    REFUSED_WITH(device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
-    REFUSED_WITH(batch_ranks, 0, UNROLL_OK, "");            /* not cut, as in a session */
+    REFUSED_WITH(machine.device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
+    REFUSED_WITH(machine.split.batch, 0, UNROLL_OK, "");            /* not cut, as in a session */
 #undef REFUSED_WITH
 }
 

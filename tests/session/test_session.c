@@ -160,7 +160,7 @@ static void check_evaluation_beside(const char *isa)
     unroll_spec spec = vectors_spec();
     spec.hidden = WIDE;
     unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY), evaluation = config_of(UNROLL_EVAL, LONG, MANY);
-    training.isa = evaluation.isa = isa;
+    training.machine.isa = evaluation.machine.isa = isa;
     unroll_model *m = new_model(spec);
     unroll_session *train = open_with(m, training), *beside = open_with(m, evaluation);
     unroll_rates rates = unroll_rates_default("adam");
@@ -460,7 +460,7 @@ static void check_out_of_memory(void)
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     unroll_status status = UNROLL_RESOURCE;
     int n = 0;
-    c.threads = c.lanes = c.chunks = 2;
+    c.machine.threads = c.machine.lanes = c.machine.chunks = 2;
     c.lengths = c.resets = c.carry = 1;
     for (; n < 10000 && status == UNROLL_RESOURCE; n++) {
         unroll_model *m = NULL;

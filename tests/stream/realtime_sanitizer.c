@@ -38,8 +38,8 @@ static void check_model(unroll_model *m, const char *name, const char *dtype, co
     unroll_network network;
     int steps = 0;
     config.rows = ROWS;
-    config.dtype = dtype;
-    config.isa = isa;
+    config.machine.dtype = dtype;
+    config.machine.isa = isa;
     size_t bytes = unroll_stream_bytes(m, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, m, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());

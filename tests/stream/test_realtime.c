@@ -196,8 +196,8 @@ static void check_model(unroll_model *model, const char *what, int inner, int ro
     char name[128];
     snprintf(name, sizeof name, "%s, %d rows in %s on %s", what, rows, dtype, isa);
     config.rows = rows;
-    config.isa = isa;
-    config.dtype = dtype;
+    config.machine.isa = isa;
+    config.machine.dtype = dtype;
     size_t bytes = unroll_stream_bytes(model, &config);
     void *memory = aligned_alloc(64, bytes);
     CHECK(unroll_stream_init(memory, bytes, model, &config, &w.stream) == UNROLL_OK, "%s", unroll_last_error());

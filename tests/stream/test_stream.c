@@ -57,8 +57,8 @@ static struct answer ask_session(unroll_model *m, const struct test_case *c, con
     unroll_session_config config = config_of(UNROLL_INFER, c->session.steps, c->session.rows);
     char name[16] = "z";
     config.resets = c->session.resets;
-    config.isa = "scalar";
-    config.weights = dtype;
+    config.machine.isa = "scalar";
+    config.machine.dtype = dtype;
     unroll_session *session = open_with(m, config);
     unroll_batch inputs = { .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset };
     MUST(unroll_forward(session, &inputs));
@@ -108,7 +108,7 @@ static unroll_stream_config stream_config(int rows, const char *isa)
 {
     unroll_stream_config c = unroll_stream_default();
     c.rows = rows;
-    c.isa = isa;
+    c.machine.isa = isa;
     return c;
 }
 
@@ -179,7 +179,7 @@ static void compare(unroll_model *m, const struct test_case *c, const unroll_bat
     char what[320];
     snprintf(what, sizeof what, "%s in %s on %s", c->line, dtype, isa);
     unroll_stream_config config = stream_config(c->session.rows, isa);
-    config.dtype = dtype;
+    config.machine.dtype = dtype;
     unroll_stream *s = new_stream(m, &config);
     size_t bytes = unroll_stream_bytes(m, &config);
     unroll_stream *copy = aligned(bytes);
@@ -349,10 +349,10 @@ static void test_shared(void)
     CHECK(unroll_stream_bytes(another, &config) == 0 && strstr(unroll_last_error(), "of another model"), "%s",
           unroll_last_error());
     unroll_model_free(another);
-    config.dtype = "int8";
+    config.machine.dtype = "int8";
     CHECK(unroll_stream_bytes(t.m, &config) == 0 && strstr(unroll_last_error(), "in another dtype"), "%s",
           unroll_last_error());
-    config.dtype = "fp32";
+    config.machine.dtype = "fp32";
     unroll_model_free(t.m);
     t.m = NULL;                                         /* streams need it no more */
     for (int i = 0; i < STEPS; i++) {
@@ -376,7 +376,7 @@ static void test_saved(void)
     size_t bytes = unroll_stream_state_bytes(t.s);
     void *state = saved(t.s);
     MUST(unroll_stream_step(t.s, next, went_on));
-    t.config.isa = "scalar";
+    t.config.machine.isa = "scalar";
     unroll_stream *other = new_stream(t.m, &t.config);
     MUST(unroll_stream_load(other, state, bytes));
     MUST(unroll_stream_step(other, next, loaded));
@@ -431,7 +431,7 @@ static void test_states_of_networks(void)
     unroll_stream_config config = stream_config(ROWS, NULL);
     unroll_model *m = network_new(0), *other = network_new(1);
     unroll_stream *s = new_stream(m, &config), *t = new_stream(other, &config);
-    config.dtype = "int8";
+    config.machine.dtype = "int8";
     unroll_stream *narrow = new_stream(m, &config);
     void *state = saved(s);
     MUST(unroll_stream_load(narrow, state, unroll_stream_state_bytes(s)));
@@ -497,14 +497,14 @@ static void test_refusals(void)
     refused_config("the outputs of layer 1, 'middle', depend on frames", inner, c);
     refused_config("needs a model", NULL, c);
     c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
-    c.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
-    c.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
+    c.machine.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
+    c.machine.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
     c.size = 0, refused_config("not begun with", t.m, c), c = t.config;
     spec.bidirectional = 0;
     spec.hidden = 1;
     spec.input = 131065;
     unroll_model *wide = new_model(spec);
-    c.dtype = "int8", refused_config("may overflow; fix: weights in bf16", wide, c), c = t.config;
+    c.machine.dtype = "int8", refused_config("may overflow; fix: weights in bf16", wide, c), c = t.config;
     size_t bytes = unroll_stream_bytes(t.m, &c);
     char *memory = aligned(bytes + 64);
     CHECK_REFUSED(unroll_stream_init(memory, bytes - 1, t.m, &c, &s), UNROLL_USAGE, "fix: ask unroll_stream_bytes");

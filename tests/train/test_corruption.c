@@ -47,7 +47,7 @@ static void start(void)
     spec.output = spec.input;
     config.batch = 2;
     config.bptt = 8;
-    config.threads = 1;
+    config.machine.threads = 1;
     MUST(unroll_model_new(&spec, 3, &model));
     MUST(unroll_trainer_new(model, text, &config, &trainer));
 }

@@ -172,9 +172,9 @@ static unroll_status train_one(struct trained *r, unroll_model *m)
     unroll_batch batch = { .tokens = tokens, .classes = tokens, .lengths = ends };
     unroll_session *s;
     unroll_result result = { 0 };
-    c.mode = UNROLL_TRAIN, c.steps = STEPS, c.rows = 2, c.lengths = 1, c.optimizer = "sgd", c.threads = 1;
-    c.comm = r->comm;
-    c.mesh.batch = r->comm ? 2 : 1;
+    c.mode = UNROLL_TRAIN, c.steps = STEPS, c.rows = 2, c.lengths = 1, c.optimizer = "sgd", c.machine.threads = 1;
+    c.machine.comm = r->comm;
+    c.machine.split.batch = r->comm ? 2 : 1;
     rates.learning_rate = 1;
     unroll_status status = unroll_session_new(m, &c, &s);
     if (status != UNROLL_OK)

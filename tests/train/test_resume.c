@@ -17,7 +17,7 @@ static char folder[] = "/tmp/test_resume.XXXXXX";
 /* Trains on a mesh up to an update; NULL: from the beginning, or without keeping anything. */
 struct leg {
     bool bidirectional;
-    unroll_mesh mesh;
+    unroll_split mesh;
     int until;
     const char *from, *to;
     double last_rate;                   /* of the last rank alone; 0, NULL: as the others have */
@@ -61,11 +61,11 @@ static unroll_train_config config_of(const struct rank *r)
     c.bptt = 6;
     c.rates.learning_rate = 1e-2;
     c.total_steps = 2 * HALF;
-    c.threads = 1;
-    c.chunks = 2;
-    c.exact = EXACT;
-    c.comm = r->comm;
-    c.mesh = r->leg->mesh;
+    c.machine.threads = 1;
+    c.machine.chunks = 2;
+    c.machine.exact = EXACT;
+    c.machine.comm = r->comm;
+    c.machine.split = r->leg->mesh;
     if (is_last(r) && r->leg->last_rate > 0)
         c.rates.learning_rate = r->leg->last_rate;
     if (is_last(r) && r->leg->last_schedule)
@@ -190,7 +190,7 @@ static void check_refused(const struct leg *leg, const char *word)
 /* Ranks that would drift apart, each with weights of its own. */
 static void check_unlike(void)
 {
-    const unroll_mesh two = { 2, 1, 1 };
+    const unroll_split two = { 2, 1, 1 };
     char half[64], end[64];
     snprintf(half, sizeof half, "%s/half0", folder);
     snprintf(end, sizeof end, "%s/end0", folder);
@@ -201,7 +201,7 @@ static void check_unlike(void)
 }
 
 /* Nothing in a checkpoint tells when, where or by how many ranks it was made. */
-static void check_same_files(const char *left, const char *right, const unroll_mesh *mesh)
+static void check_same_files(const char *left, const char *right, const unroll_split *mesh)
 {
     char command[160];
     snprintf(command, sizeof command, "diff -r %s %s", left, right);
@@ -210,7 +210,7 @@ static void check_same_files(const char *left, const char *right, const unroll_m
 
 static void check_network(bool bidirectional)
 {
-    static const unroll_mesh others[] = {
+    static const unroll_split others[] = {
         { 1, 1, 1 }, { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 1, 3, 1 }, { 2, 2, 1 }, { 2, 2, 2 },
     };
     static struct rank whole;
@@ -225,7 +225,7 @@ static void check_network(bool bidirectional)
         return;
     CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learnt in a half");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        const unroll_mesh *m = &others[i];
+        const unroll_split *m = &others[i];
         const struct leg rest = { .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half,
                                   .to = end };
         if (run_leg(&rest))

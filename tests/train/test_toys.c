@@ -136,14 +136,14 @@ static unroll_text *make_text(void)
 static void check_training(const unroll_text *text, const char *device, const char *folder)
 {
     unroll_train_config config = unroll_train_default();
-    unroll_session_config machine = unroll_session_default();
+    unroll_machine machine = unroll_machine_default();
     unroll_model *m[2] = { language_model(text), language_model(text) }, *loaded = NULL;
     unroll_trainer *trainer = NULL;
     unroll_progress progress;
     double nats, before, again;
     int64_t predicted;
 
-    config.batch = ROWS, config.bptt = STEPS, config.rates.learning_rate = 5e-2, config.device = machine.device = device;
+    config.batch = ROWS, config.bptt = STEPS, config.rates.learning_rate = 5e-2, config.machine.device = machine.device = device;
     MUST(unroll_evaluate(m[0], text, &machine, &before, &predicted));
     for (int turn = 0; turn < 3; turn++) {              /* straight on; then in two trainings */
         MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
@@ -179,7 +179,7 @@ static void check_gradient(const unroll_text *text)
 
     for (int i = 0; i < STEPS * ROWS; i++)
         tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
-    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.double_precision = 1;
+    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.machine.precision = "fp64";
     config.no_dropout = 1;
     MUST(unroll_session_new(m, &config, &s));
     MUST(unroll_forward(s, &batch));
@@ -235,8 +235,8 @@ static unroll_model *train_on(const char *loss, const char *device, int double_p
 
     fill_regression(inputs, values);
     spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
-    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1, config.device = device;
-    config.double_precision = double_precision;
+    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1, config.machine.device = device;
+    config.machine.precision = double_precision ? "fp64" : NULL;
     rates.learning_rate = 1e-2;
     MUST(unroll_model_new(&spec, 2, &m));
     MUST(unroll_session_new(m, &config, &s));

@@ -70,7 +70,7 @@ static unroll_train_config small_config(void)
     config.rates.learning_rate = 1e-2;
     config.warmup = 4;
     config.total_steps = 200;
-    config.threads = 1;
+    config.machine.threads = 1;
     config.seed = 7;
     return config;
 }
@@ -215,7 +215,7 @@ static void test_strings_are_not_kept(const unroll_text *text)
     unroll_train_config config = small_config();
     char device[] = "cpu";
 
-    config.device = device;
+    config.machine.device = device;
     struct training training = start(text, &config);
     strcpy(device, "?");
     for (int i = 0; i < 3; i++)
@@ -269,7 +269,7 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
 
     config.mode = UNROLL_EVAL;
     config.carry = 1;
-    config.threads = 1;
+    config.machine.threads = 1;
     if (!MUST(unroll_session_new(model, &config, &session)))
         return 0;
     unroll_status status = UNROLL_OK;

@@ -51,9 +51,9 @@ static double loss_with(unroll_model *model, const unroll_text *text, const char
     double nats = NAN;
     int64_t foretold;
 
-    unroll_session_config machine = unroll_session_default();
+    unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
-    machine.weights = weights;
+    machine.dtype = weights;
     MUST(unroll_evaluate(model, text, &machine, &nats, &foretold));
     return nats;
 }

@@ -270,7 +270,7 @@ static unroll_train_config small_config(void)
 
     config.batch = 4;
     config.bptt = 10;
-    config.threads = 1;
+    config.machine.threads = 1;
     config.validation = 0.25;
     return config;
 }
@@ -334,10 +334,10 @@ static void test_whole_pieces(const unroll_text *text)
           "%d symbols of %d in the first step", (int)progress.symbols, (int)(4 * piece));
     uint64_t needed = unroll_trainer_forecast(trainer);
     unroll_trainer_free(trainer);
-    config.memory = needed / 2;
+    config.machine.memory = needed / 2;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "the memory limit is");
     CHECK(strstr(unroll_last_error(), "fix: ") != NULL, "no fix");
-    config.memory = 2 * needed;
+    config.machine.memory = 2 * needed;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         unroll_trainer_free(trainer);
     config.bptt = -1;

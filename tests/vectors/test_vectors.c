@@ -101,10 +101,10 @@ static bool open_vector(struct vector *v, const char *path, const char *isa)
     v->config.rows = (int)number(v, "B");
     v->config.lengths = 1;
     v->config.input_gradient = !v->spec.tokens;
-    v->config.checkpoint_time = (v->config.steps + 1) / 2;      /* two chunks, the first done again */
-    v->config.threads = 2;
-    v->config.double_precision = !isa;
-    v->config.isa = isa;
+    v->config.machine.checkpoint_time = (v->config.steps + 1) / 2;      /* two chunks, the first done again */
+    v->config.machine.threads = 2;
+    v->config.machine.precision = !isa ? "fp64" : NULL;
+    v->config.machine.isa = isa;
     return CHECK(unroll_model_new(&v->spec, 1, &v->model) == UNROLL_OK, "%s: %s", path, unroll_last_error()) &&
            fill_weights(v) &&
            CHECK(unroll_session_new(v->model, &v->config, &v->session) == UNROLL_OK, "%s: %s", path,

@@ -109,6 +109,15 @@ struct field {
 
 #define FIELD(type, member, kind)   { #member, kind, offsetof(type, member), NULL }
 
+/* Those of unroll_machine, of a struct that has one as `machine`; one process has no ranks. */
+#define MACHINE_FIELD(type, member, kind)  { #member, kind, offsetof(type, machine.member), NULL }
+#define MACHINE_FIELDS(type)                                                                              \
+    MACHINE_FIELD(type, device, FIELD_TEXT), MACHINE_FIELD(type, isa, FIELD_TEXT),                        \
+    MACHINE_FIELD(type, precision, FIELD_TEXT), MACHINE_FIELD(type, dtype, FIELD_TEXT),                   \
+    MACHINE_FIELD(type, threads, FIELD_INT), MACHINE_FIELD(type, lanes, FIELD_INT),                       \
+    MACHINE_FIELD(type, chunks, FIELD_INT), MACHINE_FIELD(type, checkpoint_time, FIELD_INT),              \
+    MACHINE_FIELD(type, memory, FIELD_UNSIGNED), MACHINE_FIELD(type, exact, FIELD_INT)
+
 /* A whole number that is an int; false with an exception that names it and the range. */
 bool int_take(const char *name, PyObject *value, int *to);
 

@@ -305,11 +305,12 @@ static const char *const modes[] = { "infer", "eval", "train", "module", NULL };
 
 static const struct field plan_fields[] = {
 #define P(member) FIELD(unroll_plan_config, member, FIELD_INT)
+#define S(axis)   { "split_" #axis, FIELD_INT, offsetof(unroll_plan_config, machine.split.axis), NULL }
     { "mode", FIELD_CHOICE, offsetof(unroll_plan_config, mode), modes },
-    P(steps), P(rows), P(lanes), P(chunks), P(checkpoint_time), P(carry), P(batch_ranks), P(layer_ranks),
-    P(hidden_ranks), P(exact), FIELD(unroll_plan_config, sum, FIELD_TEXT),
-    FIELD(unroll_plan_config, optimizer, FIELD_TEXT), { NULL, 0, 0, NULL },
+    P(steps), P(rows), P(carry), S(batch), S(layer), S(hidden), FIELD(unroll_plan_config, optimizer, FIELD_TEXT),
+    MACHINE_FIELD(unroll_plan_config, sum, FIELD_TEXT), MACHINE_FIELDS(unroll_plan_config), { NULL, 0, 0, NULL },
 #undef P
+#undef S
 };
 
 PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)

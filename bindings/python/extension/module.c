@@ -71,7 +71,7 @@ static PyObject *optimizers(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
     { "evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
-      "evaluate(model, text, *, threads=0, weights=None): nats per symbol and how many were foretold, "
+      "evaluate(model, text, *, threads=0, dtype=None): nats per symbol and how many were foretold, "
       "a dict." },
     { "sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
       "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes." },

@@ -24,10 +24,8 @@ static const struct field config_fields[] = {
     { "mode", FIELD_CHOICE, offsetof(unroll_session_config, mode), modes },
     C(steps, FIELD_INT), C(rows, FIELD_INT), C(lengths, FIELD_INT), C(resets, FIELD_INT), C(carry, FIELD_INT),
     C(input_gradient, FIELD_INT),
-    C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(threads, FIELD_INT),
-    C(lanes, FIELD_INT), C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(shards, FIELD_INT),
-    C(device, FIELD_TEXT), C(isa, FIELD_TEXT), C(precision, FIELD_TEXT), C(weights, FIELD_TEXT),
-    C(double_precision, FIELD_INT), C(memory, FIELD_UNSIGNED), { NULL, 0, 0, NULL },
+    C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(shards, FIELD_INT),
+    MACHINE_FIELDS(unroll_session_config), { NULL, 0, 0, NULL },
 #undef C
 };
 
@@ -55,7 +53,8 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->model->sessions++;
     s->config = config;
     s->optimizer = optimizer_name(config.optimizer);
-    s->config.optimizer = s->config.device = s->config.isa = s->config.precision = s->config.weights = NULL;
+    s->config.optimizer = NULL;
+    s->config.machine = unroll_machine_default();
     unroll_model_network(m->model, &network);
     s->inputs = network.input;
     s->outputs = unroll_model_outputs(m->model);

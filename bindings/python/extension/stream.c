@@ -15,8 +15,8 @@ typedef struct stream_object {
 } stream_object;
 
 static const struct field config_fields[] = {
-    FIELD(unroll_stream_config, rows, FIELD_INT), FIELD(unroll_stream_config, dtype, FIELD_TEXT),
-    FIELD(unroll_stream_config, isa, FIELD_TEXT), { NULL, 0, 0, NULL },
+    FIELD(unroll_stream_config, rows, FIELD_INT), MACHINE_FIELD(unroll_stream_config, dtype, FIELD_TEXT),
+    MACHINE_FIELD(unroll_stream_config, isa, FIELD_TEXT), { NULL, 0, 0, NULL },
 };
 
 /* ---- making -------------------------------------------------------------------------------- */

@@ -136,9 +136,7 @@ static const struct field config_fields[] = {
 #define R(member)       { #member, FIELD_DOUBLE, offsetof(unroll_train_config, rates.member), NULL }
     C(batch, FIELD_INT), C(bptt, FIELD_INT), C(carry, FIELD_INT), C(optimizer, FIELD_TEXT),
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
-    C(seed, FIELD_UNSIGNED), C(memory, FIELD_UNSIGNED), C(threads, FIELD_INT), C(lanes, FIELD_INT),
-    C(chunks, FIELD_INT), C(checkpoint_time, FIELD_INT), C(isa, FIELD_TEXT),
-    C(device, FIELD_TEXT), C(precision, FIELD_TEXT), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT),
+    C(seed, FIELD_UNSIGNED), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT), MACHINE_FIELDS(unroll_train_config),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
 #undef R
@@ -336,20 +334,19 @@ PyType_Spec trainer_spec = { "unroll._core.Trainer", sizeof(trainer_object), 0,
 
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "model", "text", "threads", "weights", "device", NULL };
-    unroll_session_config machine = unroll_session_default();
-    PyObject *model, *text, *threads = NULL;
+    struct on { unroll_machine machine; } on = { unroll_machine_default() };
+    static const struct field fields[] = { MACHINE_FIELDS(struct on), { NULL, 0, 0, NULL } };
+    PyObject *model, *text;
     int64_t foretold = 0;
     double nats = 0;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|$Ozz:evaluate", names, model_type, &model,
-                                     text_type, &text, &threads, &machine.weights, &machine.device) ||
-        (threads && !int_take("threads", threads, &machine.threads)))
+    if (!PyArg_ParseTuple(args, "O!O!:evaluate", model_type, &model, text_type, &text) ||
+        !fields_take("an evaluation", fields, keywords, &on))
         return NULL;
     model_object *m = (model_object *)model;
     UNLOCKED(&m->lock,
-             status = unroll_evaluate(m->model, ((text_object *)text)->text, &machine, &nats, &foretold));
+             status = unroll_evaluate(m->model, ((text_object *)text)->text, &on.machine, &nats, &foretold));
     return status == UNROLL_OK ? Py_BuildValue("{s:d,s:L}", "nats", nats, "foretold", (long long)foretold)
                                : raise_status(status);
 }
@@ -357,8 +354,7 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 static const struct field sample_fields[] = {
 #define S(member, kind) FIELD(unroll_sample_config, member, kind)
     S(prompt, FIELD_TEXT), S(length, FIELD_INT), S(temperature, FIELD_DOUBLE), S(top_k, FIELD_INT),
-    S(seed, FIELD_UNSIGNED), S(weights, FIELD_TEXT), S(device, FIELD_TEXT), S(precision, FIELD_TEXT),
-    { NULL, 0, 0, NULL },
+    S(seed, FIELD_UNSIGNED), MACHINE_FIELDS(unroll_sample_config), { NULL, 0, 0, NULL },
 #undef S
 };
 

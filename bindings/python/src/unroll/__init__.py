@@ -75,22 +75,22 @@ class Model(_core.Model):
         tokens: Any = None,
         lengths: Any = None,
         states: Optional[Mapping[str, Any]] = None,
-        weights: str = "fp32",
+        dtype: str = "fp32",
         threads: int = 0,
     ) -> Result:
         """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32. Their
         name may be left out.
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
-        states: initial ones [rows, width], as an earlier result has them; what is not given is zero. weights: "fp32", "bf16" or
-        "int8" in products. threads: 0, as many as are faster, or a number."""
+        states: initial ones [rows, width], as an earlier result has them; what is not given is zero. dtype: of weights,
+        "fp32", "bf16" or "int8" in products. threads: 0, as many as are faster, or a number."""
         name, x = _input(self, x, inputs, tokens)
         shape = _core.shape(x, name, "int32" if name == "tokens" else "float32")
         if len(shape) != (2 if name == "tokens" else 3):
             axes = "[steps, rows]" if name == "tokens" else "[steps, rows, input]"
             raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
         with self._alone():                             # states, forward and results are one
-            session = self._session((shape[0], shape[1], lengths is not None, threads), weights)
+            session = self._session((shape[0], shape[1], lengths is not None, threads), dtype)
             if self._shown and self.sessions == len(self._kept or ()):
                 session.set_weights(list(super().parameters().values()))        # looks whether they are the same
             names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
@@ -99,15 +99,15 @@ class Model(_core.Model):
             outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
             return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
 
-    def _session(self, key: tuple[int, int, bool, int], weights: str) -> Session:
+    def _session(self, key: tuple[int, int, bool, int], dtype: str) -> Session:
         """The session that `run` keeps for this shape. All sessions of a model keep their weights alike. A child that
         was forked has its own: another thread may have been using those of its parent."""
-        if self._kept is None or self._kept_for != (os.getpid(), weights):
-            self._kept, self._kept_for = collections.OrderedDict(), (os.getpid(), weights)
+        if self._kept is None or self._kept_for != (os.getpid(), dtype):
+            self._kept, self._kept_for = collections.OrderedDict(), (os.getpid(), dtype)
         if key not in self._kept:
             steps, rows, lengths, threads = key
             self._kept[key] = Session(
-                self, steps=steps, rows=rows, lengths=lengths, threads=threads, weights=weights
+                self, steps=steps, rows=rows, lengths=lengths, threads=threads, dtype=dtype
             )
         self._kept.move_to_end(key)
         while len(self._kept) > self.SESSIONS:

@@ -108,8 +108,8 @@ class Session:
         device: Optional[str] = None,
         isa: Optional[str] = None,
         precision: Optional[str] = None,
-        weights: Optional[str] = None,
-        double_precision: int = 0,
+        dtype: Optional[str] = None,
+        exact: int = 0,
         memory: int = 0,
     ) -> Self: ...
     def forward(
@@ -225,6 +225,8 @@ class Trainer:
         isa: Optional[str] = None,
         device: Optional[str] = None,
         precision: Optional[str] = None,
+        dtype: Optional[str] = None,
+        exact: int = 0,
         loss_every: int = 0,
         new_rates: int = 0,
         learning_rate: float = ...,
@@ -246,7 +248,16 @@ class Trainer:
     def forecast(self) -> int: ...
 
 def evaluate(
-    model: Model, text: Text, *, threads: int = 0, weights: Optional[str] = None, device: Optional[str] = None
+    model: Model,
+    text: Text,
+    /,
+    *,
+    threads: int = 0,
+    dtype: Optional[str] = None,
+    device: Optional[str] = None,
+    isa: Optional[str] = None,
+    precision: Optional[str] = None,
+    memory: int = 0,
 ) -> dict[str, float]: ...
 def sample(
     model: Model,
@@ -257,9 +268,11 @@ def sample(
     temperature: float = ...,
     top_k: int = ...,
     seed: int = ...,
-    weights: Optional[str] = None,
+    dtype: Optional[str] = None,
     device: Optional[str] = None,
     precision: Optional[str] = None,
+    isa: Optional[str] = None,
+    threads: int = 0,
 ) -> str: ...
 def divide(
     *,
