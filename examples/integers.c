@@ -1,6 +1,7 @@
 /* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes
  * it.
  *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; its beginning chooses formats
+ *     integers MODEL                     of a model of one number: how far apart the two answer to a wave
  * The same bits come out of `unroll export MODEL --to c99 --dtype int8 --calibrate`, given the same
  * tokens. */
 #include <math.h>
@@ -36,6 +37,35 @@ static void *memory_of(size_t bytes)
     exit(UNROLL_RESOURCE);
 }
 
+static int compare_on_wave(unroll_model *model)
+{
+    enum { STEPS = 1000 };
+    unroll_stream_config config = unroll_stream_default();
+    unroll_stream *stream;
+    unroll_integer *integer;
+    float x, floats, integers, worst = 0;
+
+    check(unroll_integer_new(model, NULL, &integer));
+    size_t bytes = unroll_stream_bytes(model, &config);
+    void *memory = memory_of(bytes);
+    check(unroll_stream_init(memory, bytes, model, &config, &stream));
+    if (unroll_stream_inputs(stream) != 1 || unroll_stream_outputs(stream) != 1) {
+        fprintf(stderr, "integers: without a text this program is for models of one number in and one out\n");
+        return UNROLL_USAGE;
+    }
+    for (int t = 0; t < STEPS; t++) {
+        x = (float)(0.6 * sin(0.3 * t) + 0.4 * sin(0.7 * t));
+        check(unroll_stream_step(stream, &x, &floats));
+        check(unroll_integer_step(integer, &x, &integers));
+        worst = fmaxf(worst, fabsf(floats - integers));
+    }
+    printf("%d answers differ by at most %.3g\n", STEPS, (double)worst);
+    free(memory);
+    unroll_integer_free(integer);
+    unroll_model_free(model);
+    return 0;
+}
+
 int main(int count, char *words[])
 {
     enum { CALIBRATION = 2000 };
@@ -47,11 +77,13 @@ int main(int count, char *words[])
     unroll_calibration calibration = unroll_calibration_default();
     size_t symbols, measured = count > 3 ? (size_t)atol(words[3]) : 20000;
 
-    if (count < 3) {
-        fprintf(stderr, "usage: integers MODEL TEXT [SYMBOLS]\n");
+    if (count < 2) {
+        fprintf(stderr, "usage: integers MODEL [TEXT [SYMBOLS]]\n");
         return UNROLL_USAGE;
     }
     check(unroll_model_load(words[1], &model));
+    if (count < 3)
+        return compare_on_wave(model);
     check(unroll_text_open_for(words[2], model, &text));
     const int outputs = unroll_model_outputs(model);
     const int32_t *token = unroll_text_tokens(text, &symbols);

@@ -1,5 +1,5 @@
 /* Runs a model in real time: one packed copy of its weights, one small stream for each listener.
- *     stream [MODEL]      MODEL: one that train_tiny has saved; without it: an untrained one
+ *     stream [MODEL]      MODEL: one that train_tiny has saved; without it: untrained ones
  * The steps make no allocation, lock or system call, so they may stand in an audio callback. */
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +40,32 @@ static void *memory_of(size_t bytes)
         return memory;
     fprintf(stderr, "stream: %s\n", bytes ? "no memory" : unroll_last_error());
     exit(UNROLL_RESOURCE);
+}
+
+/* What an inner layer gives, if it is an output: gru -> "voice" -> "head". */
+static void read_inner_layer(void)
+{
+    enum { VOICE = 1 };
+    unroll_layer layer[3] = { unroll_layer_default(), unroll_layer_default(), unroll_layer_default() };
+    unroll_network network = unroll_network_default();
+    unroll_stream_config config = unroll_stream_default();
+    unroll_model *model;
+    unroll_stream *stream;
+    float input = 0.5f, output, voice;
+
+    layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = 24;
+    layer[VOICE].name = "voice", layer[VOICE].width = 1, layer[VOICE].activation = "sigmoid", layer[VOICE].output = 1;
+    layer[2].name = "head", layer[2].width = 1;
+    network.input = 1, network.layer = layer, network.layers = 3;
+    check(unroll_network_new(&network, 1, &model));
+    size_t bytes = unroll_stream_bytes(model, &config);
+    void *memory = memory_of(bytes);
+    check(unroll_stream_init(memory, bytes, model, &config, &stream));
+    check(unroll_stream_step(stream, &input, &output));
+    check(unroll_stream_read(stream, VOICE, &voice));
+    printf("a network's answer %7.4f, its layer \"voice\" %6.4f\n", (double)output, (double)voice);
+    free(memory);
+    unroll_model_free(model);
 }
 
 int main(int count, char *words[])
@@ -86,5 +112,7 @@ int main(int count, char *words[])
     for (int i = 0; i < LISTENERS; i++)
         free(listener[i]);
     free(weights);
+    if (count == 1)
+        read_inner_layer();
     return same ? 0 : UNROLL_FAILURE;
 }

@@ -174,11 +174,10 @@ typedef enum unroll_symbol_kind {
 } unroll_symbol_kind;
 
 /* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
- * Set copies characters, or the symbols of a text, whatever they are; the array belongs to the model. */
+ * Set copies the symbols of a text, whatever they are; the array belongs to the model. */
 typedef struct unroll_text unroll_text;
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
 UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_set_symbols(unroll_model *model, const char *const *symbols, int count);
 UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
 /* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order of

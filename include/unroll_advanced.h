@@ -38,7 +38,6 @@ UNROLL_API void unroll_integer_free(unroll_integer *integer);
 /* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
 UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
 UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
-UNROLL_API void unroll_integer_reset(unroll_integer *integer);
 
 /* ---- ranks: one model on many processes ------------------------------------------------- */
 

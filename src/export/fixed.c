@@ -223,12 +223,6 @@ void unroll_integer_free(unroll_integer *r)
     release(r);
 }
 
-void unroll_integer_reset(unroll_integer *r)
-{
-    for (int i = 0; i < r->program->vectors; i++)
-        memset(r->value[i], 0, r->program->vector[i].size * sizeof(int32_t));
-}
-
 static void run_step(unroll_integer *r, float *outputs)
 {
     const struct vector *y = &r->program->vector[r->program->output];

@@ -368,7 +368,7 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
     if (status == UNROLL_OK && (!m->tokens || count != (size_t)m->input))
         status = fail(UNROLL_DATA, "'%s': %zu symbols for a model of %d", path, count, m->input);
     if (status == UNROLL_OK)
-        status = unroll_model_set_symbols(m, symbol, (int)count);
+        status = model_set_symbols(m, symbol, (int)count);
     release(symbol);
     json_decref(json);
     return status;

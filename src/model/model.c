@@ -259,7 +259,7 @@ unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *m)
     return m->symbol_kind;
 }
 
-unroll_status unroll_model_set_symbols(unroll_model *m, const char *const *symbols, int count)
+unroll_status model_set_symbols(unroll_model *m, const char *const *symbols, int count)
 {
     if (!m->tokens || count != m->input)
         return fail(UNROLL_USAGE, "%d symbols for a model of %d", count, m->tokens ? m->input : 0);

@@ -143,6 +143,9 @@ unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYE
 /* The array of unroll_run with what a layer gives: "y" of the last one, "y.NAME", "y.NAME_lN" of one of several levels. */
 void model_array(const struct unroll_model *, int layer, char name[80]);
 
+/* Characters for the tokens, [input] of them, which are copied. */
+unroll_status model_set_symbols(struct unroll_model *, const char *const *symbols, int count);
+
 /* One more entry of the signature, whose texts are copied. */
 unroll_status signature_add(struct unroll_model *, const struct signature *);
 void signature_free(struct unroll_model *);

@@ -66,7 +66,7 @@ unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text
     int count;
     const char *const *symbols = unroll_text_symbols(text, &count);
 
-    TRY(unroll_model_set_symbols(model, symbols, count));
+    TRY(model_set_symbols(model, symbols, count));
     model->symbol_kind = unroll_text_symbol_kind(text);
     return UNROLL_OK;
 }

@@ -22,7 +22,7 @@ unroll() { "$binary" "$@"; }
 cat >make.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
-#include <unroll.h>
+#include "model/model.h"
 
 static const char *const symbols[] = { "\n", "\"", "a", "b", "\303\251" };
 
@@ -36,7 +36,7 @@ static void save(unroll_spec spec, const char *path, int of_text)
 {
     unroll_model *model;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK ||
-        (of_text && unroll_model_set_symbols(model, symbols, 5) != UNROLL_OK) ||
+        (of_text && model_set_symbols(model, symbols, 5) != UNROLL_OK) ||
         unroll_model_save(model, path) != UNROLL_OK)
         exit(1);
     unroll_model_free(model);
@@ -69,7 +69,7 @@ int main(void)
     return 0;
 }
 END
-gcc -Wall -Wextra -Werror -I"$root/include" make.c "$library" -ljansson -lm -pthread -o make && ./make || exit 2
+gcc -Wall -Wextra -Werror -I"$root/include" -I"$root/src" make.c "$library" -ljansson -lm -pthread -o make && ./make || exit 2
 
 # ---- frames ----
 

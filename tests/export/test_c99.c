@@ -406,7 +406,8 @@ static void check_not_finite(void)
         return;
     if (CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s", unroll_last_error())) {
         unroll_integer_step(integer, x, y);
-        unroll_integer_reset(integer);
+        unroll_integer_free(integer);
+        MUST(unroll_integer_new(model, NULL, &integer));
         unroll_integer_step(integer, nothing, z);
         CHECK(same(y, z, 4), "NaN is not 0, or infinities do not saturate");
         CHECK(unroll_integer_step_token(integer, 0, y) == UNROLL_USAGE, "a token was taken");

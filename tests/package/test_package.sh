@@ -68,7 +68,8 @@ STRICT="-std=c11 -O2 -Wall -Wextra -Wpedantic -Werror"
 # The loss of train_tiny falls below a hundredth of the first; step_by_step then foretells the wave, alone.
 examples_run() {        # FOLDER with the two programs
     (cd "$1" && ./train_tiny >losses && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
-        ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&
+        ./stream | grep -q 'layer "voice" 0\.[0-9]*$' && ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&
+        ./integers tiny.safetensors | grep -q "differ by at most 0.0" &&
         ./callback tiny.safetensors | grep -q "150 blocks played, 1 refused, 1 change of network" &&
         { [ ! -e embed ] || ./embed tiny.safetensors | grep -q "4 of 4 threads: the answers of the whole"; }) &&
         awk '$1 == "update" {if (!n++) first = $4; last = $4} END {exit !(last > 0 && last < first / 100)}' \

@@ -364,6 +364,7 @@ class Training(unittest.TestCase):
                 losses.append(s.update(optimizer, clip=1, **rates)["loss"])
             self.assertLess(losses[-1], losses[0], optimizer)
             self.assertEqual(s.counters, (40, 40))
+            self.assertEqual(s.loss_scale, (0.0, 0))
             before = flat(m.parameters()["head.bias"])
             s.pull()
             self.assertNotEqual(flat(m.parameters()["head.bias"]), before)

@@ -1,6 +1,7 @@
 /* Everything that models and sessions refuse, and in which words; a refusal leaves nothing behind. */
 #include "session/fixture.h"
 #include "base/memory.h"
+#include "model/model.h"
 #include "unroll_advanced.h"
 #include <math.h>
 
@@ -128,7 +129,7 @@ static void check_refused_specs(void)
     unroll_parameter p;
     unroll_model *text = new_model(tokens_spec());
     const char *symbols[SYMBOLS] = { "a", "b", "c", "d", "e", "f", "\xff" };
-    CHECK_REFUSED(unroll_model_set_symbols(text, symbols, SYMBOLS), UNROLL_DATA, "symbol 6 is not UTF-8");
+    CHECK_REFUSED(model_set_symbols(text, symbols, SYMBOLS), UNROLL_DATA, "symbol 6 is not UTF-8");
     CHECK(!unroll_model_symbols(text), "a model that no file could hold");
     unroll_model_free(text);
     CHECK_REFUSED(unroll_model_parameter(m, -1, &p), UNROLL_USAGE, "no parameter -1");

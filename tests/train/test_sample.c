@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "check.h"
+#include "model/model.h"
 #include "unroll.h"
 
 enum { SYMBOLS = 5, DRAWS = 20000 };
@@ -25,7 +26,7 @@ static unroll_model *make_model(bool reads)
     spec.input = spec.output = SYMBOLS;
     spec.loss = "xent";
     MUST(unroll_model_new(&spec, 1, &model));
-    MUST(unroll_model_set_symbols(model, symbols, SYMBOLS));
+    MUST(model_set_symbols(model, symbols, SYMBOLS));
     for (int i = 0; i < unroll_model_parameters(model) && !reads; i++) {
         MUST(unroll_model_parameter(model, i, &parameter));
         int count = parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);

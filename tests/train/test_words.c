@@ -10,6 +10,7 @@
 #include "check.h"
 #include "data/text.h"
 #include "data/words.h"
+#include "model/model.h"
 #include "unroll_train.h"
 
 static char folder[] = "/tmp/unroll_words_XXXXXX";
@@ -225,7 +226,7 @@ static void test_model_file(const unroll_text *text)
         unroll_text_free(other);
     }
     unroll_model_free(again);
-    MUST(unroll_model_set_symbols(model, text->symbols, text->symbol_count));
+    MUST(model_set_symbols(model, text->symbols, text->symbol_count));
     CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
     double nats;
     int64_t foretold;

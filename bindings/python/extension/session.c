@@ -439,6 +439,32 @@ static int session_set_counters(PyObject *self, PyObject *value, void *unused)
     return 0;
 }
 
+static PyObject *session_loss_scale(PyObject *self, void *unused)
+{
+    session_object *s = (session_object *)self;
+    double scale;
+    int64_t updates;
+    (void)unused;
+    UNLOCKED(LOCK(s), unroll_session_loss_scale(s->session, &scale, &updates));
+    return Py_BuildValue("(dL)", scale, (long long)updates);
+}
+
+static int session_set_loss_scale(PyObject *self, PyObject *value, void *unused)
+{
+    session_object *s = (session_object *)self;
+    double scale;
+    long long updates;
+    (void)unused;
+    if (!value || !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "loss_scale is (scale, updates)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(value, "dL;loss_scale is (scale, updates)", &scale, &updates))
+        return -1;
+    UNLOCKED(LOCK(s), unroll_session_set_loss_scale(s->session, scale, updates));
+    return 0;
+}
+
 static PyObject *session_info(PyObject *self, void *unused)
 {
     session_object *s = (session_object *)self;
@@ -492,6 +518,8 @@ static PyMethodDef methods[] = {
 static PyGetSetDef members[] = {
     { "counters", session_counters, session_set_counters,
       "(forwards, updates) so far: dropout masks and optimizers count by them.", NULL },
+    { "loss_scale", session_loss_scale, session_set_loss_scale,
+      "(scale, updates since it changed) of training with fp16, for a checkpoint; (0.0, 0) without.", NULL },
     { "info", session_info, NULL, "Mode, steps, rows, isa, threads, bytes and forecast: a dict.", NULL },
     { "model", session_model, NULL, "The model.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
