@@ -15,13 +15,17 @@ static unroll_mode mode_of(const char *name)
 
 unroll_status cmd_plan(struct settings *settings)
 {
-    unroll_spec spec = network_spec(settings, (int)integer_of(settings, OPTION_INPUT));
+    unroll_spec spec = network_spec(settings);
     unroll_plan_config config = unroll_plan_default();
     struct ranks ranks = {0};
 
     if (integer_of(settings, OPTION_BPTT) == 0)
         return complain(UNROLL_USAGE, "--bptt full: a plan has no text whose length would say how many "
                         "steps these are; fix: give their number");
+    spec.tokens = 1;                    /* of the task lm */
+    spec.input = spec.output = (int)integer_of(settings, OPTION_INPUT);
+    spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;
+    spec.loss = "xent";
     config.mode = mode_of(text_of(settings, OPTION_MODE));
     config.steps = (int)integer_of(settings, OPTION_BPTT);
     config.rows = (int)integer_of(settings, OPTION_BATCH);

@@ -1,4 +1,4 @@
-/* unroll train: checks the request, opens the text, makes the network and the trainer, finds the place of
+/* unroll train: checks the request, opens the data, makes the network and the trainer, finds the place of
  * the run. Nothing is written before all of this has succeeded. The training itself: train_loop.c. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,11 +33,6 @@ static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
     return UNROLL_OK;
 }
 
-static bool reads_words(const struct settings *s)
-{
-    return strcmp(text_of(s, OPTION_TASK), "word-lm") == 0;
-}
-
 /* --val FILE. */
 static bool validates_on_file(const struct settings *s)
 {
@@ -58,22 +53,7 @@ static unroll_status check_request(struct settings *s)
     if (integer_of(s, OPTION_PATIENCE) > 0 && number_of(s, OPTION_VALIDATION) == 0)
         return complain(UNROLL_USAGE, "--patience counts validations, and with --val 0 there are none; fix: leave out one "
                         "of them");
-    unroll_status status = settings_need(s, OPTION_DATA);
-    if (status != UNROLL_OK)
-        return status;
-    if (is_on(s, OPTION_BIDIRECTIONAL))
-        return complain(UNROLL_UNSUPPORTED, "--bidirectional: %s foretells the next %s, which a "
-                        "bidirectional network has already seen; fix: leave it out", text_of(s, OPTION_TASK),
-                        reads_words(s) ? "word" : "character");
-    return UNROLL_OK;
-}
-
-/* One-hot words would make the weights of the first layer as wide as the vocabulary. */
-static unroll_status derive_embedding(struct settings *s)
-{
-    int64_t width = reads_words(s) ? integer_of(s, OPTION_HIDDEN) : 0;
-
-    return is_given(s, OPTION_EMBED) ? UNROLL_OK : settings_derive(s, OPTION_EMBED, "%" PRId64, width);
+    return settings_need(s, OPTION_DATA);
 }
 
 /* What depends on the optimizer. */
@@ -83,44 +63,34 @@ static unroll_status derive_rates(struct settings *s)
     const char *optimizer = text_of(s, OPTION_OPTIMIZER);
     bool is_standard = strcmp(optimizer, standard.optimizer) == 0;
     unroll_rates rates = is_standard ? standard.rates : unroll_rates_default(optimizer);
-    unroll_status status = UNROLL_OK;
 
     if (!is_given(s, OPTION_RATE))
-        status = settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate);
-    if (status == UNROLL_OK && !is_given(s, OPTION_MOMENTUM))
-        status = settings_derive(s, OPTION_MOMENTUM, "%.15g", rates.momentum);
-    if (status == UNROLL_OK && !is_given(s, OPTION_DECAY))
-        status = settings_derive(s, OPTION_DECAY, "%.15g", rates.decay);
-    return status;
+        TRY(settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate));
+    if (!is_given(s, OPTION_MOMENTUM))
+        TRY(settings_derive(s, OPTION_MOMENTUM, "%.15g", rates.momentum));
+    return is_given(s, OPTION_DECAY) ? UNROLL_OK : settings_derive(s, OPTION_DECAY, "%.15g", rates.decay);
 }
 
 /* ---- network and trainer ---- */
 
-static unroll_status new_model(const struct training *t, unroll_model **model)
+static unroll_status make_model(struct training *t)
 {
-    int count;
-    unroll_model *made;
+    struct settings *s = t->settings;
+    const char *task = text_of(s, OPTION_TASK);
+    unroll_spec spec = network_spec(s);
 
-    unroll_text_symbols(t->text, &count);
-    unroll_spec spec = network_spec(t->settings, count);
-
-    unroll_status status = unroll_model_new(&spec, (uint64_t)integer_of(t->settings, OPTION_SEED), &made);
-    if (status != UNROLL_OK)
-        return complain_library(status);
-    status = unroll_model_set_symbols_of(made, t->text);
-    if (status != UNROLL_OK) {
-        unroll_model_free(made);
-        return complain_library(status);
-    }
-    *model = made;
-    return UNROLL_OK;
+    TRY(complain_library(unroll_task_network(task, t->data, &spec)));
+    TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
+    TRY(complain_library(unroll_model_set_schema(t->model, task, t->data)));
+    return is_given(s, OPTION_EMBED) ? UNROLL_OK : settings_derive(s, OPTION_EMBED, "%d", spec.embed);
 }
 
-static unroll_status new_trainer(const struct training *t, unroll_model *model, unroll_trainer **trainer)
+static unroll_status make_trainer(struct training *t)
 {
     const struct settings *s = t->settings;
     unroll_train_config config = unroll_train_default();
 
+    config.task = text_of(s, OPTION_TASK);
     config.batch = (int)integer_of(s, OPTION_BATCH);
     config.bptt = (int)integer_of(s, OPTION_BPTT);
     config.carry = is_on(s, OPTION_CARRY_STATE);
@@ -134,33 +104,21 @@ static unroll_status new_trainer(const struct training *t, unroll_model *model, 
     config.warmup = integer_of(s, OPTION_WARMUP);
     config.total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
     config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
-    config.validation_text = t->validation;
+    config.validation_data = t->validation;
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.machine = machine_of(s, &t->ranks);
     config.loss_every = (int)integer_of(s, OPTION_LOSS_EVERY);
-    unroll_status status = unroll_trainer_new(model, t->text, &config, trainer);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_trainer_new(t->model, t->data, &config, &t->trainer));
 }
 
 /* ---- how long ---- */
 
-/* Before the trainer is there. 0: the text is too short. */
-static int64_t count_steps_of_epoch(const struct training *t)
-{
-    const struct settings *s = t->settings;
-    unroll_train_config config = unroll_train_default();
-
-    config.batch = (int)integer_of(s, OPTION_BATCH);
-    config.bptt = (int)integer_of(s, OPTION_BPTT);
-    config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
-    return unroll_train_steps_per_epoch(&config, t->text);
-}
-
 /* The schedule ends with the run; a resumed run with a new limit has a new schedule. How many steps --for
  * will leave room for nobody knows: the loop tells the schedule as time goes by. */
-static unroll_status derive_schedule(struct training *t, enum option_id limit)
+static unroll_status derive_schedule(struct training *t)
 {
     struct settings *s = t->settings;
+    enum option_id limit = t->limit;
     bool has_length = strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0
                    || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
 
@@ -174,20 +132,25 @@ static unroll_status derive_schedule(struct training *t, enum option_id limit)
     return settings_derive(s, OPTION_SCHEDULE_STEPS, "%" PRId64, t->end_step);
 }
 
-static unroll_status derive_end(struct training *t, enum option_id limit)
+static unroll_status derive_end(struct training *t)
 {
     struct settings *s = t->settings;
+    unroll_progress begin;
 
-    t->steps_of_epoch = count_steps_of_epoch(t);
+    unroll_trainer_progress(t->trainer, &begin);
+    t->steps_of_epoch = begin.steps_per_epoch;
     t->end_step = INT64_MAX;
     t->end_seconds = INFINITY;
-    if (limit == OPTION_STEPS)
+    if (t->limit == OPTION_STEPS)
         t->end_step = integer_of(s, OPTION_STEPS);
-    else if (limit == OPTION_EPOCHS)
+    else if (t->limit == OPTION_EPOCHS)
         t->end_step = (int64_t)fmax(1, ceil(number_of(s, OPTION_EPOCHS) * (double)t->steps_of_epoch - 1e-9));
     else
         t->end_seconds = number_of(s, OPTION_FOR);
-    return derive_schedule(t, limit);
+    TRY(derive_schedule(t));
+    if (is_given(s, OPTION_SCHEDULE_STEPS))
+        unroll_trainer_set_total_steps(t->trainer, integer_of(s, OPTION_SCHEDULE_STEPS));
+    return UNROLL_OK;
 }
 
 /* An end that the run has passed would do nothing, and take the place of the one it has. */
@@ -205,7 +168,7 @@ static unroll_status check_end(const struct training *t)
 
 /* ---- all of it ---- */
 
-/* Standard input and output of a resumed run may be others; a path must lead to the text from anywhere. */
+/* Standard input and output of a resumed run may be others; a path must lead to the data from anywhere. */
 static unroll_status derive_path(struct settings *s, enum option_id id)
 {
     char path[PATH_MAX];
@@ -215,35 +178,30 @@ static unroll_status derive_path(struct settings *s, enum option_id id)
     return settings_set(s, id, path, s->of[id].source, options[id].name);
 }
 
-static unroll_status open_text(struct training *t)
+/* "tokens=words,vocab=500": those that are not as they are anyway, since each reader has its own. */
+static void reader_options(const struct settings *s, char *text, size_t size)
 {
-    struct settings *s = t->settings;
-    const char *path = text_of(s, OPTION_DATA);
-    unroll_status status;
+    size_t at = 0;
 
-    if (reads_words(s))
-        status = unroll_text_open_words(path, NULL, 0, (int)integer_of(s, OPTION_VOCABULARY), &t->text);
-    else
-        status = unroll_text_open(path, NULL, 0, &t->text);
-    return status == UNROLL_OK ? derive_path(s, OPTION_DATA) : complain_library(status);
+    *text = '\0';
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].of_reader && strcmp(text_of(s, (enum option_id)id), options[id].fallback) && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s=%s", at ? "," : "", options[id].name,
+                                   text_of(s, (enum option_id)id));
 }
 
-/* After the model is made: the symbols are those of the text that is trained on. */
-static unroll_status open_validation(struct training *t)
+/* model: whose data they are to be; NULL: there is none yet. */
+static unroll_status open_data(struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
 {
-    struct settings *s = t->settings;
+    unroll_dataset_config config = unroll_dataset_default();
+    char chosen[256];
 
-    if (!validates_on_file(s))
-        return UNROLL_OK;
-    unroll_status status = unroll_text_open_for(text_of(s, OPTION_VALIDATION), t->model, &t->validation);
-    return status == UNROLL_OK ? derive_path(s, OPTION_VALIDATION) : complain_library(status);
-}
-
-static unroll_status make_model(struct training *t)
-{
-    unroll_status status = new_model(t, &t->model);
-
-    return status == UNROLL_OK ? open_validation(t) : status;
+    reader_options(s, chosen, sizeof chosen);
+    config.reader = text_of(s, OPTION_READER);
+    config.options = model ? NULL : chosen;
+    config.model = model;
+    TRY(complain_library(unroll_dataset_open(text_of(s, id), &config, data)));
+    return derive_path(s, id);
 }
 
 static unroll_status load_checkpoint(struct training *t)
@@ -253,8 +211,7 @@ static unroll_status load_checkpoint(struct training *t)
     if (t->run.newest < 0)
         return UNROLL_OK;
     run_checkpoint(&t->run, t->run.newest, path);
-    unroll_status status = unroll_trainer_load(t->trainer, path);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(unroll_trainer_load(t->trainer, path));
 }
 
 /* A run to go on with. */
@@ -274,22 +231,16 @@ static unroll_status open_run(struct training *t)
 static unroll_status prepare_alone(struct training *t)
 {
     struct settings *s = t->settings;
-    enum option_id limit;
-    unroll_status status;
 
-    if ((status = choose_limit(s, &limit)) != UNROLL_OK || (status = check_request(s)) != UNROLL_OK)
-        return status;
-    status = open_run(t);
+    TRY(choose_limit(s, &t->limit));
+    TRY(check_request(s));
+    TRY(open_run(t));
     t->began = seconds_now() - t->run.seconds;
-    if (status == UNROLL_OK)
-        status = open_text(t);
-    if (status == UNROLL_OK)
-        status = derive_embedding(s);
-    if (status == UNROLL_OK)
-        status = derive_rates(s);
-    if (status == UNROLL_OK)
-        status = make_model(t);
-    return status == UNROLL_OK ? derive_end(t, limit) : status;
+    TRY(open_data(s, OPTION_DATA, NULL, &t->data));
+    TRY(derive_rates(s));
+    TRY(make_model(t));
+    /* its vocabulary is that of the data that are trained on */
+    return validates_on_file(s) ? open_data(s, OPTION_VALIDATION, t->model, &t->validation) : UNROLL_OK;
 }
 
 /* Only rank 0 has seen the directory of the run. When to end, to validate and to save all must know alike. */
@@ -303,9 +254,7 @@ static unroll_status follow_lead(struct training *t)
 
     if (ranks_lead(&t->ranks))
         memcpy(lead, mine, sizeof lead);
-    unroll_status status = unroll_comm_sum(t->ranks.comm, lead, sizeof lead / sizeof *lead);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_comm_sum(t->ranks.comm, lead, sizeof lead / sizeof *lead)));
     t->run.newest = (int64_t)lead[0];
     bool same = memcmp(lead + 1, mine + 1, sizeof lead - sizeof *lead) == 0;
     return ranks_together(&t->ranks, same ? UNROLL_OK : complain(UNROLL_USAGE, "the end of the run, --patience, "
@@ -315,15 +264,13 @@ static unroll_status follow_lead(struct training *t)
 
 static unroll_status prepare(struct training *t)
 {
-    unroll_status status = ranks_together(&t->ranks, prepare_alone(t));
-
-    if (status == UNROLL_OK)
-        status = new_trainer(t, t->model, &t->trainer);
-    if (status == UNROLL_OK && t->ranks.comm)
-        status = follow_lead(t);
-    if (status == UNROLL_OK)
-        status = load_checkpoint(t);
-    return status == UNROLL_OK ? check_end(t) : status;
+    TRY(ranks_together(&t->ranks, prepare_alone(t)));
+    TRY(make_trainer(t));
+    TRY(derive_end(t));
+    if (t->ranks.comm)
+        TRY(follow_lead(t));
+    TRY(load_checkpoint(t));
+    return check_end(t);
 }
 
 /* What the network will run on, asked of a small session: the trainer's makes the same choice. */
@@ -338,13 +285,12 @@ static unroll_status say_header(const struct training *t)
     config.machine = machine_of(s, &t->ranks);
     config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
     config.rows = (int)integer_of(s, OPTION_BATCH);
-    unroll_status status = unroll_session_new(t->model, &config, &session);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_session_new(t->model, &config, &session)));
     unroll_model_network(t->model, &network);
     network_name(t->model, name);
-    say("%s, %s params, %d symbols | %s, %d thread%s | plan: %s | seed %" PRId64, name,
-        with_commas(parameters, network_parameters(t->model)), network.input, unroll_session_isa(session),
+    say("%s, %s params, %d %s | %s, %d thread%s | plan: %s | seed %" PRId64, name,
+        with_commas(parameters, network_parameters(t->model)), network.input,
+        network.tokens ? "symbols" : "inputs", unroll_session_isa(session),
         unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
         as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
@@ -370,15 +316,13 @@ static unroll_status print_settings(const struct settings *s)
 static unroll_status train(struct training *t)
 {
     bool resumes = is_given(t->settings, OPTION_RESUME);
-    unroll_status status = say_header(t);
 
-    if (status == UNROLL_OK && is_on(t->settings, OPTION_DRY_RUN))
+    TRY(say_header(t));
+    if (is_on(t->settings, OPTION_DRY_RUN))
         return ranks_lead(&t->ranks) ? print_settings(t->settings) : UNROLL_OK;
-    if (status == UNROLL_OK)
-        status = ranks_together(&t->ranks, resumes ? run_go_on(&t->run, t->settings)
-                                                   : run_create(&t->run, t->settings));
-    t->is_training = status == UNROLL_OK;
-    return t->is_training ? training_run(t) : status;
+    TRY(ranks_together(&t->ranks, resumes ? run_go_on(&t->run, t->settings) : run_create(&t->run, t->settings)));
+    t->is_training = true;
+    return training_run(t);
 }
 
 /* These all ranks know of: nobody waits for one that has them. */
@@ -401,8 +345,8 @@ unroll_status cmd_train(struct settings *settings)
     ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
-    unroll_text_free(t.validation);
-    unroll_text_free(t.text);
+    unroll_dataset_free(t.validation);
+    unroll_dataset_free(t.data);
     run_close(&t.run);
     return status;
 }

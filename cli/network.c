@@ -8,7 +8,7 @@
 #include "output.h"
 #include "run.h"
 
-unroll_spec network_spec(const struct settings *s, int symbols)
+unroll_spec network_spec(const struct settings *s)
 {
     unroll_spec spec = unroll_spec_default();
 
@@ -19,12 +19,8 @@ unroll_spec network_spec(const struct settings *s, int symbols)
     spec.projection = (int)integer_of(s, OPTION_PROJECTION);
     spec.peephole = is_on(s, OPTION_PEEPHOLE);
     spec.dropout = (float)number_of(s, OPTION_DROPOUT);
-    spec.tokens = 1;
-    spec.input = symbols;
-    spec.embed = (int)integer_of(s, OPTION_EMBED);
+    spec.embed = is_given(s, OPTION_EMBED) ? (int)integer_of(s, OPTION_EMBED) : UNROLL_AUTO;
     spec.tied = is_on(s, OPTION_TIED);
-    spec.output = symbols;
-    spec.loss = "xent";
     return spec;
 }
 
@@ -88,17 +84,10 @@ const char *symbols_name(unroll_symbol_kind kind)
     return kind == UNROLL_WORDS ? "words" : "characters";
 }
 
-const char *symbols_short_name(unroll_symbol_kind kind)
+const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])
 {
-    return kind == UNROLL_WORDS ? "words" : "char";
-}
-
-void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT])
-{
-    if (kind == UNROLL_WORDS)
-        snprintf(text, NUMBER_TEXT, "perplexity %.4g", exp(nats));
-    else
-        snprintf(text, NUMBER_TEXT, "%.3f bits per character", nats / log(2));
+    snprintf(text, NUMBER_TEXT, "%s%.*f%s", metric->before, metric->digits, metric->value, metric->after);
+    return text;
 }
 
 unroll_status network_open(const char *path, unroll_model **model)

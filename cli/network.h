@@ -5,9 +5,10 @@
 
 #include "console.h"
 #include "options.h"
+#include "unroll_train.h"
 
-/* The language model that the options describe, for so many symbols. */
-unroll_spec network_spec(const struct settings *settings, int symbols);
+/* What the options say of a network; the data and the task decide the rest. */
+unroll_spec network_spec(const struct settings *settings);
 
 /* What a loss is called in full; "none". */
 const char *loss_about(const char *loss);
@@ -20,11 +21,10 @@ int64_t network_parameters(unroll_model *model);
 /* "lstm 2x128, bidirectional"; "network of 5 layers" if it is no stack. */
 void network_name(const unroll_model *model, char text[NAME_MAX]);
 
-/* "characters" or "words"; short: "char" or "words", for speeds. */
+/* "characters" or "words". */
 const char *symbols_name(unroll_symbol_kind kind);
-const char *symbols_short_name(unroll_symbol_kind kind);
-/* What people compare for a mean loss: "2.310 bits per character", or of words "perplexity 134.2". */
-void describe_loss(unroll_symbol_kind kind, double nats, char text[NUMBER_TEXT]);
+/* "2.310 bits per character", "perplexity 134.207". */
+const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT]);
 
 /* Opens a model file, a checkpoint, or the best weights of a run. Prints what is wrong. */
 unroll_status network_open(const char *path, unroll_model **model);

@@ -7,7 +7,7 @@ OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL
        .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its best weights)")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
-       .commands = IN(TRAIN) | IN(EVAL), .doc = "text in UTF-8; - is standard input")
+       .commands = IN(TRAIN) | IN(EVAL), .doc = data_doc)
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
        .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
@@ -20,12 +20,15 @@ OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", 
        .positional = 1, .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
 
 /* ---- the network ---- */
-OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = "char-lm word-lm", .fallback = "char-lm",
-       .group = "Network", .commands = IN(TRAIN),
-       .doc = "what is learnt: char-lm foretells the next character, word-lm the next word")
+OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "what suits the data",
+       .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
+OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file",
+       .group = "Data", .scope = FREE, .commands = IN(TRAIN) | IN(EVAL), .doc = "how DATA is read")
+OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words", .fallback = "chars", .of_reader = 1,
+       .group = "Data", .commands = IN(TRAIN), .doc = "of a text: characters, or words")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
-       .group = "Network", .commands = IN(TRAIN), .with = OPTION_TASK, .with_values = "word-lm",
-       .doc = "word-lm: the most frequent words of the text that are symbols; the others are <unk>")
+       .of_reader = 1, .group = "Data", .commands = IN(TRAIN), .with = OPTION_TOKENS, .with_values = "words",
+       .doc = "words: the most frequent ones of the text, which have numbers; the others are <unk>")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names,
        .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "

@@ -17,7 +17,9 @@
 
 #define RANGE(least_, most_) .least = (least_), .most = (most_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
-static char command_names[160], cell_names[160], optimizer_names[160], export_names[160];     /* one space between them */
+static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
+    reader_names[160];                      /* one space between them */
+static char task_doc[256], data_doc[256];
 const struct option options[OPTION_COUNT] = {
 #include "option_table.h"
 };
@@ -47,8 +49,35 @@ static const char *listed_command(int index)
     return index < COMMAND_COUNT && command_is_listed(index) ? commands[index].name : NULL;    /* those that are not come last */
 }
 
+static const char *task_name(int index)
+{
+    return unroll_task_name(index, NULL);
+}
+
+static const char *reader_name(int index)
+{
+    return unroll_reader_name(index, NULL);
+}
+
+/* "what is learned: lm: predict the next token; ..", "text in UTF-8, ..; - is standard input" */
+static void write_docs(void)
+{
+    const char *name, *about;
+    int at = snprintf(task_doc, sizeof task_doc, "what is learned: ");
+
+    for (int i = 0; (name = unroll_task_name(i, &about)); i++)
+        at += snprintf(task_doc + at, sizeof task_doc - (size_t)at, "%s%s: %s", i ? "; " : "", name, about);
+    at = 0;
+    for (int i = 0; unroll_reader_name(i, &about); i++)
+        at += snprintf(data_doc + at, sizeof data_doc - (size_t)at, "%s%s", i ? ", " : "", about);
+    snprintf(data_doc + at, sizeof data_doc - (size_t)at, "; - is standard input");
+}
+
 void options_begin(void)
 {
+    write_docs();
+    join_names(task_name, task_names, sizeof task_names);
+    join_names(reader_name, reader_names, sizeof reader_names);
     join_names(listed_command, command_names, sizeof command_names);
     join_names(export_name, export_names, sizeof export_names);
     join_names(unroll_cell_name, cell_names, sizeof cell_names);
@@ -261,9 +290,25 @@ static unroll_status add_word(struct settings *settings, const char *value)
     return UNROLL_OK;
 }
 
+/* Runs of version 0.1 have tasks that were named by their tokens. */
+static unroll_status replace_old_task(struct settings *settings, const char **value, enum source source, const char *where)
+{
+    bool words = strcmp(*value, "word-lm") == 0;
+
+    if (!words && strcmp(*value, "char-lm") != 0)
+        return UNROLL_OK;
+    *value = "lm";
+    return settings_set(settings, OPTION_TOKENS, words ? "words" : "chars", source, where);
+}
+
 unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
                            enum source source, const char *where)
 {
+    if (id == OPTION_TASK) {
+        unroll_status replaced = replace_old_task(settings, &value, source, where);
+        if (replaced != UNROLL_OK)
+            return replaced;
+    }
     const struct option *o = &options[id];
     struct setting *there = &settings->of[id], found = {.source = source, .text = strdup(value)};
     unroll_status status;

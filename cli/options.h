@@ -27,6 +27,7 @@ struct option {
     enum option_kind kind;
     enum option_scope scope;
     bool positional;                /* a word without a dash is its value */
+    bool of_reader;                 /* a CHOICE or INTEGER with a default that a reader of data has under this name */
     bool repeats;                   /* may be given several times: settings.words holds all values */
     char letter;                    /* of a short form, -o; 0: none */
     const char *argument;           /* what its value is called */

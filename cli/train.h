@@ -12,10 +12,11 @@ struct training {
     struct ranks ranks;
     bool is_training;           /* the loop has begun: what fails now may fail on one rank alone */
     struct run run;
-    unroll_text    *text;
-    unroll_text    *validation; /* of --val FILE; NULL: a part of the text, or nothing */
+    unroll_dataset *data;
+    unroll_dataset *validation; /* of --val FILE; NULL: a part of the data, or nothing */
     unroll_model   *model;
     unroll_trainer *trainer;
+    enum option_id limit;       /* --epochs, --steps or --for, whichever counts */
     int64_t steps_of_epoch;
     int64_t end_step;           /* INT64_MAX: time decides */
     double  end_seconds;        /* INFINITY: steps decide */

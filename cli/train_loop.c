@@ -90,15 +90,10 @@ static double mean_loss(const struct loop *loop)
     return count ? sum / (double)count : loop->t->run.loss;
 }
 
-static unroll_symbol_kind kind_of(const struct loop *loop)
-{
-    return unroll_text_symbol_kind(loop->t->text);
-}
-
-/* Symbols per second. Every step reads as many. */
+/* Items per second, as if every step read as many. */
 static double speed_of(const struct loop *loop, int64_t steps, double stepping)
 {
-    double of_a_step = (double)loop->progress.symbols / (double)loop->progress.step;
+    double of_a_step = (double)loop->progress.items / (double)loop->progress.step;
 
     return stepping > 0 ? (double)steps * of_a_step / stepping : NAN;
 }
@@ -142,7 +137,7 @@ static void describe(const struct loop *loop, bool has_room, char line[ROOM])
     }
     snprintf(line, ROOM, "step %s%s  loss %.3f%s  lr %.2g%s  %s %s/s  ETA %s",
              with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation, loop->progress.learning_rate,
-             norm, with_prefix(speed, mean_speed(loop)), symbols_short_name(kind_of(loop)),
+             norm, with_prefix(speed, mean_speed(loop)), loop->progress.item,
              as_clock(left, seconds_left(loop)));
 }
 
@@ -197,10 +192,10 @@ static unroll_status show_sample(struct loop *loop, double now)
     double every = number_of(s, OPTION_SAMPLE_EVERY);
     bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN;
 
-    if (every == 0 || !wanted || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every || loop->t->ranks.comm)
+    if (every == 0 || !wanted || !unroll_can_sample(loop->t->model) || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every || loop->t->ranks.comm)
         return UNROLL_OK;                               /* of many ranks none has the whole model */
     loop->at.sampled = now;
-    config.length = kind_of(loop) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
+    config.length = unroll_model_symbol_kind(loop->t->model) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
     config.temperature = 0.8;
     config.seed = (uint64_t)loop->progress.step;
     unroll_status status = unroll_sample(loop->t->model, &config, append_symbol, text);
@@ -338,19 +333,19 @@ static int goes_on(void *data)
 static unroll_status validate(struct loop *loop)
 {
     char line[ROOM];
-    double nats;
+    unroll_evaluation found;
     loop->looked = UNROLL_OK;
-    unroll_status status = unroll_trainer_validate_while(loop->t->trainer, goes_on, loop, &nats);
+    unroll_status status = unroll_trainer_validate_while(loop->t->trainer, goes_on, loop, &found);
 
     if (loop->looked != UNROLL_OK)
         return loop->looked;                        /* said already */
     if (status != UNROLL_OK)
         return status == UNROLL_DIVERGED ? status : complain_library(status);
-    if (isnan(nats))
+    if (isnan(found.loss))
         return UNROLL_OK;
     loop->validated = loop->progress.step;
     unroll_trainer_progress(loop->t->trainer, &loop->progress);
-    status = report_together(loop, nats);
+    status = report_together(loop, found.loss);
     if (status != UNROLL_OK)
         return status;
     describe(loop, true, line);
@@ -530,30 +525,41 @@ static void say_next(const struct loop *loop)
     as_word(word, sizeof word, run->directory);
     const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
     say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    for (size_t i = !unroll_can_sample(loop->t->model); i < sizeof commands / sizeof *commands; i++)
         say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
             word, commands[i].does);
     say("  unroll train --resume %s --%s  go on", word, limit);
+}
+
+/* ", 2.310 bits per character": what people compare, where it follows from the loss. */
+static void describe_best(const struct loop *loop, char text[ROOM])
+{
+    char metric[NUMBER_TEXT];
+    unroll_evaluation best;
+
+    unroll_trainer_describe(loop->t->trainer, loop->progress.best_validation, &best);
+    if (best.metrics > 0 && !isnan(best.metric[best.compared].value))
+        snprintf(text, ROOM, ", %s", metric_text(&best.metric[best.compared], metric));
 }
 
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
     const unroll_progress *progress = &loop->progress;
-    char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT], measure[NUMBER_TEXT];
-    char validation[ROOM] = "", speed[ROOM] = "";
+    char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT];
+    char validation[ROOM] = "", speed[ROOM] = "", best[ROOM] = "";
 
     if (isfinite(mean_speed(loop)))         /* a run that was done already has none */
         snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)),
-                 symbols_short_name(kind_of(loop)));
+                 loop->progress.item);
     if (is_out_of_patience(loop))
         say("%" PRId64 " validations since the best: that is enough (--patience)", progress->since_best);
     say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, progress->step), progress->epoch,
         as_clock(clock, seconds_of(loop)), speed);
     if (isfinite(progress->best_validation)) {
-        describe_loss(kind_of(loop), progress->best_validation, measure);
-        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s, %s)", run->validation,
-                 progress->best_validation, with_commas(steps, progress->best_step), measure);
+        describe_best(loop, best);
+        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s%s)", run->validation,
+                 progress->best_validation, with_commas(steps, progress->best_step), best);
     }
     say("  loss %.4f%s", mean_loss(loop), validation);
     say_next(loop);

@@ -70,11 +70,12 @@ int main(int count, char *words[])
 {
     enum { CALIBRATION = 2000 };
     unroll_model *model;
-    unroll_text *text;
+    unroll_dataset *text;
     unroll_stream *stream;
     unroll_integer *integer;
     unroll_stream_config config = unroll_stream_default();
     unroll_calibration calibration = unroll_calibration_default();
+    unroll_dataset_config reading = unroll_dataset_default();
     size_t symbols, measured = count > 3 ? (size_t)atol(words[3]) : 20000;
 
     if (count < 2) {
@@ -84,9 +85,10 @@ int main(int count, char *words[])
     check(unroll_model_load(words[1], &model));
     if (count < 3)
         return compare_on_wave(model);
-    check(unroll_text_open_for(words[2], model, &text));
+    reading.model = model;
+    check(unroll_dataset_open(words[2], &reading, &text));
     const int outputs = unroll_model_outputs(model);
-    const int32_t *token = unroll_text_tokens(text, &symbols);
+    const int32_t *token = unroll_dataset_tokens(text, &symbols);
     if (symbols < CALIBRATION + 2) {
         fprintf(stderr, "integers: the text is shorter than %d symbols\n", CALIBRATION + 2);
         return UNROLL_DATA;
@@ -117,7 +119,7 @@ int main(int count, char *words[])
     free(z);
     free(memory);
     unroll_integer_free(integer);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     unroll_model_free(model);
     return 0;
 }

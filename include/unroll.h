@@ -170,15 +170,13 @@ UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, 
 /* What one symbol of a text is. */
 typedef enum unroll_symbol_kind {
     UNROLL_CHARACTERS,
-    UNROLL_WORDS                    /* see unroll_text_open_words */
+    UNROLL_WORDS                    /* see unroll_dataset_open */
 } unroll_symbol_kind;
 
 /* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
- * Set copies the symbols of a text, whatever they are; the array belongs to the model. */
-typedef struct unroll_text unroll_text;
+ * unroll_model_set_schema gives it those of a data set; the array belongs to the model. */
 UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
 UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_set_symbols_of(unroll_model *model, const unroll_text *text);
 
 /* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order of
  * axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
@@ -374,6 +372,8 @@ typedef struct unroll_sample_config {
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
 
+/* 1: the model predicts the symbols that it reads, so it can write text. */
+UNROLL_API int unroll_can_sample(const unroll_model *model);
 /* Calls write with each UTF-8 symbol as it is drawn, which is never "<unk>"; a non-zero return ends it. */
 UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                                        int (*write)(void *arg, const char *symbol), void *arg);

@@ -1,16 +1,15 @@
-/* unroll_train.h: sessions (a model ready to run and to learn on a device), training on a text, evaluation.
+/* unroll_train.h: sessions (a model ready to run and to learn on a device), data sets, training on them, evaluation.
  *
- *     unroll_text *text;
+ *     unroll_dataset *data;
  *     unroll_model *model;
  *     unroll_trainer *trainer;
  *     unroll_progress progress = { 0 };
  *     unroll_spec spec = unroll_spec_default();
  *     unroll_train_config config = unroll_train_default();
- *     if (unroll_text_open("book.txt", NULL, 0, &text) != UNROLL_OK)
+ *     if (unroll_dataset_open("book.txt", NULL, &data) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
- *     unroll_text_symbols(text, &spec.input);                  // an input and an output for each character
- *     spec.tokens = 1, spec.output = spec.input, spec.loss = "xent";
- *     if (unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_trainer_new(model, text, &config, &trainer) == UNROLL_OK)
+ *     if (unroll_task_network("lm", data, &spec) == UNROLL_OK &&         // an input and an output for each character
+ *         unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_trainer_new(model, data, &config, &trainer) == UNROLL_OK)
  *         while (progress.step < 1000 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
  *             printf("%.3f nats\n", progress.loss);
  */
@@ -159,30 +158,66 @@ typedef struct unroll_operation {
 /* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
 UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
 
-/* ---- text ------------------------------------------------------------------------------ */
+/* ---- data sets ------------------------------------------------------------------------- */
 
-/* An unroll_text is a UTF-8 text as symbol numbers, one for each character or word. */
+/* Sequences of steps with named columns of tokens or numbers, read from a file. A text has one column of tokens, a
+ * character or a word each. */
+typedef struct unroll_dataset unroll_dataset;
 
-/* symbols NULL: they are found in the text, in the order of their code points; else a character that is
- * not among them is an error that names it, its line and column. path "-": standard input. */
-UNROLL_API unroll_status unroll_text_open(const char *path, const char *const *symbols, int count,
-                                          unroll_text **text);
+/* The readers of files, in the order in which they are asked whether a file is theirs. What is not NULL is set: a few
+ * words. NULL ends. */
+UNROLL_API const char *unroll_reader_name(int index, const char **about);
 
-/* Words. The symbols of all words, one after the other, are the text again: a word is, with the one space
- * before it if there is one, a run of letters, digits and the like (don't, well-known, 3.14 are one), a run
- * of punctuation marks, or a line end; other white space is a word by itself. Symbols NULL: "<unk>", then
- * the most frequent words, of equals the one with the smaller code points, at most `vocabulary` in all;
- * else they are taken as given. A word that is no symbol is "<unk>". */
-UNROLL_API unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count,
-                                                int vocabulary, unroll_text **text);
+/* Begin with unroll_dataset_default(). */
+typedef struct unroll_dataset_config {
+    size_t      size;               /* sizeof(unroll_dataset_config) */
+    const char *reader;             /* a name of unroll_reader_name; NULL: found from the file */
+    const char *options;            /* the reader's own, "key=value,key=value"; NULL: as they are without. Of text:
+                                       tokens=chars|words, vocab=N: the most words that are tokens, 10000 */
+    const unroll_model *model;      /* the data are read as this model reads: with its vocabulary; NULL: it is found */
+} unroll_dataset_config;
 
-/* As a model reads it: with its kind of symbols, and with these symbols. */
-UNROLL_API unroll_status unroll_text_open_for(const char *path, const unroll_model *model, unroll_text **text);
+UNROLL_API unroll_dataset_config unroll_dataset_default(void);
 
-UNROLL_API void unroll_text_free(unroll_text *text);
-UNROLL_API unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text);
-UNROLL_API const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count);
-UNROLL_API const char *const *unroll_text_symbols(const unroll_text *text, int *count);
+/* path "-": standard input. config NULL: the default. What a text holds and the model's vocabulary does not is an error
+ * that names it, its line and column; of words it is "<unk>".
+ * Characters are numbered in the order of their code points. The words of a text, one after the other, are the text
+ * again: a word is, with the one space before it if there is one, a run of letters, digits and the like (don't,
+ * well-known, 3.14 are one), a run of punctuation marks, or a line end; other white space is a word by itself. They are
+ * "<unk>", which stands for all others, then the most frequent, of equals the one with the smaller code points. */
+UNROLL_API unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config,
+                                             unroll_dataset **dataset);
+UNROLL_API void unroll_dataset_free(unroll_dataset *dataset);
+/* Of the first column of tokens: one for each step, and what their numbers stand for. NULL: there is none. */
+UNROLL_API const int32_t *unroll_dataset_tokens(const unroll_dataset *dataset, size_t *count);
+UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size);
+
+/* ---- tasks ------------------------------------------------------------------------------ */
+
+/* What can be learned from data: "lm", predict the next token. What is not NULL is set: a few words. NULL ends. */
+UNROLL_API const char *unroll_task_name(int index, const char **about);
+/* Sets in a spec what the data and the task decide: tokens, input, output, loss; embed where it is UNROLL_AUTO. Task NULL:
+ * the one that suits the data. */
+UNROLL_API unroll_status unroll_task_network(const char *task, const unroll_dataset *dataset, unroll_spec *spec);
+/* The model keeps the task, and what it must know to read such data again (a vocabulary): so does its file. */
+UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char *task, const unroll_dataset *dataset);
+
+/* What was measured, by names that the task gives: "{before}{value with so many digits}{after}". */
+typedef struct unroll_metric {
+    const char *name, *before, *after;      /* "perplexity", "perplexity ", "" */
+    int    digits;                  /* 0: it is a count */
+    double value;                   /* NAN: not known */
+} unroll_metric;
+
+enum { UNROLL_METRICS_MAX = 12 };
+
+typedef struct unroll_evaluation {
+    double loss;                    /* the mean over what was counted, in the unit of the first metric; NAN: stopped early */
+    double floor;                   /* what a naive answer has in the place of the first metric .. */
+    const char *naive;              /* .. and which: "unigrams", always with the frequencies of the data */
+    int    metrics, compared;       /* how many; the one that people compare */
+    unroll_metric metric[UNROLL_METRICS_MAX];
+} unroll_evaluation;
 
 /* ---- sequences divided among ranks ----------------------------------------------------- */
 
@@ -207,21 +242,22 @@ UNROLL_API int64_t unroll_division_batches(const unroll_division *division);
 /* order: [batches, rows]: numbers of sequences, each once; -1: an empty row, of length 0, which weighs nothing. */
 UNROLL_API unroll_status unroll_divide(const unroll_division *division, int64_t *order);
 
-/* ---- training on a text ---------------------------------------------------------------- */
+/* ---- training --------------------------------------------------------------------------- */
 
 /* Begin with unroll_train_default(). */
 typedef struct unroll_train_config {
     size_t      size;               /* sizeof(unroll_train_config) */
-    int         batch;              /* rows: the text is cut into so many pieces that run side by side */
-    int         bptt;               /* steps between updates; 0: the whole piece, one update an epoch */
+    const char *task;               /* a name of unroll_task_name; NULL: the model's, or what suits the data */
+    int         batch;              /* rows; lm: the text is cut into so many pieces that run side by side */
+    int         bptt;               /* steps between updates; 0: lm: the whole piece, one update an epoch */
     int         carry;              /* 1: a row's states go on from update to update; 0: from zero each time */
     const char *optimizer;
     unroll_rates rates;
     const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
     int64_t     warmup;             /* steps of linear rise of the learning rate */
     int64_t     total_steps;        /* what schedules count on */
-    double      validation;         /* the last part of the text that is not trained on, 0 .. 0.5 */
-    const unroll_text *validation_text;     /* measured instead of a part of the text; NULL: none */
+    double      validation;         /* the part of the data that is not trained on, 0 .. 0.5; lm: the last */
+    const unroll_dataset *validation_data;  /* measured instead of a part of the data; NULL: none */
     uint64_t    seed;
     unroll_machine machine;         /* memory: of all its sessions; rows of `batch` are divided among ranks */
     int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
@@ -230,24 +266,23 @@ typedef struct unroll_train_config {
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
-/* Updates that pass once through the training part of a text, before there is a trainer. 0: none, the error says why. */
-UNROLL_API int64_t unroll_train_steps_per_epoch(const unroll_train_config *config, const unroll_text *text);
 
 typedef struct unroll_trainer unroll_trainer;
 
-/* The model's input must be the text's symbols, and the validation text's. All outlive the trainer. */
-UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_text *text,
+/* The model must read and answer what the data have (unroll_task_network). All outlive the trainer. */
+UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset,
                                             const unroll_train_config *config, unroll_trainer **trainer);
 UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 
 typedef struct unroll_progress {
     int64_t step;                   /* updates done */
     double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* nats per symbol, mean of the steps up to the last look */
+    double  loss;                   /* mean of the steps up to the last look */
     int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
     double  norm, learning_rate;
-    int64_t symbols, steps_per_epoch;   /* characters or words trained on so far */
-    double  best_validation;        /* the lowest loss of a validation, nats per symbol; infinite before the first */
+    int64_t items, steps_per_epoch; /* characters, words or steps of sequences trained on so far */
+    const char *item;               /* what they are, in short: "char" */
+    double  best_validation;        /* the lowest loss of a validation; infinite before the first */
     int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
 } unroll_progress;
 
@@ -256,15 +291,17 @@ UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_pro
 UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
-/* Mean nats per symbol over the validation part or text, read from its beginning with carried state. */
-UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, double *nats);
-/* The same, which ends early where goes_on(data), asked after each window of some steps, says no: *nats is then NaN,
- * and the schedule has heard nothing. On several ranks all must say the same. */
+/* Over the validation part or data, read from the beginning with carried state. */
+UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation *found);
+/* The same, which ends early where goes_on(data), asked after each batch, says no: the loss is then NaN, and the schedule
+ * has heard nothing. On several ranks all must say the same. */
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
-                                                       double *nats);
+                                                       unroll_evaluation *found);
+/* A mean loss of the validation in the task's metrics, those that follow from it. */
+UNROLL_API void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described);
 
 /* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old or
- * the new. Loading makes the next step the same, bit for bit: network, text and settings must be those that were saved.
+ * the new. Loading makes the next step the same, bit for bit: network, data and settings must be those that were saved.
  * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 /* Saving beside training: a copy of what a checkpoint holds, good until the next one or the end of the trainer; and the
@@ -278,10 +315,9 @@ UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 
-/* Mean nats per symbol of a text whose symbols are the model's, and how many were foretold. machine NULL: the
- * default. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_text *text, const unroll_machine *machine,
-                                         double *nats, int64_t *foretold);
+/* Of all of a data set, in the task that the model was trained for. machine NULL: the default. */
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset, const unroll_machine *machine,
+                                         unroll_evaluation *found);
 
 #ifdef __cplusplus
 }

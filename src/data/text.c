@@ -1,18 +1,19 @@
-/* UTF-8 texts as symbol numbers: strict decoding, then each code point becomes the number of its symbol, or
- * words.c makes words of them. Line ends stay as they are, and so does a byte order mark: a text is what its
+/* Texts in UTF-8 as tokens, characters or words: strict decoding, then each code point becomes the number of its
+ * character, or words.c makes words of them. Line ends stay as they are, and so does a byte order mark: a text is what its
  * bytes say. */
 #include "data/text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/key_value.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "data/words.h"
-#include "unroll_train.h"
 
 typedef unsigned char byte;
 
@@ -110,30 +111,30 @@ static unroll_status decode_all(const struct source *source, int32_t *codes, siz
 
 /* ---- code points to symbol numbers ---- */
 
-static char *spelling_of(unroll_text *text, int symbol)
+static char *string_of(struct column *text, int symbol)
 {
-    return text->spelling + (size_t)symbol * (UTF8_LONGEST + 1);
+    return text->strings + (size_t)symbol * (UTF8_LONGEST + 1);
 }
 
 /* Room for characters: each has the same part of the spelling, to which the caller writes. */
-static unroll_status make_symbols(unroll_text *text, int count)
+static unroll_status make_symbols(struct column *text, int count)
 {
-    text->spelling = allocate_zeroed((size_t)count, UTF8_LONGEST + 1);
-    text->symbols = allocate_zeroed((size_t)count, sizeof *text->symbols);
-    if (text->spelling == NULL || text->symbols == NULL)
+    text->strings = allocate_zeroed((size_t)count, UTF8_LONGEST + 1);
+    text->vocabulary = allocate_zeroed((size_t)count, sizeof *text->vocabulary);
+    if (text->strings == NULL || text->vocabulary == NULL)
         return fail(UNROLL_RESOURCE, "no memory for %d symbols", count);
     for (int i = 0; i < count; i++)
-        text->symbols[i] = spelling_of(text, i);
-    text->symbol_count = count;
+        text->vocabulary[i] = string_of(text, i);
+    text->vocabulary_size = count;
     return UNROLL_OK;
 }
 
 /* number[code] becomes the rank of the code among those of the text. */
-static unroll_status find_symbols(unroll_text *text, int32_t *number, int32_t largest)
+static unroll_status find_symbols(struct column *text, size_t steps, int32_t *number, int32_t largest)
 {
     int count = 0;
 
-    for (size_t i = 0; i < text->count; i++)
+    for (size_t i = 0; i < steps; i++)
         number[text->tokens[i]] = 0;
     for (int32_t code = 0; code <= largest; code++)
         if (number[code] != NO_SYMBOL)
@@ -141,11 +142,11 @@ static unroll_status find_symbols(unroll_text *text, int32_t *number, int32_t la
     TRY(make_symbols(text, count));
     for (int32_t code = 0; code <= largest; code++)
         if (number[code] != NO_SYMBOL)
-            utf8_write(code, spelling_of(text, number[code]));
+            utf8_write(code, string_of(text, number[code]));
     return UNROLL_OK;
 }
 
-static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t largest,
+static unroll_status use_symbols(struct column *text, int32_t *number, int32_t largest,
                                  const char *const *symbols, int count)
 {
     TRY(make_symbols(text, count));
@@ -156,7 +157,7 @@ static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t lar
         if (size == 0 || (size_t)utf8_read(symbol, symbol + size, &code) != size)
             return fail(UNROLL_DATA, "symbol %d, '%.32s', is not one character: the model does not read text",
                         i, symbols[i]);
-        memcpy(spelling_of(text, i), symbols[i], size + 1);
+        memcpy(string_of(text, i), symbols[i], size + 1);
         if (code > largest)
             continue;
         if (number[code] != NO_SYMBOL)
@@ -167,7 +168,7 @@ static unroll_status use_symbols(unroll_text *text, int32_t *number, int32_t lar
     return UNROLL_OK;
 }
 
-static unroll_status unknown_character(const unroll_text *text, const char *name, size_t at)
+static unroll_status unknown_character(const struct column *text, const char *name, size_t at)
 {
     size_t line = 1, column = 1;
     char spelling[UTF8_LONGEST + 1];
@@ -181,32 +182,34 @@ static unroll_status unknown_character(const unroll_text *text, const char *name
     return fail(UNROLL_DATA, "'%.*s', line %zu, column %zu: the character '%s' (U+%04" PRIX32 ") is not "
                 "among the model's %d symbols; fix: remove or replace it, or train a model on a text that "
                 "has it", NAME_SHOWN, name, line, column, text->tokens[at] == '\n' ? "\\n" : spelling,
-                (uint32_t)text->tokens[at], text->symbol_count);
+                (uint32_t)text->tokens[at], text->vocabulary_size);
 }
 
-static unroll_status check_all_known(const unroll_text *text, const int32_t *number, const char *name)
+static unroll_status check_all_known(const struct column *text, size_t steps, const int32_t *number,
+                                     const char *name)
 {
-    for (size_t i = 0; i < text->count; i++)
+    for (size_t i = 0; i < steps; i++)
         if (number[text->tokens[i]] == NO_SYMBOL)
             return unknown_character(text, name, i);
     return UNROLL_OK;
 }
 
-/* The tokens are code points before and symbol numbers after. */
-static unroll_status number_characters(unroll_text *text, const char *name, int32_t largest,
-                                       const char *const *symbols, int symbol_count)
+/* The tokens are code points before and numbers of characters after. */
+static unroll_status number_characters(struct column *text, size_t steps, const char *name, int32_t largest,
+                                       const struct tokenizer *tokenizer)
 {
     int32_t *number = allocate_zeroed((size_t)largest + 1, sizeof *number);
 
     if (number == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the symbols of '%.*s'", NAME_SHOWN, name);
+        return fail(UNROLL_RESOURCE, "no memory for the vocabulary of '%.*s'", NAME_SHOWN, name);
     for (int32_t code = 0; code <= largest; code++)
         number[code] = NO_SYMBOL;
-    unroll_status status = symbols ? use_symbols(text, number, largest, symbols, symbol_count)
-                                   : find_symbols(text, number, largest);
-    if (status == UNROLL_OK && symbols)
-        status = check_all_known(text, number, name);
-    for (size_t i = 0; i < text->count && status == UNROLL_OK; i++)
+    unroll_status status = tokenizer->vocabulary ? use_symbols(text, number, largest, tokenizer->vocabulary,
+                                                               tokenizer->vocabulary_size)
+                                                 : find_symbols(text, steps, number, largest);
+    if (status == UNROLL_OK && tokenizer->vocabulary)
+        status = check_all_known(text, steps, number, name);
+    for (size_t i = 0; i < steps && status == UNROLL_OK; i++)
         text->tokens[i] = number[text->tokens[i]];
     release(number);
     return status;
@@ -214,120 +217,91 @@ static unroll_status number_characters(unroll_text *text, const char *name, int3
 
 /* ---- code points to words ---- */
 
-static unroll_status number_words(unroll_text *text, const struct text_reading *reading)
+static unroll_status number_words(struct column *text, size_t *steps, const struct tokenizer *tokenizer)
 {
-    struct codes codes = {text->tokens, text->count};
-    struct numbered_words words = {0};
+    struct codes codes = {text->tokens, *steps};
     unroll_status status;
 
-    if (reading->symbols)
-        status = words_use(codes, reading->symbols, reading->symbol_count, &words);
+    text->tokens = NULL;
+    if (tokenizer->vocabulary)
+        status = words_use(codes, tokenizer->vocabulary, tokenizer->vocabulary_size, text, steps);
     else
-        status = words_find(codes, reading->vocabulary, &words);
-    release(text->tokens);          /* the code points */
-    text->tokens = words.tokens;
-    text->count = words.count;
-    text->spelling = words.spelling;
-    text->symbols = words.symbols;
-    text->symbol_count = words.symbol_count;
+        status = words_find(codes, tokenizer->max, text, steps);
+    release((int32_t *)codes.at);
     return status;
 }
 
 /* ---- all of it ---- */
 
-static unroll_status parse_into(unroll_text *text, const struct source *source,
-                                const struct text_reading *reading)
+static unroll_status parse_into(unroll_dataset *dataset, const struct source *source, const struct tokenizer *tokenizer)
 {
+    struct column *text = dataset->column;
     size_t characters;
     int32_t largest;
 
     TRY(check_bytes(source, &characters));
+    strcpy(text->name, "text");
+    text->kind = tokenizer->kind;
     text->tokens = allocate_zeroed(characters, sizeof *text->tokens);
     if (text->tokens == NULL)
         return fail(UNROLL_RESOURCE, "no memory for the characters of '%.*s'", NAME_SHOWN, source->name);
-    TRY(decode_all(source, text->tokens, &text->count, &largest));
-    text->kind = reading->kind;
-    if (reading->kind == UNROLL_WORDS)
-        return number_words(text, reading);
-    return number_characters(text, source->name, largest, reading->symbols, reading->symbol_count);
+    TRY(decode_all(source, text->tokens, &dataset->steps, &largest));
+    if (tokenizer->kind == UNROLL_WORDS)
+        TRY(number_words(text, &dataset->steps, tokenizer));
+    else
+        TRY(number_characters(text, dataset->steps, source->name, largest, tokenizer));
+    return dataset_one_sequence(dataset);
 }
 
-unroll_status text_parse(const void *bytes, size_t size, const char *name, const struct text_reading *reading,
-                         unroll_text **text)
+unroll_status text_parse(const void *bytes, size_t size, const char *name, const struct tokenizer *tokenizer,
+                         unroll_dataset **dataset)
 {
     struct source source = {bytes, (const byte *)bytes + size, name};
-    unroll_text *parsed = allocate_zeroed(1, sizeof *parsed);
+    unroll_dataset *parsed;
 
-    if (parsed == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for '%.*s'", NAME_SHOWN, name);
-    unroll_status status = parse_into(parsed, &source, reading);
+    TRY(dataset_new(1, &parsed));
+    unroll_status status = parse_into(parsed, &source, tokenizer);
     if (status != UNROLL_OK) {
-        unroll_text_free(parsed);
+        unroll_dataset_free(parsed);
         return status;
     }
-    *text = parsed;
+    *dataset = parsed;
     return UNROLL_OK;
 }
 
-unroll_status text_open(const char *path, const struct text_reading *reading, unroll_text **text)
+/* ---- the reader ---- */
+
+struct text_options {
+    int tokens;                 /* unroll_symbol_kind */
+    double vocab;
+};
+
+static const struct key keys[] = {
+    {.name = "tokens", .choices = "chars words", .offset = offsetof(struct text_options, tokens)},
+    {.name = "vocab", .min = 2, .max = 1 << 20, .offset = offsetof(struct text_options, vocab)},
+    {0},
+};
+
+/* A model's tokenizer is not to be chosen anew. */
+static unroll_status open_text(const char *path, const char *options, const struct tokenizer *of_model,
+                               unroll_dataset **dataset)
 {
+    struct text_options chosen = {.tokens = UNROLL_CHARACTERS, .vocab = 10000};
     bool standard_input = strcmp(path, "-") == 0;
-    uint64_t most_bytes = (uint64_t)INT32_MAX * UTF8_LONGEST;
+    uint64_t max_bytes = (uint64_t)INT32_MAX * UTF8_LONGEST;
     void *bytes;
     size_t size;
 
-    if (reading->symbols && reading->symbol_count < 1)
-        return fail(UNROLL_USAGE, "a text needs at least 1 symbol, not %d", reading->symbol_count);
-    if (reading->kind == UNROLL_WORDS && !reading->symbols && reading->vocabulary < 2)
-        return fail(UNROLL_USAGE, "a vocabulary needs at least 2 words, not %d: one is " UNKNOWN_WORD,
-                    reading->vocabulary);
-    TRY(read_whole_file(standard_input ? "/dev/stdin" : path, most_bytes, &bytes, &size));
-    unroll_status status = text_parse(bytes, size, standard_input ? "standard input" : path, reading, text);
+    TRY(key_values_read(options, "a text", keys, &chosen));
+    struct tokenizer found = {.kind = (unroll_symbol_kind)chosen.tokens, .max = (int)chosen.vocab};
+    if (of_model && options && *options)
+        return fail(UNROLL_USAGE, "a text for a model is read as the model reads; fix: leave out the options '%.80s'",
+                    options);
+    TRY(read_whole_file(standard_input ? "/dev/stdin" : path, max_bytes, &bytes, &size));
+    unroll_status status = text_parse(bytes, size, standard_input ? "standard input" : path,
+                                      of_model ? of_model : &found, dataset);
     release(bytes);
     return status;
 }
 
-/* ---- the public functions ---- */
-
-unroll_status unroll_text_open(const char *path, const char *const *symbols, int count, unroll_text **text)
-{
-    struct text_reading reading = {.kind = UNROLL_CHARACTERS, .symbols = symbols, .symbol_count = count};
-
-    return text_open(path, &reading, text);
-}
-
-unroll_status unroll_text_open_words(const char *path, const char *const *symbols, int count, int vocabulary,
-                                     unroll_text **text)
-{
-    struct text_reading reading = {.kind = UNROLL_WORDS, .symbols = symbols, .symbol_count = count,
-                                   .vocabulary = vocabulary};
-
-    return text_open(path, &reading, text);
-}
-
-void unroll_text_free(unroll_text *text)
-{
-    if (text == NULL)
-        return;
-    release(text->symbols);
-    release(text->spelling);
-    release(text->tokens);
-    release(text);
-}
-
-const int32_t *unroll_text_tokens(const unroll_text *text, size_t *count)
-{
-    *count = text->count;
-    return text->tokens;
-}
-
-const char *const *unroll_text_symbols(const unroll_text *text, int *count)
-{
-    *count = text->symbol_count;
-    return text->symbols;
-}
-
-unroll_symbol_kind unroll_text_symbol_kind(const unroll_text *text)
-{
-    return text->kind;
-}
+const struct reader reader_text = {.name = "text", .about = "text in UTF-8", .open = open_text};

@@ -213,12 +213,12 @@ static int32_t vocabulary_find(const struct vocabulary *vocabulary, struct codes
 
 /* ---- symbols of a text ---- */
 
-static unroll_status make_tokens(struct codes text, struct numbered_words *words)
+static unroll_status make_tokens(struct codes text, struct column *words, size_t *count)
 {
-    words->count = count_words(text);
-    words->tokens = allocate_zeroed(words->count, sizeof *words->tokens);
+    *count = count_words(text);
+    words->tokens = allocate_zeroed(*count, sizeof *words->tokens);
     if (words->tokens == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the %zu words of a text", words->count);
+        return fail(UNROLL_RESOURCE, "no memory for the %zu words of a text", *count);
     return UNROLL_OK;
 }
 
@@ -266,26 +266,26 @@ static void give_numbers(struct vocabulary *vocabulary, struct word **sorted, in
         sorted[i]->symbol = i;      /* of the others it stays 0, the unknown word's */
 }
 
-static unroll_status make_symbols(struct numbered_words *words, int count, size_t bytes)
+static unroll_status make_symbols(struct column *words, int count, size_t bytes)
 {
-    words->symbols = allocate_zeroed((size_t)count, sizeof *words->symbols);
-    words->spelling = allocate_zeroed(bytes, 1);
-    words->symbol_count = count;
-    if (words->symbols == NULL || words->spelling == NULL)
+    words->vocabulary = allocate_zeroed((size_t)count, sizeof *words->vocabulary);
+    words->strings = allocate_zeroed(bytes, 1);
+    words->vocabulary_size = count;
+    if (words->vocabulary == NULL || words->strings == NULL)
         return fail(UNROLL_RESOURCE, "no memory for %d words", count);
     return UNROLL_OK;
 }
 
-static unroll_status spell(struct word *const *sorted, int count, struct numbered_words *words)
+static unroll_status spell(struct word *const *sorted, int count, struct column *words)
 {
     size_t bytes = 0;
 
     for (int i = 0; i < count; i++)
         bytes += sorted[i]->codes.count * UTF8_LONGEST + 1;
     TRY(make_symbols(words, count, bytes));
-    char *at = words->spelling;
+    char *at = words->strings;
     for (int i = 0; i < count; i++) {
-        words->symbols[i] = at;
+        words->vocabulary[i] = at;
         for (size_t k = 0; k < sorted[i]->codes.count; k++)
             at += utf8_write(sorted[i]->codes.at[k], at);
         at++;                       /* each encoding ends with a zero */
@@ -293,30 +293,30 @@ static unroll_status spell(struct word *const *sorted, int count, struct numbere
     return UNROLL_OK;
 }
 
-static unroll_status choose_symbols(struct vocabulary *vocabulary, int most, struct numbered_words *words)
+static unroll_status choose_symbols(struct vocabulary *vocabulary, int max, size_t count, struct column *words)
 {
     struct word **sorted = allocate_zeroed((size_t)vocabulary->count, sizeof *sorted);
     int kept;
 
     if (sorted == NULL)
         return fail(UNROLL_RESOURCE, "no memory to sort %d words", vocabulary->count);
-    give_numbers(vocabulary, sorted, most, &kept);
+    give_numbers(vocabulary, sorted, max, &kept);
     unroll_status status = spell(sorted, kept, words);
     release(sorted);
-    for (size_t i = 0; i < words->count && status == UNROLL_OK; i++)
+    for (size_t i = 0; i < count && status == UNROLL_OK; i++)
         words->tokens[i] = vocabulary->word[words->tokens[i]].symbol;
     return status;
 }
 
-unroll_status words_find(struct codes text, int most, struct numbered_words *words)
+unroll_status words_find(struct codes text, int max, struct column *words, size_t *count)
 {
     struct vocabulary vocabulary = {0};
-    unroll_status status = make_tokens(text, words);
+    unroll_status status = make_tokens(text, words, count);
 
     if (status == UNROLL_OK)
         status = count_all(text, &vocabulary, words->tokens);
     if (status == UNROLL_OK)
-        status = choose_symbols(&vocabulary, most, words);
+        status = choose_symbols(&vocabulary, max, *count, words);
     vocabulary_free(&vocabulary);
     return status;
 }
@@ -374,27 +374,27 @@ static unroll_status look_up(struct codes text, const struct vocabulary *vocabul
 }
 
 static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes,
-                                  struct numbered_words *words)
+                                  struct column *words)
 {
     TRY(make_symbols(words, count, bytes));
-    char *at = words->spelling;
+    char *at = words->strings;
     for (int i = 0; i < count; i++) {
         size_t size = strlen(symbols[i]) + 1;
-        words->symbols[i] = memcpy(at, symbols[i], size);
+        words->vocabulary[i] = memcpy(at, symbols[i], size);
         at += size;
     }
     return UNROLL_OK;
 }
 
-unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count,
-                        struct numbered_words *words)
+unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count, struct column *words,
+                        size_t *count)
 {
     struct vocabulary vocabulary = {0};
     size_t bytes = 0;
 
     for (int i = 0; i < symbol_count; i++)
         bytes += strlen(symbols[i]) + 1;
-    TRY(make_tokens(text, words));
+    TRY(make_tokens(text, words, count));
     TRY(copy_symbols(symbols, symbol_count, bytes, words));
     int32_t *codes = allocate_zeroed(bytes, sizeof *codes);
     unroll_status status = codes ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d words", symbol_count);

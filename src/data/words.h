@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "data/dataset.h"
 
 /* Stands for every word that is no symbol. In a text it is a word of its own, as corpora have it. */
 #define UNKNOWN_WORD "<unk>"
@@ -23,22 +23,15 @@ struct codes {
  * Other white space is a word by itself, run by run. */
 size_t word_length(struct codes text);
 
-/* A text as numbers of words. All arrays are the caller's to release, also after a failure; they begin as
- * NULL. symbols [symbol_count] point into spelling, where each ends with a zero. */
-struct numbered_words {
-    int32_t *tokens;            /* [count] */
-    size_t count;
-    char *spelling;
-    const char **symbols;
-    int symbol_count;
-};
+/* A text as a column of words, its vocabulary, and *count of its tokens. The arrays of the column begin as NULL; they are the
+ * caller's to release, also after a failure. */
 
 /* The symbols are UNKNOWN_WORD, then the most frequent words of the text, the most frequent first, of equals
- * the one with the smaller code points; at most `most` in all, which is 2 or more. */
-unroll_status words_find(struct codes text, int most, struct numbered_words *words);
+ * the one with the smaller code points; at most `max` in all, which is 2 or more. */
+unroll_status words_find(struct codes text, int max, struct column *words, size_t *count);
 
 /* With symbols given: 1 or more, each spelled once, UNKNOWN_WORD among them. */
-unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count,
-                        struct numbered_words *words);
+unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count, struct column *words,
+                        size_t *count);
 
 #endif

@@ -187,7 +187,7 @@ bool networks_differ(const char *was, const char *is, struct network_difference 
 }
 
 /* What a file says beside the weights; the texts are released with the model's file. */
-struct description { struct metadata metadata[6]; int count; char *network, *symbols, *signature; };
+struct description { struct metadata metadata[7]; int count; char *network, *symbols, *signature; };
 
 static void describe_as(struct description *d, const char *key, const char *value)
 {
@@ -206,6 +206,8 @@ static unroll_status describe(const struct unroll_model *m, struct description *
         if (m->symbol_kind == UNROLL_WORDS)
             describe_as(d, "symbol_kind", "words");
     }
+    if (*m->task)
+        describe_as(d, "task", m->task);
     if (m->signatures) {
         TRY(to_text(signature_to_json(m), &d->signature));
         describe_as(d, "signature", d->signature);
@@ -350,6 +352,12 @@ static unroll_status read_symbol_kind(const struct safetensors *file, const char
     return UNROLL_OK;
 }
 
+static void read_task(const struct safetensors *file, struct unroll_model *m)
+{
+    const char *task = safetensors_metadata(file, "task");
+    snprintf(m->task, sizeof m->task, "%s", task ? task : "");
+}
+
 static unroll_status read_symbols(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     const char *text = safetensors_metadata(file, "symbols");
@@ -425,6 +433,7 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
 {
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
+    read_task(file, m);
     TRY(read_signature(file, path, m));
     for (int i = 0; i < m->parameters; i++)
         TRY(read_parameter(file, path, m, i));

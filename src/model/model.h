@@ -87,6 +87,7 @@ struct unroll_model {
     size_t      count;
     char      **symbol;                 /* [input] what the tokens stand for, or NULL */
     unroll_symbol_kind symbol_kind;
+    char        task[32];               /* that it was trained for; "": of none, or of a file that does not say it */
     struct signature *signature;        /* [signatures] of the graph it was imported from */
     int         signatures;
     struct shared_weights *shared;      /* of the sessions of this model (session.h), while there are some */

@@ -44,14 +44,16 @@ static void add_field(struct facts *fields, const char *key, const char *format,
     fields->count++;
 }
 
-static const char training_symbols[] = "training_symbols", text_hash[] = "text_hash";
+/* Their names are of a time when all data were texts and the one task was lm. */
+static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task", first_task[] = "lm";
 
-/* Without these the next step could not be the same. The text comes first: of another one the network differs too,
+/* Without these the next step could not be the same. The data come first: of others the network differs too,
  * which explains less. */
 static void describe_identity(const unroll_trainer *trainer, struct facts *fields)
 {
-    add_field(fields, training_symbols, "%zu", trainer->batcher.count);
-    add_field(fields, text_hash, "%016" PRIx64, trainer->text_hash);
+    add_field(fields, task_key, "%s", trainer->task->name);
+    add_field(fields, training_items, "%zu", trainer->part->items);
+    add_field(fields, data_hash, "%016" PRIx64, trainer->data_hash);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
@@ -86,7 +88,7 @@ struct saved_state {
 
 /* Its members, once for writing and reading. */
 #define STATE_INTEGERS(FIELD) \
-    FIELD("step", trainer.step) FIELD("symbols", trainer.symbols) FIELD("epoch", trainer.cursor.epoch) \
+    FIELD("step", trainer.step) FIELD("symbols", trainer.items) FIELD("epoch", trainer.cursor.epoch) \
     FIELD("window", trainer.cursor.window) FIELD("plateau_waited", trainer.plateau.waited) \
     FIELD("forwards", forwards) FIELD("updates", updates)
 #define STATE_REALS(FIELD) \
@@ -112,11 +114,11 @@ static void describe_state(const struct saved_state *state, struct facts *fields
 
 static unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is)
 {
-    if (!strcmp(key, training_symbols))
-        return fail(UNROLL_USAGE, "'%s' was made with %.80s symbols to train on, this training has %s; fix: resume "
-                    "with the same text and the same part of it for validation", path, was, is);
-    if (!strcmp(key, text_hash))
-        return fail(UNROLL_USAGE, "'%s' was made with another text, or with another one to validate on; fix: resume "
+    if (!strcmp(key, training_items))
+        return fail(UNROLL_USAGE, "'%s' was made with %.80s items to train on, this training has %s; fix: resume "
+                    "with the same data and the same part of them for validation", path, was, is);
+    if (!strcmp(key, data_hash))
+        return fail(UNROLL_USAGE, "'%s' was made with other data, or with others to validate on; fix: resume "
                     "with the same", path);
     return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with the same", path,
                 key, was, is);
@@ -126,6 +128,8 @@ static unroll_status check_fields(const struct facts *expected, const struct saf
 {
     for (int i = 0; i < expected->count; i++) {
         const char *value = safetensors_metadata(file, expected->key[i]);
+        if (value == NULL && !strcmp(expected->key[i], task_key))
+            value = first_task;
         if (value == NULL)
             return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
                         expected->key[i]);
@@ -504,9 +508,9 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
     TRY(checkpoint_check_weights(loaded->model, file, path));
     TRY(check_network(trainer, loaded->model, model_path));
     TRY(read_state(file, path, &loaded->state));
-    if (loaded->state.trainer.cursor.window >= trainer->batcher.windows)
+    if (loaded->state.trainer.cursor.window >= trainer->part->batches)
         return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
-                    loaded->state.trainer.cursor.window, trainer->batcher.windows);
+                    loaded->state.trainer.cursor.window, trainer->part->batches);
     TRY(kept_new(trainer, &loaded->kept));
     return take_tensors(file, path, &loaded->kept);
 }
@@ -588,7 +592,7 @@ static unroll_status check_files(const char *path, const struct safetensors *fil
     unroll_model_free(model);
     if (status == UNROLL_OK)
         *progress = (unroll_progress){
-            .step = state.trainer.step, .symbols = state.trainer.symbols, .learning_rate = state.trainer.learning_rate,
+            .step = state.trainer.step, .items = state.trainer.items, .learning_rate = state.trainer.learning_rate,
             .best_validation = state.trainer.plateau.best, .best_step = state.trainer.best_step,
             .since_best = state.trainer.since_best,
         };

@@ -1,20 +1,17 @@
-/* The mean loss of a model over a range of symbols, each read with what came before it.
+/* A part of a data set in one session: its mean loss, and what else the task measures.
  * Used for validation and for unroll_evaluate; it changes neither weights nor gradients. */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
-#include <stddef.h>
-#include <stdint.h>
+#include "tasks/task.h"
 
-#include "base/status.h"
-#include "unroll_train.h"
-
-/* tokens [count], borrowed, count >= 2: all but the first are predicted. Takes all memory that the runs need. */
+/* Takes the part over, also where it fails. Takes all memory that the runs need. */
 struct evaluator;
-unroll_status evaluator_new(unroll_model *model, const int32_t *tokens, size_t count,
+unroll_status evaluator_new(unroll_model *model, const struct task *task, struct part *part,
                             const unroll_machine *machine, struct evaluator **evaluator);
 void evaluator_free(struct evaluator *evaluator);       /* NULL is allowed */
-/* Ends early, with NaN, where goes_on(data) is 0; NULL: goes on to the end. */
-unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, double *nats);
+/* Ends early, with a loss that is NaN, where goes_on(data) is 0; NULL: goes on to the end. */
+unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, unroll_evaluation *found);
+void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_evaluation *described);
 uint64_t evaluator_forecast(const struct evaluator *evaluator);     /* bytes */
 
 #endif

@@ -10,7 +10,7 @@
 #include "data/text.h"
 #include "data/words.h"
 #include "model/model.h"
-#include "train/reading.h"
+#include "tasks/schema.h"
 #include "unroll_train.h"
 
 enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
@@ -40,6 +40,22 @@ unroll_sample_config unroll_sample_default(void)
     };
 }
 
+static unroll_status check_model(const unroll_model *model)
+{
+    if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_symbols(model) == NULL)
+        return fail(UNROLL_USAGE, "the model does not write text: it has no symbols, or outputs of another "
+                    "number");
+    if (model_looks_ahead(model))
+        return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
+                    "fix: train one with a single direction");
+    return UNROLL_OK;
+}
+
+int unroll_can_sample(const unroll_model *model)
+{
+    return check_model(model) == UNROLL_OK;
+}
+
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
     if (!config || config->size != sizeof *config)
@@ -49,13 +65,7 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
                     config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
         return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
-    if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_symbols(model) == NULL)
-        return fail(UNROLL_USAGE, "the model does not write text: it has no symbols, or outputs of another "
-                    "number");
-    if (model_looks_ahead(model))
-        return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
-                    "fix: train one with a single direction");
-    return UNROLL_OK;
+    return check_model(model);
 }
 
 /* ---- drawing ---- */
@@ -146,17 +156,17 @@ static int find_symbol(const unroll_model *model, int count, const char *wanted)
 
 static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *model, const char *prompt)
 {
-    struct text_reading reading = reading_of(model);
+    struct tokenizer tokenizer = tokenizer_of(model);
     int line_end = find_symbol(model, sampler->symbols, "\n");
-    unroll_text *text;
+    unroll_dataset *text;
     unroll_status status = UNROLL_OK;
 
     if (prompt == NULL || *prompt == '\0')
         return feed(sampler, line_end < 0 ? 0 : line_end);
-    TRY(text_parse(prompt, strlen(prompt), "the prompt", &reading, &text));
-    for (size_t i = 0; i < text->count && status == UNROLL_OK; i++)
-        status = feed(sampler, text->tokens[i]);
-    unroll_text_free(text);
+    TRY(text_parse(prompt, strlen(prompt), "the prompt", &tokenizer, &text));
+    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++)
+        status = feed(sampler, text->column->tokens[i]);
+    unroll_dataset_free(text);
     return status;
 }
 

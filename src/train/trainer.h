@@ -5,14 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "train/batcher.h"
 #include "train/evaluate.h"
+#include "train/feed.h"
 #include "train/schedule.h"
+
+/* The next batch. */
+struct cursor {
+    int64_t epoch, window;      /* 0 <= window < the part's batches */
+};
 
 /* All that changes from step to step outside the session. */
 struct trainer_state {
     int64_t step;               /* updates done */
-    int64_t symbols;            /* trained on so far */
+    int64_t items;              /* trained on so far */
     struct cursor cursor;       /* the next batch */
     struct plateau plateau;
     int64_t best_step;          /* at plateau.best; 0: before the first, or of a checkpoint that does not say it */
@@ -24,16 +29,17 @@ enum { OPTIMIZER_NAME_SIZE = 32 };
 
 struct unroll_trainer {
     unroll_model *model;
-    const unroll_text *text;
+    const unroll_dataset *data;
+    const struct task *task;
     unroll_train_config config;             /* its strings belong to the caller and are not used after new */
     char optimizer[OPTIMIZER_NAME_SIZE];
     const struct schedule *schedule;
     int64_t total_steps;
-    uint64_t text_hash;                     /* of all tokens, those to validate too: a cursor is of one text */
-    struct batcher batcher;
-    int32_t *inputs, *targets;              /* [bptt, batch] */
+    uint64_t data_hash;                     /* of all data, those to validate on too: a cursor is of these */
+    struct part *part;                      /* that is trained on */
+    struct feed feed;
     unroll_session *session;
-    struct evaluator *evaluator;            /* NULL: there is no validation part */
+    struct evaluator *evaluator;            /* NULL: nothing is validated on */
     struct unroll_snapshot *snapshot;       /* NULL before the first checkpoint */
     struct trainer_state state;
     unroll_result result;                   /* of the last look */

@@ -143,11 +143,11 @@ refuses "word too many" 2 train text.txt other.txt
 refuses "two ends" 2 train text.txt --epochs 1 --steps 2
 refuses "bidirectional" 4 train text.txt --bidirectional
 refuses "unknown task" 2 train text.txt --task words
-refuses "bidirectional words" 4 train text.txt --task word-lm --bidirectional
+refuses "bidirectional words" 4 train text.txt --tokens words --bidirectional
 refuses "momentum of an optimizer that has none" 2 train text.txt --momentum 0.5
 refuses "words of characters" 2 train text.txt --vocab 50
 refuses "length of a constant schedule" 2 train text.txt --schedule constant --schedule-steps 5
-refuses "vocabulary of one" 2 train text.txt --task word-lm --vocab 1
+refuses "vocabulary of one" 2 train text.txt --tokens words --vocab 1
 refuses "part for the steps of a piece" 2 train text.txt --bptt ful
 refuses "plan of a whole piece" 2 plan --bptt full
 refuses "size that is none" 2 train text.txt --memory much
@@ -282,9 +282,9 @@ unroll train - $small --steps 2 --quiet < text.txt; unroll train - $small --step
 holds "standard input, numbered out" cmp -s runs/stdin/model.safetensors runs/stdin-2/model.safetensors
 
 unroll eval run text.txt > output
-holds "eval" grep -Eq '^[0-9.]+ nats, [0-9.]+ bits per character, perplexity [0-9.]+, [0-9]+ characters$' output
+holds "eval" grep -Eq '^[0-9.]+ nats \(unigrams [0-9.]+\), [0-9.]+ bits per character, perplexity [0-9.]+, [0-9]+ characters$' output
 unroll eval run/model.safetensors - --json < text.txt > output
-holds "eval --json" grep -q '^{"nats":.*"bits_per_character":.*"perplexity":.*"characters":' output
+holds "eval --json" grep -q '^{"nats":.*"floor":.*"bits_per_character":.*"perplexity":.*"characters":' output
 # So many rows and units that products are made another way (of thirds, of steps whose weights have copies of their own).
 head -c 3000 text.txt > valid.txt
 unroll train text.txt --val valid.txt --hidden 256 --layers 2 --batch 32 --bptt 4 --steps 4 --validate-every 2 --threads 1 \
@@ -322,7 +322,7 @@ holds "auto is saved" grep -q '"checkpoint-time": "auto"' again/config.json
 # ---- words, validation files, whole pieces, speed ----
 
 head -n 20 text.txt > part.txt; echo "the zebra jumps ~ over" >> part.txt
-unroll train text.txt $small --task word-lm --vocab 15 --steps 40 --val part.txt --out words --json \
+unroll train text.txt $small --tokens words --vocab 15 --steps 40 --val part.txt --out words --json \
     > result.json 2> message
 holds "train words" test $? -eq 0
 holds "words per second" grep -q ' words/s ' message
@@ -332,19 +332,19 @@ holds "bits of characters" grep -Eq '^  loss .*, [0-9.]+ bits per character\)' \
 holds "words have an embedding" grep -q '"embed": 16,' words/config.json
 holds "a validation file is kept by its path" grep -q "\"val\": \"$place/part.txt\"" words/config.json
 unroll eval words part.txt > output
-holds "eval of words" grep -Eq '^[0-9.]+ nats, [0-9.]+ bits per word, perplexity [0-9.]+, [0-9]+ words$' output
+holds "eval of words" grep -Eq '^[0-9.]+ nats \(unigrams [0-9.]+\), [0-9.]+ bits per word, perplexity [0-9.]+, [0-9]+ words$' output
 unroll eval words part.txt --json > output
-holds "eval of words --json" grep -q '^{"nats":.*"bits_per_word":.*"perplexity":.*"words":' output
+holds "eval of words --json" grep -q '^{"nats":.*"floor":.*"bits_per_word":.*"perplexity":.*"words":' output
 unroll sample words --prompt "the zebra" --length 200 > output
 holds "no unknown word is written" test "$(grep -c '<unk>' output)" -eq 0
 holds "words are separated" grep -q '^the zebra .* .*' <(tr '\n' ' ' < output)
 unroll inspect words > output; holds "inspect of words" grep -q '^words *15: "<unk>" ' output
 (cd full && unroll train --resume ../words --steps 50 --quiet)
 holds "a resumed run finds its validation file" test -d words/ckpt/step-50
-unroll train text.txt $small --task word-lm --vocab 15 --steps 50 --val part.txt --quiet --out words-2
+unroll train text.txt $small --tokens words --vocab 15 --steps 50 --val part.txt --quiet --out words-2
 holds "words go on as if there had been no stop" cmp -s words/model.safetensors words-2/model.safetensors
 cp part.txt val.txt
-unroll train text.txt $small --task word-lm --vocab 15 --steps 4 --val val.txt --quiet --out changed
+unroll train text.txt $small --tokens words --vocab 15 --steps 4 --val val.txt --quiet --out changed
 echo "more" >> val.txt
 refuses "resume with another validation text" 2 train --resume changed --steps 8 --quiet
 

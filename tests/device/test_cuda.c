@@ -258,7 +258,7 @@ static void test_loss_scale(void)
 
 /* ---- a checkpoint keeps the loss scale ------------------------------------------------------ */
 
-static unroll_trainer *trainer_of(unroll_model *model, const unroll_text *text)
+static unroll_trainer *trainer_of(unroll_model *model, const unroll_dataset *text)
 {
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer = NULL;
@@ -291,11 +291,11 @@ static bool same_weights(unroll_session *a, unroll_session *b)
 static void test_scale_is_kept(void)
 {
     char folder[] = "/tmp/unroll_cuda_XXXXXX", path[64], command[80];
-    struct text_reading reading = { .kind = UNROLL_CHARACTERS };
+    struct tokenizer reading = { .kind = UNROLL_CHARACTERS };
     unroll_spec spec = spec_of("lstm");
     unroll_model *model[2] = { NULL, NULL };
     unroll_trainer *t[2];
-    unroll_text *text;
+    unroll_dataset *text;
     snprintf(path, sizeof path, "%s/step", mkdtemp(folder));
     CHECK(text_parse("abcabcabcabcabcabcabcabcabcabcabcabc", 36, "a text", &reading, &text) == UNROLL_OK, "%s",
           unroll_last_error());
@@ -317,7 +317,7 @@ static void test_scale_is_kept(void)
         unroll_trainer_free(t[i]);
         unroll_model_free(model[i]);
     }
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0, "the checkpoint is removed");
 }

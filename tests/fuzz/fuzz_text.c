@@ -11,12 +11,12 @@ enum { ALL_WORDS = 1 << 20, FEW_WORDS = 5 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_spelling(const unroll_text *text, const uint8_t *data, size_t size)
+static void check_spelling(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
     size_t at = 0;
 
-    for (size_t i = 0; i < text->count; i++) {
-        const char *symbol = text->symbols[text->tokens[i]];
+    for (size_t i = 0; i < text->steps; i++) {
+        const char *symbol = text->column->vocabulary[text->column->tokens[i]];
         size_t length = strlen(symbol);
         if (length > size - at || memcmp(symbol, data + at, length) != 0)
             abort();
@@ -27,40 +27,40 @@ static void check_spelling(const unroll_text *text, const uint8_t *data, size_t 
 }
 
 /* Reading again with the symbols that were found gives the same tokens. */
-static void check_again(const unroll_text *text, const uint8_t *data, size_t size)
+static void check_again(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
-    struct text_reading reading = {.kind = text->kind, .symbols = text->symbols,
-                                   .symbol_count = text->symbol_count};
-    unroll_text *again;
+    struct tokenizer reading = {.kind = text->column->kind, .vocabulary = text->column->vocabulary,
+                                   .vocabulary_size = text->column->vocabulary_size};
+    unroll_dataset *again;
 
     if (text_parse(data, size, "fuzz", &reading, &again) != UNROLL_OK)
         abort();
-    if (again->count != text->count
-        || memcmp(again->tokens, text->tokens, text->count * sizeof *text->tokens) != 0)
+    if (again->steps != text->steps
+        || memcmp(again->column->tokens, text->column->tokens, text->steps * sizeof *text->column->tokens) != 0)
         abort();
-    unroll_text_free(again);
+    unroll_dataset_free(again);
 }
 
 /* Symbols are numbered by frequency: a word keeps its number or is unknown, which is 0. */
-static void check_few_words(const unroll_text *all, const uint8_t *data, size_t size)
+static void check_few_words(const unroll_dataset *all, const uint8_t *data, size_t size)
 {
-    struct text_reading reading = {.kind = UNROLL_WORDS, .vocabulary = FEW_WORDS};
-    unroll_text *few;
+    struct tokenizer reading = {.kind = UNROLL_WORDS, .max = FEW_WORDS};
+    unroll_dataset *few;
 
-    if (text_parse(data, size, "fuzz", &reading, &few) != UNROLL_OK || few->count != all->count)
+    if (text_parse(data, size, "fuzz", &reading, &few) != UNROLL_OK || few->steps != all->steps)
         abort();
-    for (size_t i = 0; i < few->count; i++)
-        if (few->tokens[i] != (all->tokens[i] < FEW_WORDS ? all->tokens[i] : 0))
+    for (size_t i = 0; i < few->steps; i++)
+        if (few->column->tokens[i] != (all->column->tokens[i] < FEW_WORDS ? all->column->tokens[i] : 0))
             abort();
     check_again(few, data, size);
-    unroll_text_free(few);
+    unroll_dataset_free(few);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct text_reading characters = {.kind = UNROLL_CHARACTERS};
-    struct text_reading words = {.kind = UNROLL_WORDS, .vocabulary = ALL_WORDS};
-    unroll_text *text;
+    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
+    struct tokenizer words = {.kind = UNROLL_WORDS, .max = ALL_WORDS};
+    unroll_dataset *text;
 
     if (text_parse(data, size, "fuzz", &characters, &text) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
@@ -69,12 +69,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_spelling(text, data, size);
     check_again(text, data, size);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     if (text_parse(data, size, "fuzz", &words, &text) != UNROLL_OK)
         abort();            /* what is a text of characters is one of words */
     check_spelling(text, data, size);
     check_again(text, data, size);
     check_few_words(text, data, size);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     return 0;
 }

@@ -81,7 +81,7 @@ class Documents(unittest.TestCase):
                     for outer in [stub, *stub.body] for f in getattr(outer, "body", []) if isinstance(f, ast.FunctionDef)}
         model = unroll.Model(tokens=1, input=3, output=3, loss="xent")
         train = model.session("train")
-        text = unroll.Text(os.path.join(ROOT, "LICENSE"))
+        text = unroll.Dataset(os.path.join(ROOT, "LICENSE"))
         calls = {
             "Model.__new__": (unroll._core.Model, {"seed"}), "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed"}),
             "Session.__new__": (lambda **k: unroll.Session(model, **k), set()),
@@ -89,7 +89,7 @@ class Documents(unittest.TestCase):
             "Session.step": (lambda **k: train.step("adam", **k),
                              {"inputs", "tokens", "classes", "values", "lengths", "reset", "look"}),
             "Stream.__new__": (lambda **k: unroll.Stream(model, **k), set()),
-            "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation_text"}),
+            "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation_data"}),
             ".sample": (lambda **k: unroll.sample(model, **k), set()),
             ".divide": (unroll.divide, {"lengths", "classes"}),
         }

@@ -118,15 +118,14 @@ class Package(unittest.TestCase):
             path = os.path.join(folder, "text")
             with open(path, "w", encoding="utf-8") as file:
                 file.write("abc" * 9)
-            text = unroll.Text(path)
+            text = unroll.Dataset(path)
             read = unroll.Model(tokens=1, input=3, output=3, hidden=4, loss="xent")
-            read.set_symbols(text)
+            read.set_schema(text)
             big = 1 << 32
             for name, call in (
                 ("steps", lambda: m.session(steps=big)), ("rows", lambda: m.stream(rows=big)),
                 ("threads", lambda: m.run(floats(T, B, INPUT), threads=big)), ("row", lambda: m.stream().reset(big)),
                 ("sources", lambda: unroll.Model.network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
-                ("vocabulary", lambda: unroll.Text(path, words=True, vocabulary=big)),
                 ("threads", lambda: unroll.evaluate(read, text, threads=big)), ("length", lambda: unroll.sample(read, length=big)),
                 ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("parts", lambda: unroll.divide(rows=1, count=2, parts=big)),
                 ("max_version", lambda: m.parameters()["rnn.bias_ih_l0"].__dlpack__(max_version=(big, 0))),
@@ -497,31 +496,36 @@ class Texts(unittest.TestCase):
         self.path = os.path.join(self.folder.name, "text.txt")
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(TEXT)
-        self.text = unroll.Text(self.path)
+        self.text = unroll.Dataset(self.path)
 
     def tearDown(self):
         self.folder.cleanup()
 
     def model(self, **more):
-        n = len(self.text.symbols)
+        n = len(self.text.vocabulary)
         made = unroll.Model(tokens=1, input=n, output=n, hidden=12, layers=1, loss="xent", **more)
-        made.set_symbols(self.text)
+        made.set_schema(self.text)
         return made
 
     def test_text(self):
-        self.assertEqual("".join(self.text.symbols[i] for i in self.text.tokens.tolist()), TEXT)
+        self.assertEqual("".join(self.text.vocabulary[i] for i in self.text.tokens.tolist()), TEXT)
         self.assertTrue(memoryview(self.text.tokens).readonly)
         with self.assertRaises(BufferError):
             self.text.tokens.__dlpack__()               # old capsules can't say read-only
         self.text.tokens.__dlpack__(max_version=(1, 0))
-        words = unroll.Text(self.path, words=True, vocabulary=50)
-        self.assertEqual("".join(words.symbols[i] for i in words.tokens.tolist()), TEXT)
+        words = unroll.Dataset(self.path, tokens="words", vocab=50)
+        self.assertEqual("".join(words.vocabulary[i] for i in words.tokens.tolist()), TEXT)
         with self.assertRaises(unroll.DataError):
-            unroll.Text(self.path + ".absent")
-        with self.assertRaises(unroll.DataError):
-            unroll.Text(self.path, symbols=["a", "b"])
+            unroll.Dataset(self.path + ".absent")
+        for options, said in ({"header": 1}, "no option 'header'"), ({"vocab": 1 << 32}, "from 2 to 1048576"), ({"reader": "csb"}, "'csb'"):
+            with self.assertRaisesRegex(unroll.UsageError, said):
+                unroll.Dataset(self.path, **options)
+        few = unroll.Dataset(self.path, tokens="words", vocab=2)
+        model = unroll.Model(tokens=1, input=2, output=2, hidden=4, loss="xent")
+        model.set_schema(few)
+        self.assertEqual(unroll.Dataset(self.path, model=model).vocabulary, few.vocabulary)
         with self.assertRaises(TypeError):
-            unroll.Text(self.path, model=3)
+            unroll.Dataset(self.path, model=3)
 
     def test_trains_as_the_command_does(self):
         """After 12 updates the weights are the command's, bit for bit."""
@@ -554,7 +558,7 @@ class Texts(unittest.TestCase):
         expected = [trainer.step()["loss"] for _ in range(3)]
         other = unroll.Trainer(self.model(seed=99), self.text, batch=4, bptt=8, total_steps=30)
         other.load(saved)
-        there = ("step", "epoch", "symbols", "learning_rate", "best_validation", "best_step", "since_best")
+        there = ("step", "epoch", "items", "item", "learning_rate", "best_validation", "best_step", "since_best")
         self.assertEqual([other.progress[k] for k in there], [rows[-1][k] for k in there])
         self.assertEqual(other.progress["best_validation"], min(m["validation"] for m in rows if "validation" in m))
         self.assertEqual([other.step()["loss"] for _ in range(3)], expected)
@@ -570,8 +574,8 @@ class Texts(unittest.TestCase):
     def test_evaluate_and_sample(self):
         m = self.model()
         found = unroll.evaluate(m, self.text)
-        self.assertEqual(found["foretold"], len(TEXT) - 1)
-        self.assertTrue(2 < found["nats"] < 5, found)
+        self.assertEqual(found["characters"], len(TEXT) - 1)
+        self.assertTrue(2 < found["nats"] == found["loss"] < 5 and 1 < found["floor"] < 4, found)
         text = unroll.sample(m, prompt="the ", length=20, seed=4)
         self.assertEqual(text, unroll.sample(m, prompt="the ", length=20, seed=4))
         self.assertGreaterEqual(len(text), 20)

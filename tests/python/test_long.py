@@ -87,7 +87,7 @@ class Leaks(unittest.TestCase):
         x, wrong, number = floats(4, 2, 3), floats(4, 2, 5), integers(4, 2, 3, below=2)
         calls = [lambda: m.run(wrong), lambda: m.run(number), lambda: m.run([1]), lambda: m.run(x, states={"z": x}),
                  lambda: unroll.Model(input=0), lambda: unroll.Model(inputs=3), lambda: unroll.load("/nowhere"),
-                 lambda: m.session("train"), lambda: unroll.Text("/nowhere"), lambda: m.stream(dtype="x"),
+                 lambda: m.session("train"), lambda: unroll.Dataset("/nowhere"), lambda: m.stream(dtype="x"),
                  lambda: m.session(steps=1 << 40), lambda: m.stream().reset(1 << 40), lambda: m.run(x, tokens=x),
                  lambda: unroll._core.array(b"12", (3,), "uint8"), lambda: trained.step("adamm", inputs=x),
                  lambda: unroll.Model.network([{"kind": "gru", "sources": [1 << 40]}], input=2),
@@ -136,10 +136,10 @@ class Leaks(unittest.TestCase):
                 file.write("a stitch in time saves nine. " * 50)
 
             def work():
-                text = unroll.Text(path)
-                n = len(text.symbols)
+                text = unroll.Dataset(path)
+                n = len(text.vocabulary)
                 m = unroll.Model(tokens=1, input=n, output=n, hidden=8, loss="xent")
-                m.set_symbols(text)
+                m.set_schema(text)
                 list(unroll.Trainer(m, text, batch=2, bptt=8, threads=1).metrics(2))
                 unroll.sample(m, length=5)
                 text.tokens.shape

@@ -1,76 +1,94 @@
-/* Tests of how a text becomes batches, and of the learning-rate schedules: neither needs a model.
+/* Tests of how the task lm makes batches of a text, and of the learning-rate schedules: neither needs a model.
  * That trainings use them rightly is in test_trainer.c. */
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "check.h"
-#include "train/batcher.h"
+#include "tasks/task_table.h"
 #include "train/schedule.h"
 
 /* ---- batches ---- */
 
-enum { BATCHER_TEXT = 103, MOST_BATCH = 256 };
+enum { LENGTH = 103, MAX_BATCH = 256 };
+
+/* The first tokens of a text as a part to train on. */
+static unroll_status open_part(int32_t *tokens, size_t count, int rows, int steps, struct part **part)
+{
+    struct column column = {.type = COLUMN_TOKENS, .tokens = tokens, .vocabulary_size = LENGTH};
+    const unroll_dataset data = {.column = &column, .columns = 1, .steps = count};
+    const struct task_request request = {.data = &data, .rows = rows, .steps = steps, .seed = 5, .ranks = 1};
+
+    return task_lm.open(&request, PART_TRAINING, part);
+}
 
 /* The text is 0, 1, 2, ..: a token is its own place. Marks what an epoch's batches read; false if a row does
- * not go on where it was, a target is not the next symbol, or rows are not in the order of the text. */
-static bool read_epoch(const struct batcher *batcher, int64_t epoch, bool used[BATCHER_TEXT])
+ * not go on where it was, a target is not the next token, or rows are not in the order of the text. */
+static bool read_epoch(const struct part *part, int64_t epoch, bool used[LENGTH])
 {
-    int32_t inputs[MOST_BATCH], targets[MOST_BATCH], expected[MOST_BATCH];
-    struct cursor cursor = {epoch, 0};
+    int32_t inputs[MAX_BATCH], targets[MAX_BATCH], expected[MAX_BATCH];
+    struct task_batch batch = {.tokens = inputs, .classes = targets};
     bool right = true;
 
-    for (; cursor.epoch == epoch; cursor = batcher_next(batcher, cursor)) {
-        batcher_fill(batcher, cursor, inputs, targets);
-        for (int row = 0; row < batcher->rows; row++)
-            for (int t = 0; t < batcher->steps; t++) {
-                int at = t * batcher->rows + row;
-                bool first = cursor.window == 0 && t == 0;
+    for (int64_t window = 0; window < part->batches; window++) {
+        part->fill(part, epoch, window, &batch);
+        right = right && batch.begins == (window == 0) && batch.items == part->rows * part->steps;
+        for (int row = 0; row < part->rows; row++)
+            for (int t = 0; t < part->steps; t++) {
+                int at = t * part->rows + row;
+                bool first = window == 0 && t == 0;
                 right = right && (first || inputs[at] == expected[row])
                      && (!first || row == 0 || inputs[at] > inputs[at - 1])
-                     && targets[at] == inputs[at] + 1 && targets[at] < BATCHER_TEXT;
+                     && targets[at] == inputs[at] + 1 && targets[at] < LENGTH;
                 used[inputs[at]] = true;
                 expected[row] = targets[at];
             }
     }
-    return right && cursor.epoch == epoch + 1 && cursor.window == 0;
+    return right;
 }
 
 static void test_batches(void)
 {
     static const int shapes[][2] = {{1, 1}, {1, 102}, {102, 1}, {4, 7}, {5, 9}, {3, 34}, {7, 13}};
-    int32_t tokens[BATCHER_TEXT];
-    struct batcher batcher;
+    int32_t tokens[LENGTH];
 
-    for (int i = 0; i < BATCHER_TEXT; i++)
+    for (int i = 0; i < LENGTH; i++)
         tokens[i] = i;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        bool used[BATCHER_TEXT] = {false};
+        bool used[LENGTH] = {false};
         int wrong = 0, unused = 0;
-        if (!MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, shapes[i][0], shapes[i][1], 5)))
+        struct part *part;
+        if (!MUST(open_part(tokens, LENGTH, shapes[i][0], shapes[i][1], &part)))
             continue;
         for (int64_t epoch = 0; epoch < 400; epoch++)
-            wrong += !read_epoch(&batcher, epoch, used);
-        for (int at = 0; at + 1 < BATCHER_TEXT; at++)
+            wrong += !read_epoch(part, epoch, used);
+        for (int at = 0; at + 1 < LENGTH; at++)
             unused += !used[at];
-        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d symbols never trained on",
+        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d tokens never trained on",
               shapes[i][0], shapes[i][1], wrong, unused);
+        release(part);
     }
 }
 
 /* The largest sizes that the error names must fit, and no larger ones. */
 static void test_texts_too_short(void)
 {
-    int32_t tokens[BATCHER_TEXT] = {0};
-    struct batcher batcher;
+    static const struct { size_t count; int rows, steps; const char *refused; } shapes[] = {
+        {LENGTH, 10, 11, "batch at most 9 with this bptt, or bptt at most 10 with this batch"},
+        {LENGTH, 9, 11, NULL}, {LENGTH, 10, 10, NULL}, {LENGTH, 1, 200, "bptt at most 102"},
+        {0, 1, 1, "0 tokens"}, {1, 1, 1, "1 tokens"}, {2, 1, 1, NULL},
+    };
+    int32_t tokens[LENGTH] = {0};
 
-    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 11, 1), UNROLL_DATA,
-                  "batch at most 9 with this bptt, or bptt at most 10 with this batch");
-    MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, 9, 11, 1));
-    MUST(batcher_init(&batcher, tokens, BATCHER_TEXT, 10, 10, 1));
-    CHECK_REFUSED(batcher_init(&batcher, tokens, BATCHER_TEXT, 1, 200, 1), UNROLL_DATA, "bptt at most 102");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 0, 1, 1, 1), UNROLL_DATA, "0 symbols");
-    CHECK_REFUSED(batcher_init(&batcher, tokens, 1, 1, 1, 1), UNROLL_DATA, "1 symbols");
-    MUST(batcher_init(&batcher, tokens, 2, 1, 1, 1));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct part *part = NULL;
+        unroll_status status = open_part(tokens, shapes[i].count, shapes[i].rows, shapes[i].steps, &part);
+        if (shapes[i].refused == NULL)
+            MUST(status);
+        else
+            CHECK_REFUSED(status, UNROLL_DATA, shapes[i].refused);
+        release(part);
+    }
 }
 
 /* ---- schedules ---- */

@@ -23,14 +23,14 @@ static char folder[] = "/tmp/unroll_corruption_XXXXXX";
 
 /* ---- a small training ---- */
 
-static unroll_text *text;
+static unroll_dataset *text;
 static unroll_model *model;
 static unroll_trainer *trainer;
 
 static void start(void)
 {
     const char words[] = "the sea is wide, the sea is deep and we sail on it from day to day. ";
-    struct text_reading characters = {.kind = UNROLL_CHARACTERS};
+    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_train_config config = unroll_train_default();
     unroll_spec spec = unroll_spec_default();
     char bytes[10 * sizeof words] = "";
@@ -43,7 +43,7 @@ static void start(void)
     spec.embed = 4;
     spec.tokens = 1;
     spec.loss = "xent";
-    unroll_text_symbols(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     config.batch = 2;
     config.bptt = 8;
@@ -87,7 +87,7 @@ static uint64_t hash_training(void)
     const struct trainer_state *s = &trainer->state;
     const double reals[] = {s->plateau.best, s->plateau.factor};
     uint64_t hash = hash_bytes(HASH_BEGIN, reals, sizeof reals);
-    int64_t counts[7] = {s->step, s->symbols, s->cursor.epoch, s->cursor.window, s->plateau.waited};
+    int64_t counts[7] = {s->step, s->items, s->cursor.epoch, s->cursor.window, s->plateau.waited};
     unroll_parameter p;
     char name[128];
 
@@ -377,7 +377,7 @@ int main(int count, char **words)
     check_old_files();
     unroll_trainer_free(trainer);
     unroll_model_free(model);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     CHECK(system(clean) == 0, "%s", clean);
     return check_finish("test_corruption");

@@ -11,7 +11,7 @@
 
 enum { RANKS_MOST = 8, HALF = 3, EXACT = 4, MOST_WEIGHTS = 8192 };
 
-static unroll_text *text;
+static unroll_dataset *text;
 static char folder[] = "/tmp/test_resume.XXXXXX";
 
 /* Trains on a mesh up to an update; NULL: from the beginning, or without keeping anything. */
@@ -43,7 +43,7 @@ static unroll_status new_model(const struct leg *leg, unroll_model **m)
     s.dropout = 0.2f;
     s.tokens = 1;
     s.loss = "xent";
-    unroll_text_symbols(text, &s.input);
+    unroll_dataset_vocabulary(text, &s.input);
     s.output = s.input;
     return unroll_model_new(&s, 3, m);
 }
@@ -90,7 +90,7 @@ static unroll_status train(unroll_model *m, struct rank *r)
 {
     unroll_train_config config = config_of(r);
     unroll_trainer *t;
-    double nats;
+    unroll_evaluation found;
     unroll_status status = unroll_trainer_new(m, text, &config, &t);
     if (status != UNROLL_OK)
         return status;
@@ -100,7 +100,7 @@ static unroll_status train(unroll_model *m, struct rank *r)
     while (status == UNROLL_OK && r->progress.step < r->leg->until)
         status = unroll_trainer_step(t, &r->progress);
     if (status == UNROLL_OK)
-        status = unroll_trainer_validate(t, &nats);
+        status = unroll_trainer_validate(t, &found);
     if (status == UNROLL_OK)
         status = save(m, t, r);
     unroll_trainer_progress(t, &r->progress);
@@ -253,11 +253,11 @@ int main(void)
     snprintf(path, sizeof path, "%s/text", folder);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     write_text(path);
-    if (CHECK(unroll_text_open(path, NULL, 0, &text) == UNROLL_OK, "%s", unroll_last_error())) {
+    if (CHECK(unroll_dataset_open(path, NULL, &text) == UNROLL_OK, "%s", unroll_last_error())) {
         check_network(false);
         check_unlike();
         check_network(true);
-        unroll_text_free(text);
+        unroll_dataset_free(text);
     }
     CHECK(system(clean) == 0, "%s", clean);
     return check_finish("test_resume");

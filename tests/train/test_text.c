@@ -19,9 +19,9 @@ static bool says(const char *part)
 
 /* Characters, with symbols or NULL. */
 static unroll_status parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
-                           int symbol_count, unroll_text **text)
+                           int symbol_count, unroll_dataset **text)
 {
-    struct text_reading reading = {.kind = UNROLL_CHARACTERS, .symbols = symbols, .symbol_count = symbol_count};
+    struct tokenizer reading = {.kind = UNROLL_CHARACTERS, .vocabulary = symbols, .vocabulary_size = symbol_count};
 
     return text_parse(bytes, size, name, &reading, text);
 }
@@ -29,7 +29,7 @@ static unroll_status parse(const void *bytes, size_t size, const char *name, con
 /* The bytes must be refused with a sentence that has this part. */
 static void check_refused(const char *bytes, size_t size, const char *part)
 {
-    unroll_text *text = NULL;
+    unroll_dataset *text = NULL;
     unroll_status status = parse(bytes, size, "some.txt", NULL, 0, &text);
 
     CHECK(status == UNROLL_DATA && says(part) && says("some.txt"), "status %d, '%s' instead of '%s'",
@@ -44,33 +44,33 @@ static void test_symbols_are_in_code_point_order(void)
         "\n", "\r", "a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
     };
     static const int32_t expected_tokens[] = {3, 4, 2, 6, 3, 1, 0, 5};
-    unroll_text *text;
+    unroll_dataset *text;
     size_t count;
     int symbols;
 
     if (!MUST(parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
         return;
-    const int32_t *tokens = unroll_text_tokens(text, &count);
-    const char *const *symbol = unroll_text_symbols(text, &symbols);
+    const int32_t *tokens = unroll_dataset_tokens(text, &count);
+    const char *const *symbol = unroll_dataset_vocabulary(text, &symbols);
     if (CHECK(symbols == 7, "%d symbols", symbols))
         for (int i = 0; i < symbols; i++)
             CHECK(strcmp(symbol[i], expected[i]) == 0, "symbol %d is '%s'", i, symbol[i]);
     CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ",
           count);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
 }
 
 static void test_smallest_texts(void)
 {
-    unroll_text *text;
+    unroll_dataset *text;
 
     if (MUST(parse("x", 1, "t", NULL, 0, &text))) {
-        CHECK(text->count == 1 && text->symbol_count == 1, "one character");
-        unroll_text_free(text);
+        CHECK(text->steps == 1 && text->column->vocabulary_size == 1, "one character");
+        unroll_dataset_free(text);
     }
     if (MUST(parse("zzzz", 4, "t", NULL, 0, &text))) {
-        CHECK(text->count == 4 && text->symbol_count == 1 && text->tokens[3] == 0, "one symbol repeated");
-        unroll_text_free(text);
+        CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && text->column->tokens[3] == 0, "one symbol repeated");
+        unroll_dataset_free(text);
     }
 }
 
@@ -84,11 +84,11 @@ static void test_edges_of_utf8(void)
         "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3", "\xe2\x82",
         "\xf0\x9f\x98", "\xc3\x28", "\xe2\x28\xa1",
     };
-    unroll_text *text;
+    unroll_dataset *text;
 
     if (MUST(parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
-        CHECK(text->count == 10 && text->symbol_count == 10, "%zu characters", text->count);
-        unroll_text_free(text);
+        CHECK(text->steps == 10 && text->column->vocabulary_size == 10, "%zu characters", text->steps);
+        unroll_dataset_free(text);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[16];
@@ -112,12 +112,12 @@ static void test_given_symbols(void)
     static const char *const words[] = {"a", "the"};
     static const char *const twice[] = {"a", "b", "a"};
     static const int32_t expected[] = {3, 2, 1, 0};
-    unroll_text *text = NULL;
+    unroll_dataset *text = NULL;
 
     if (MUST(parse("abc\n", 4, "t", symbols, 5, &text))) {
-        CHECK(memcmp(text->tokens, expected, sizeof expected) == 0, "tokens in the order given");
-        CHECK(text->symbol_count == 5 && strcmp(text->symbols[4], "\xc3\xa9") == 0, "symbols are kept");
-        unroll_text_free(text);
+        CHECK(memcmp(text->column->tokens, expected, sizeof expected) == 0, "tokens in the order given");
+        CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0, "symbols are kept");
+        unroll_dataset_free(text);
     }
     CHECK_REFUSED(parse("ab\nac\xe2\x82\xac" "b", 9, "x.txt", symbols, 5, &text), UNROLL_DATA,
                   "'x.txt', line 2, column 3: the character '\xe2\x82\xac' (U+20AC) is not among");
@@ -129,33 +129,33 @@ static void test_files(void)
 {
     char path[] = "/tmp/unroll_text_XXXXXX";
     struct piece piece = {"one\r\ntwo\n", 9};
-    unroll_text *text = NULL;
+    unroll_dataset *text = NULL;
     int descriptor = mkstemp(path);
 
     if (!CHECK(descriptor >= 0, "cannot make a file"))
         return;
     close(descriptor);
-    CHECK_REFUSED(unroll_text_open(path, NULL, 0, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "is empty");
     MUST(write_file_atomically(path, &piece, 1));
-    if (MUST(unroll_text_open(path, NULL, 0, &text))) {
-        CHECK(text->count == 9 && text->symbol_count == 7, "%zu characters", text->count);
-        unroll_text_free(text);
+    if (MUST(unroll_dataset_open(path, NULL, &text))) {
+        CHECK(text->steps == 9 && text->column->vocabulary_size == 7, "%zu characters", text->steps);
+        unroll_dataset_free(text);
     }
     if (CHECK(freopen(path, "r", stdin) != NULL, "no input")
-        && MUST(unroll_text_open("-", NULL, 0, &text))) {
-        CHECK(text->count == 9, "%zu characters from standard input", text->count);
-        unroll_text_free(text);
+        && MUST(unroll_dataset_open("-", NULL, &text))) {
+        CHECK(text->steps == 9, "%zu characters from standard input", text->steps);
+        unroll_dataset_free(text);
     }
     unlink(path);
-    CHECK_REFUSED(unroll_text_open(path, NULL, 0, &text), UNROLL_DATA, "cannot open");
-    CHECK_REFUSED(unroll_text_open("/tmp", NULL, 0, &text), UNROLL_DATA, "/tmp");
+    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "cannot open");
+    CHECK_REFUSED(unroll_dataset_open("/tmp", NULL, &text), UNROLL_DATA, "/tmp");
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
 static void test_no_memory(void)
 {
     uint64_t live = memory_live();
-    unroll_text *text;
+    unroll_dataset *text;
     int failures = 0;
 
     for (int n = 0;; n++) {
@@ -168,7 +168,7 @@ static void test_no_memory(void)
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n,
               unroll_last_error());
     }
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     CHECK(failures >= 4 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -177,7 +177,7 @@ static void test_speed(void)
     enum { SIZE = 1000000 };
     char *bytes = malloc(SIZE);
     struct timespec start, end;
-    unroll_text *text;
+    unroll_dataset *text;
     double best = 1;
 
     for (int i = 0; i < SIZE; i++)
@@ -189,7 +189,7 @@ static void test_speed(void)
         clock_gettime(CLOCK_MONOTONIC, &end);
         double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
         best = seconds < best ? seconds : best;
-        unroll_text_free(text);
+        unroll_dataset_free(text);
     }
     CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3);     /* room for sanitizers */
     free(bytes);

@@ -24,13 +24,13 @@ static char folder[] = "/tmp/unroll_trainer_XXXXXX";
 /* ---- a small training ---- */
 
 /* Sentences of a few words in random order: enough to learn, and the same on every machine. */
-static unroll_text *make_text(size_t size, uint64_t seed)
+static unroll_dataset *make_text(size_t size, uint64_t seed)
 {
     static const char *const words[] = {"the ", "sea ", "is ", "wide ", "and ", "deep ", "we ", "sail.\n"};
     char *bytes = malloc(size + 16);
     struct rng rng = rng_new(seed, 0);
-    struct text_reading characters = {.kind = UNROLL_CHARACTERS};
-    unroll_text *text = NULL;
+    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
+    unroll_dataset *text = NULL;
 
     strcpy(bytes, "thesaiwdnp l.\n");     /* every symbol of the words, so that all texts have the same */
     for (size_t at = strlen(bytes); at < size; at = strlen(bytes))
@@ -45,7 +45,7 @@ struct training {
     unroll_trainer *trainer;
 };
 
-static unroll_spec small_spec(const unroll_text *text)
+static unroll_spec small_spec(const unroll_dataset *text)
 {
     unroll_spec spec = unroll_spec_default();
 
@@ -56,7 +56,7 @@ static unroll_spec small_spec(const unroll_text *text)
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_text_symbols(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     return spec;
 }
@@ -75,7 +75,7 @@ static unroll_train_config small_config(void)
     return config;
 }
 
-static struct training start(const unroll_text *text, const unroll_train_config *config)
+static struct training start(const unroll_dataset *text, const unroll_train_config *config)
 {
     struct training training = {NULL, NULL};
     unroll_spec spec = small_spec(text);
@@ -103,33 +103,36 @@ static unroll_progress steps(struct training *training, int count)
     return progress;
 }
 
-static void test_it_learns(const unroll_text *text)
+static void test_it_learns(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
-    double before = 0, after = 0;
+    unroll_evaluation before, after, described;
 
     MUST(unroll_trainer_validate(training.trainer, &before));
     unroll_progress progress = steps(&training, 200);
     MUST(unroll_trainer_validate(training.trainer, &after));
-    CHECK(before > 2.3 && after < 0.6 * before, "validation went from %g to %g", before, after);
-    CHECK(progress.step == 200 && progress.symbols == 200 * 48, "%d steps", (int)progress.step);
-    CHECK(progress.steps_per_epoch == unroll_train_steps_per_epoch(&config, text), "another number is said before");
+    CHECK(before.loss > 2.3 && after.loss < 0.6 * before.loss, "validation went from %g to %g", before.loss, after.loss);
+    CHECK(after.loss < after.floor && after.floor < before.loss && after.floor == before.floor, "the floor is %g", after.floor);
+    unroll_trainer_describe(training.trainer, after.loss, &described);
+    CHECK(after.metrics == 4 && !memcmp(&described, &after, sizeof after), "the metrics follow from the loss");
+    CHECK(progress.step == 200 && progress.items == 200 * 48, "%d steps", (int)progress.step);
+    CHECK(!strcmp(progress.item, "char"), "it counts in %s", progress.item);
     CHECK(fabs(progress.epoch - 200.0 / (double)progress.steps_per_epoch) < 1e-9, "epoch %g", progress.epoch);
     CHECK(progress.norm > 0 && progress.learning_rate < 1e-2 * 0.06, "rate %g", progress.learning_rate);
     end(&training);
 }
 
-static void test_no_allocation(const unroll_text *text)
+static void test_no_allocation(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
-    double nats;
+    unroll_evaluation found;
 
     steps(&training, 1);
     uint64_t before = memory_allocations();
     steps(&training, 40);
-    MUST(unroll_trainer_validate(training.trainer, &nats));
+    MUST(unroll_trainer_validate(training.trainer, &found));
     CHECK(memory_allocations() == before, "%d allocations in 40 steps", (int)(memory_allocations() - before));
     end(&training);
 }
@@ -138,7 +141,7 @@ static void test_no_allocation(const unroll_text *text)
  * begins with zero states, all have the same loss. */
 static void test_epochs_begin_with_zero_states(void)
 {
-    unroll_text *text = make_text(4 * 12 + 1, 1);
+    unroll_dataset *text = make_text(4 * 12 + 1, 1);
     unroll_train_config config = small_config();
     unroll_spec spec = small_spec(text);
     struct training training;
@@ -152,11 +155,11 @@ static void test_epochs_begin_with_zero_states(void)
     unroll_progress second = steps(&training, 1);
     CHECK(second.loss == first && second.epoch == 2, "losses %.9g and %.9g", first, second.loss);
     end(&training);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
 }
 
 /* The first window begins from zero states either way, the second only without carry. */
-static void test_states_are_carried(const unroll_text *text)
+static void test_states_are_carried(const unroll_dataset *text)
 {
     double loss[2][2];
 
@@ -172,10 +175,10 @@ static void test_states_are_carried(const unroll_text *text)
     CHECK(loss[0][1] != loss[1][1], "the second is not: %g", loss[0][1]);
 }
 
-static void test_validations_steer_the_plateau(const unroll_text *text)
+static void test_validations_steer_the_plateau(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
-    double first, nats = 0;
+    unroll_evaluation first, again;
 
     config.schedule = "plateau";
     config.warmup = 0;
@@ -185,14 +188,14 @@ static void test_validations_steer_the_plateau(const unroll_text *text)
     end(&training);
     training = start(text, &config);
     for (int i = 0; i < 3; i++) {
-        MUST(unroll_trainer_validate(training.trainer, &nats));
-        CHECK(nats == first, "validation %d: %.9g nats, then %.9g", i, first, nats);
+        MUST(unroll_trainer_validate(training.trainer, &again));
+        CHECK(again.loss == first.loss, "validation %d: %.9g nats, then %.9g", i, first.loss, again.loss);
     }
     CHECK(steps(&training, 1).learning_rate == 0.5e-2, "half of it after two without a better loss");
     end(&training);
 }
 
-static void test_divergence_is_reported(const unroll_text *text)
+static void test_divergence_is_reported(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     unroll_spec spec = small_spec(text);
@@ -210,7 +213,7 @@ static void test_divergence_is_reported(const unroll_text *text)
 }
 
 /* What a configuration points to need not outlive the call. */
-static void test_strings_are_not_kept(const unroll_text *text)
+static void test_strings_are_not_kept(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     char device[] = "cpu";
@@ -223,13 +226,13 @@ static void test_strings_are_not_kept(const unroll_text *text)
     end(&training);
 }
 
-static void test_refused_configurations(const unroll_text *text)
+static void test_refused_configurations(const unroll_dataset *text)
 {
     unroll_spec spec = small_spec(text);
     unroll_train_config config = small_config();
     unroll_trainer *trainer = NULL;
     unroll_model *model;
-    double nats;
+    unroll_evaluation found;
 
     MUST(unroll_model_new(&spec, 3, &model));
 #define REFUSED(change, status, part)                                                               \
@@ -240,7 +243,7 @@ static void test_refused_configurations(const unroll_text *text)
     } while (0)
     REFUSED(config.size = 4, UNROLL_USAGE, "unroll_train_default");
     CHECK_REFUSED(unroll_trainer_new(model, text, NULL, &trainer), UNROLL_USAGE, "unroll_train_default");
-    CHECK(unroll_train_steps_per_epoch(NULL, text) == 0, "there are none");
+    REFUSED(config.task = "sing", UNROLL_USAGE, "no task 'sing'; fix: choose one of lm");
     REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
     REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
     REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
@@ -253,7 +256,7 @@ static void test_refused_configurations(const unroll_text *text)
     config = small_config();
     config.validation = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
-        CHECK_REFUSED(unroll_trainer_validate(trainer, &nats), UNROLL_USAGE, "nothing to validate on");
+        CHECK_REFUSED(unroll_trainer_validate(trainer, &found), UNROLL_USAGE, "nothing to validate on");
     unroll_trainer_free(trainer);
     unroll_model_free(model);
 }
@@ -261,7 +264,7 @@ static void test_refused_configurations(const unroll_text *text)
 /* ---- evaluation ---- */
 
 /* The same mean, one row and one character after the other. */
-static double evaluate_slowly(unroll_model *model, const unroll_text *text)
+static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
 {
     unroll_session_config config = unroll_session_default();
     unroll_session *session;
@@ -273,13 +276,13 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
     if (!MUST(unroll_session_new(model, &config, &session)))
         return 0;
     unroll_status status = UNROLL_OK;
-    for (size_t i = 0; i + 1 < text->count && status == UNROLL_OK; i++) {
-        unroll_batch batch = {.tokens = text->tokens + i, .classes = text->tokens + i + 1};
+    for (size_t i = 0; i + 1 < text->steps && status == UNROLL_OK; i++) {
+        unroll_batch batch = {.tokens = text->column->tokens + i, .classes = text->column->tokens + i + 1};
         status = unroll_forward(session, &batch);
     }
     MUST(status);
     MUST(unroll_loss_result(session, &result));
-    CHECK(result.weight == (double)text->count - 1, "counted %g", result.weight);
+    CHECK(result.weight == (double)text->steps - 1, "counted %g", result.weight);
     unroll_session_free(session);
     return result.loss;
 }
@@ -289,23 +292,23 @@ static double evaluate_slowly(unroll_model *model, const unroll_text *text)
 static void test_evaluation(bool quick)
 {
     static const size_t sizes[] = {40, 64, 65, 1000, 4000, 20011};
-    unroll_text *learnt = make_text(4000, 1);
+    unroll_dataset *learnt = make_text(4000, 1);
     unroll_train_config config = small_config();
     struct training training = start(learnt, &config);
 
     steps(&training, 60);
     for (size_t i = 0; i < (quick ? 4 : sizeof sizes / sizeof *sizes); i++) {
-        unroll_text *text = make_text(sizes[i], 2);
-        double nats = 0, expected = evaluate_slowly(training.model, text);
-        int64_t foretold = 0;
-        MUST(unroll_evaluate(training.model, text, NULL, &nats, &foretold));
-        CHECK(foretold == (int64_t)sizes[i] - 1, "%d characters", (int)foretold);
-        CHECK(fabs(nats - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], nats,
+        unroll_dataset *text = make_text(sizes[i], 2);
+        double expected = evaluate_slowly(training.model, text);
+        unroll_evaluation found = {0};
+        MUST(unroll_evaluate(training.model, text, NULL, &found));
+        CHECK(found.metric[3].value == (double)sizes[i] - 1, "%g characters", found.metric[3].value);
+        CHECK(fabs(found.loss - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], found.loss,
               expected);
-        unroll_text_free(text);
+        unroll_dataset_free(text);
     }
     end(&training);
-    unroll_text_free(learnt);
+    unroll_dataset_free(learnt);
 }
 
 /* ---- checkpoints ---- */
@@ -338,11 +341,11 @@ static void check_same_checkpoints(const char *left, const char *right, const ch
 }
 
 /* Without updates a validation gives the same each time, which is no better; a smaller one is. */
-static void test_the_best_is_known(const unroll_text *text)
+static void test_the_best_is_known(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     unroll_progress progress, loaded;
-    double first, second;
+    unroll_evaluation first, second;
     char path[256];
 
     struct training training = start(text, &config);
@@ -355,7 +358,7 @@ static void test_the_best_is_known(const unroll_text *text)
     for (int i = 0; i < 3; i++)
         MUST(unroll_trainer_validate(training.trainer, &first));
     progress = steps(&training, 2);
-    CHECK(progress.best_validation == second && progress.best_step == 63 && progress.since_best == 3,
+    CHECK(progress.best_validation == second.loss && progress.best_step == 63 && progress.since_best == 3,
           "best %g at %d, %d since", progress.best_validation, (int)progress.best_step, (int)progress.since_best);
     name_path(path, "best");
     MUST(unroll_trainer_save(training.trainer, path));
@@ -363,8 +366,8 @@ static void test_the_best_is_known(const unroll_text *text)
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, path));
     unroll_trainer_progress(training.trainer, &loaded);
-    CHECK(loaded.step == 65 && loaded.epoch == progress.epoch && loaded.symbols == progress.symbols &&
-              loaded.best_validation == second && loaded.best_step == 63 && loaded.since_best == 3 &&
+    CHECK(loaded.step == 65 && loaded.epoch == progress.epoch && loaded.items == progress.items &&
+              loaded.best_validation == second.loss && loaded.best_step == 63 && loaded.since_best == 3 &&
               loaded.learning_rate == progress.learning_rate,
           "loaded: step %d, best %g at %d, %d since, rate %g", (int)loaded.step, loaded.best_validation,
           (int)loaded.best_step, (int)loaded.since_best, loaded.learning_rate);
@@ -372,12 +375,12 @@ static void test_the_best_is_known(const unroll_text *text)
 }
 
 /* Six steps, against three, a save, a load into a new trainer of another model, and three more. */
-static void check_resume(const unroll_text *text, const char *optimizer, const char *schedule, int first)
+static void check_resume(const unroll_dataset *text, const char *optimizer, const char *schedule, int first)
 {
     unroll_train_config config = small_config();
     char straight[256], stopped[256], resumed[256], beside[256];
     unroll_snapshot *snapshot;
-    double nats;
+    unroll_evaluation found;
 
     config.optimizer = optimizer;
     config.rates = unroll_rates_default(optimizer);
@@ -389,7 +392,7 @@ static void check_resume(const unroll_text *text, const char *optimizer, const c
 
     struct training training = start(text, &config);
     steps(&training, first);
-    MUST(unroll_trainer_validate(training.trainer, &nats));
+    MUST(unroll_trainer_validate(training.trainer, &found));
     MUST(unroll_trainer_save(training.trainer, stopped));
     MUST(unroll_trainer_snapshot(training.trainer, &snapshot));
     steps(&training, 3);
@@ -410,7 +413,7 @@ static void check_resume(const unroll_text *text, const char *optimizer, const c
     end(&training);
 }
 
-static void test_resume(const unroll_text *text)
+static void test_resume(const unroll_dataset *text)
 {
     check_resume(text, "adam", "cosine", 3);
     check_resume(text, "adamw", "plateau", 70);     /* in the next epoch */
@@ -420,7 +423,7 @@ static void test_resume(const unroll_text *text)
 }
 
 /* A network whose parameters have the longest names that there are, and whose functions have numbers. */
-static struct training start_network(const unroll_text *text, int width)
+static struct training start_network(const unroll_dataset *text, int width)
 {
     const char *name = "a.name.of.63.bytes.................................in.all.layer";
     struct training training = {NULL, NULL};
@@ -436,7 +439,7 @@ static struct training start_network(const unroll_text *text, int width)
     layer[0].width = width;
     layer[1].width = 8;
     layer[2].name = "head";
-    unroll_text_symbols(text, &network.input);
+    unroll_dataset_vocabulary(text, &network.input);
     layer[2].width = network.input;
     network.tokens = 1;
     network.loss = "xent";
@@ -465,7 +468,7 @@ static void set_commas(bool on)
     CHECK(system(command) == 0, "%s", command);
 }
 
-static void test_resume_of_a_network(const unroll_text *text)
+static void test_resume_of_a_network(const unroll_dataset *text)
 {
     char straight[256], stopped[256], other[256], command[1024];
 
@@ -503,10 +506,10 @@ static void test_resume_of_a_network(const unroll_text *text)
     end(&training);
 }
 
-static void test_mismatches_are_refused(const unroll_text *text)
+static void test_mismatches_are_refused(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
-    unroll_text *other = make_text(4000, 99);
+    unroll_dataset *other = make_text(4000, 99);
     struct training training = start(text, &config);
     char saved[256], missing[256], after[256];
 
@@ -531,21 +534,21 @@ static void test_mismatches_are_refused(const unroll_text *text)
     OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
     OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
-    OTHER(config.validation = 0.2, text, "symbols to train on, this training has ");
+    OTHER(config.validation = 0.2, text, "items to train on, this training has ");
     OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");
     OTHER(config.rates.clip = 2, text, "made with clip_norm = 1, this training has 2");
     OTHER(config.schedule = "constant", text, "made with schedule = cosine, this training has constant");
-    OTHER((void)0, other, "made with another text");
+    OTHER((void)0, other, "made with other data");
     config = small_config();
     config.rates.learning_rate = 2e-2;
     config.new_rates = 1;
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, saved));
     end(&training);
-    unroll_text_free(other);
+    unroll_dataset_free(other);
 }
 
-static void test_damaged_files_are_refused(const unroll_text *text)
+static void test_damaged_files_are_refused(const unroll_dataset *text)
 {
     static const char *const files[] = {"model.safetensors", "optim.safetensors"};
     unroll_train_config config = small_config();
@@ -571,7 +574,7 @@ static void test_damaged_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
-static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
+static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *text)
 {
     const char *name = "rnn.weight_ih_l0.opt1";
     unroll_train_config config = small_config();
@@ -599,7 +602,7 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_text *text)
 }
 
 /* A count from which no step could go on. */
-static void test_counts_without_end_are_refused(const unroll_text *text)
+static void test_counts_without_end_are_refused(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
@@ -613,7 +616,7 @@ static void test_counts_without_end_are_refused(const unroll_text *text)
     end(&training);
 }
 
-static void test_mixed_files_are_refused(const unroll_text *text)
+static void test_mixed_files_are_refused(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
@@ -632,7 +635,7 @@ static void test_mixed_files_are_refused(const unroll_text *text)
     end(&training);
 }
 
-static void test_places(const unroll_text *text)
+static void test_places(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
@@ -662,7 +665,7 @@ static void test_places(const unroll_text *text)
 }
 
 /* A child saves again and again until it is killed; whatever the moment, one checkpoint is whole. */
-static void test_kills(const unroll_text *text)
+static void test_kills(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     char saved[256];
@@ -704,7 +707,7 @@ int main(int count, char **words)
 {
     if (mkdtemp(folder) == NULL)
         return 1;
-    unroll_text *text = make_text(4000, 1);
+    unroll_dataset *text = make_text(4000, 1);
     test_it_learns(text);
     test_states_are_carried(text);
     test_no_allocation(text);
@@ -724,7 +727,7 @@ int main(int count, char **words)
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     CHECK(memory_live() == 0, "%d blocks are not released", (int)memory_live());
     remove_folder();
     return check_finish("test_trainer");

@@ -9,13 +9,13 @@
 
 enum { UPDATES = 500 };
 
-static unroll_model *make_model(const char *cell, const unroll_text *text)
+static unroll_model *make_model(const char *cell, const unroll_dataset *text)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     int symbols;
 
-    unroll_text_symbols(text, &symbols);
+    unroll_dataset_vocabulary(text, &symbols);
     spec.cell = cell;
     spec.layers = 2;
     spec.hidden = 64;
@@ -24,11 +24,11 @@ static unroll_model *make_model(const char *cell, const unroll_text *text)
     spec.loss = "xent";
     if (!MUST(unroll_model_new(&spec, 1, &model)))
         exit(check_finish("weights_loss"));
-    MUST(unroll_model_set_symbols_of(model, text));
+    MUST(unroll_model_set_schema(model, "lm", text));
     return model;
 }
 
-static void train(unroll_model *model, const unroll_text *text)
+static void train(unroll_model *model, const unroll_dataset *text)
 {
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer;
@@ -46,19 +46,18 @@ static void train(unroll_model *model, const unroll_text *text)
     unroll_trainer_free(trainer);
 }
 
-static double loss_with(unroll_model *model, const unroll_text *text, const char *weights)
+static double loss_with(unroll_model *model, const unroll_dataset *text, const char *weights)
 {
-    double nats = NAN;
-    int64_t foretold;
+    unroll_evaluation found = { .loss = NAN };
 
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
     machine.dtype = weights;
-    MUST(unroll_evaluate(model, text, &machine, &nats, &foretold));
-    return nats;
+    MUST(unroll_evaluate(model, text, &machine, &found));
+    return found.loss;
 }
 
-static void check_losses(const char *cell, const unroll_text *text)
+static void check_losses(const char *cell, const unroll_dataset *text)
 {
     static const struct { const char *weights; double most; } limits[] = { { "bf16", 0.0005 }, { "int8", 0.005 } };
     unroll_model *model = make_model(cell, text);
@@ -77,12 +76,12 @@ static void check_losses(const char *cell, const unroll_text *text)
 
 int main(int argc, char **argv)
 {
-    unroll_text *text;
+    unroll_dataset *text;
 
-    if (argc < 2 || !MUST(unroll_text_open(argv[1], NULL, 0, &text)))
+    if (argc < 2 || !MUST(unroll_dataset_open(argv[1], NULL, &text)))
         return 2;
     check_losses("lstm", text);
     check_losses("gru-before", text);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     return check_finish("weights_loss");
 }

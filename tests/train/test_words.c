@@ -23,10 +23,10 @@ static const char *inside(const char *name)
     return path;
 }
 
-static unroll_text *read_words(const char *bytes, int vocabulary)
+static unroll_dataset *read_words(const char *bytes, int vocabulary)
 {
-    struct text_reading reading = {.kind = UNROLL_WORDS, .vocabulary = vocabulary};
-    unroll_text *text = NULL;
+    struct tokenizer reading = {.kind = UNROLL_WORDS, .max = vocabulary};
+    unroll_dataset *text = NULL;
 
     MUST(text_parse(bytes, strlen(bytes), "t", &reading, &text));
     return text;
@@ -42,11 +42,11 @@ static void check_split(const char *marked)
     for (const char *at = marked; *at; at++)
         if (*at != '|')
             strncat(bytes, at, 1);
-    unroll_text *text = read_words(bytes, 1000);
-    for (size_t i = 0; i < text->count; i++)
-        strcat(strcat(found, i ? "|" : ""), text->symbols[text->tokens[i]]);
+    unroll_dataset *text = read_words(bytes, 1000);
+    for (size_t i = 0; i < text->steps; i++)
+        strcat(strcat(found, i ? "|" : ""), text->column->vocabulary[text->column->tokens[i]]);
     CHECK(strcmp(found, marked) == 0, "'%s' instead of '%s'", found, marked);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
 }
 
 static void test_splitting(void)
@@ -69,10 +69,10 @@ static void test_splitting(void)
 
 /* ---- symbols ---- */
 
-static void check_symbols(const unroll_text *text, int count, const char *const *expected)
+static void check_symbols(const unroll_dataset *text, int count, const char *const *expected)
 {
     int found;
-    const char *const *symbols = unroll_text_symbols(text, &found);
+    const char *const *symbols = unroll_dataset_vocabulary(text, &found);
 
     if (CHECK(found == count, "%d symbols, not %d", found, count))
         for (int i = 0; i < count; i++)
@@ -85,18 +85,18 @@ static void test_vocabulary(void)
     static const char bytes[] = "b \xc3\xa9 b a b ab a b \xc3\xa9 ab";
     static const char *const all[] = {"<unk>", " b", " a", " ab", " \xc3\xa9", "b"};
     static const int32_t tokens[] = {0, 0, 1, 2, 1, 3, 2, 1, 0, 3};
-    unroll_text *text = read_words(bytes, 100);
+    unroll_dataset *text = read_words(bytes, 100);
 
     check_symbols(text, 6, all);
-    CHECK(unroll_text_symbol_kind(text) == UNROLL_WORDS, "its kind is words");
-    unroll_text_free(text);
+    CHECK(text->column->kind == UNROLL_WORDS, "its kind is words");
+    unroll_dataset_free(text);
     text = read_words(bytes, 4);
     check_symbols(text, 4, all);
-    CHECK(text->count == 10 && memcmp(text->tokens, tokens, sizeof tokens) == 0, "rare words are symbol 0");
-    unroll_text_free(text);
+    CHECK(text->steps == 10 && memcmp(text->column->tokens, tokens, sizeof tokens) == 0, "rare words are symbol 0");
+    unroll_dataset_free(text);
     text = read_words("<unk>a", 2);
-    CHECK(text->count == 2 && text->tokens[0] == 0 && text->tokens[1] == 1, "<unk> in a text is symbol 0");
-    unroll_text_free(text);
+    CHECK(text->steps == 2 && text->column->tokens[0] == 0 && text->column->tokens[1] == 1, "<unk> in a text is symbol 0");
+    unroll_dataset_free(text);
 }
 
 /* More words than the hash table first has room for, and their numbers after it grew. */
@@ -107,12 +107,12 @@ static void test_many_words(void)
 
     for (int i = 0; i < 2 * WORDS; i++)
         sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
-    unroll_text *text = read_words(bytes, 1 << 20);
-    bool same = text->count == 2 * WORDS && text->symbol_count == WORDS + 1;
+    unroll_dataset *text = read_words(bytes, 1 << 20);
+    bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
     for (int i = 0; i < 2 * WORDS && same; i++)
-        same = text->tokens[i] == 1 + i % WORDS;
-    CHECK(same, "%zu words, %d symbols", text->count, text->symbol_count);
-    unroll_text_free(text);
+        same = text->column->tokens[i] == 1 + i % WORDS;
+    CHECK(same, "%zu words, %d symbols", text->steps, text->column->vocabulary_size);
+    unroll_dataset_free(text);
     free(bytes);
 }
 
@@ -122,32 +122,41 @@ static void test_given_symbols(void)
     static const char *const no_unknown[] = {"a", "b"}, *const empty[] = {"<unk>", ""};
     static const char *const damaged[] = {"<unk>", "a\xff"};
     static const int32_t expected[] = {2, 0, 1, 1};
-    struct text_reading reading = {.kind = UNROLL_WORDS, .symbols = good, .symbol_count = 3};
-    unroll_text *text = NULL;
+    struct tokenizer reading = {.kind = UNROLL_WORDS, .vocabulary = good, .vocabulary_size = 3};
+    unroll_dataset *text = NULL;
 
     if (MUST(text_parse("a b c a", 7, "t", &reading, &text))) {
-        CHECK(text->count == 4 && memcmp(text->tokens, expected, sizeof expected) == 0, "numbers of the symbols");
+        CHECK(text->steps == 4 && memcmp(text->column->tokens, expected, sizeof expected) == 0, "numbers of the symbols");
         check_symbols(text, 3, good);
-        unroll_text_free(text);
+        unroll_dataset_free(text);
     }
-    reading.symbols = twice;
+    reading.vocabulary = twice;
     CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbols 1 and 2 are the same word 'a'");
-    reading.symbol_count = 2;
-    reading.symbols = no_unknown;
+    reading.vocabulary_size = 2;
+    reading.vocabulary = no_unknown;
     CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "have no '<unk>'");
-    reading.symbols = empty;
+    reading.vocabulary = empty;
     CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbol 1, '', is not a word");
-    reading.symbols = damaged;
+    reading.vocabulary = damaged;
     CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "is not a word in UTF-8");
-    CHECK_REFUSED(unroll_text_open_words("/dev/null", NULL, 0, 1, &text), UNROLL_USAGE, "at least 2 words");
-    CHECK_REFUSED(unroll_text_open_words("/dev/null", NULL, 0, 9, &text), UNROLL_DATA, "is empty");
+    unroll_dataset_config config = unroll_dataset_default();
+    config.options = "tokens=words,vocab=1";
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
+    config.options = "tokens=words,vocab=9";
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_DATA, "is empty");
+    config.options = "tokens=pieces";
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of chars words");
+    config.options = "vocab=9,header=1";
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "no option 'header'; fix: its options are tokens, vocab");
+    config.reader = "csb";
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "no reader 'csb'; fix: choose one of text");
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
-static void check_no_memory(const struct text_reading *reading)
+static void check_no_memory(const struct tokenizer *reading)
 {
     uint64_t live = memory_live();
-    unroll_text *text;
+    unroll_dataset *text;
     int failures = 0;
 
     for (int n = 0;; n++, failures++) {
@@ -158,7 +167,7 @@ static void check_no_memory(const struct text_reading *reading)
             break;
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     CHECK(failures >= 7 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -166,13 +175,13 @@ static void test_no_memory(void)
 {
     static const char *const symbols[] = {"<unk>", "some", " words"};
 
-    check_no_memory(&(struct text_reading){.kind = UNROLL_WORDS, .vocabulary = 10});
-    check_no_memory(&(struct text_reading){.kind = UNROLL_WORDS, .symbols = symbols, .symbol_count = 3});
+    check_no_memory(&(struct tokenizer){.kind = UNROLL_WORDS, .max = 10});
+    check_no_memory(&(struct tokenizer){.kind = UNROLL_WORDS, .vocabulary = symbols, .vocabulary_size = 3});
 }
 
 /* ---- models of words ---- */
 
-static unroll_model *new_model(const unroll_text *text)
+static unroll_model *new_model(const unroll_dataset *text)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
@@ -182,7 +191,7 @@ static unroll_model *new_model(const unroll_text *text)
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_text_symbols(text, &spec.input);
+    unroll_dataset_vocabulary(text, &spec.input);
     spec.output = spec.input;
     MUST(unroll_model_new(&spec, 3, &model));
     return model;
@@ -209,28 +218,30 @@ static void write_text(const char *name, const char *bytes)
 }
 
 /* The file keeps the kind; a text opened for the model has its numbers. */
-static void test_model_file(const unroll_text *text)
+static void test_model_file(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text), *again = NULL;
-    unroll_text *other = NULL;
+    unroll_dataset *other = NULL;
+    unroll_dataset_config reading = unroll_dataset_default();
 
-    CHECK_REFUSED(unroll_text_open_for(inside("other"), model, &other), UNROLL_UNSUPPORTED, "has no symbols");
-    MUST(unroll_model_set_symbols_of(model, text));
+    reading.model = model;
+    CHECK_REFUSED(unroll_dataset_open(inside("other"), &reading, &other), UNROLL_UNSUPPORTED, "has no symbols");
+    MUST(unroll_model_set_schema(model, "lm", text));
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
         CHECK(unroll_model_symbol_kind(again) == UNROLL_WORDS, "the kind was lost");
         write_text("other", " the sea zebra");
-        if (MUST(unroll_text_open_for(inside("other"), again, &other)))
-            CHECK(other->count == 3 && other->tokens[2] == 0
-                  && strcmp(text->symbols[other->tokens[1]], " sea") == 0, "read with other numbers");
-        unroll_text_free(other);
+        reading.model = again;
+        if (MUST(unroll_dataset_open(inside("other"), &reading, &other)))
+            CHECK(other->steps == 3 && other->column->tokens[2] == 0
+                  && strcmp(text->column->vocabulary[other->column->tokens[1]], " sea") == 0, "read with other numbers");
+        unroll_dataset_free(other);
     }
     unroll_model_free(again);
-    MUST(model_set_symbols(model, text->symbols, text->symbol_count));
+    MUST(model_set_symbols(model, text->column->vocabulary, text->column->vocabulary_size));
     CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
-    double nats;
-    int64_t foretold;
-    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &nats, &foretold), UNROLL_DATA, "reads characters");
+    unroll_evaluation found;
+    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &found), UNROLL_DATA, "reads characters");
     unroll_model_free(model);
 }
 
@@ -243,14 +254,14 @@ static int refuse_unknown(void *arg, const char *symbol)
 }
 
 /* Even where the model thinks that nothing else comes. */
-static void test_sampling(const unroll_text *text)
+static void test_sampling(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text);
     unroll_sample_config config = unroll_sample_default();
     unroll_parameter parameter;
     int count = 0;
 
-    MUST(unroll_model_set_symbols_of(model, text));
+    MUST(unroll_model_set_schema(model, "lm", text));
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
             parameter.data[0] = 50;
@@ -276,54 +287,64 @@ static unroll_train_config small_config(void)
     return config;
 }
 
-/* A validation text of what would be the last part has the same loss as that part. */
-static void test_validation_text(const unroll_text *text)
+/* The steps first .. first + count - 1 of a text. */
+static unroll_dataset slice(const unroll_dataset *text, struct column *column, size_t first, size_t count)
 {
-    size_t trained = text->count - text->count / 4;
-    unroll_text whole = *text, first = *text, last = *text;
-    unroll_train_config config = small_config();
-    double expected = 0, found = 1;
+    unroll_dataset part = *text;
 
-    first.count = trained;
-    last.tokens += trained;
-    last.count -= trained;
-    for (int with_text = 0; with_text < 2; with_text++) {
+    *column = *text->column;
+    column->tokens += first;
+    part.column = column;
+    part.steps = count;
+    return part;
+}
+
+/* A validation text of what would be the last part has the same loss as that part. */
+static void test_validation_data(const unroll_dataset *text)
+{
+    size_t trained = text->steps - text->steps / 4;
+    struct column column[2];
+    unroll_dataset first = slice(text, &column[0], 0, trained), last = slice(text, &column[1], trained, text->steps / 4);
+    unroll_train_config config = small_config();
+    unroll_evaluation found[2] = {{.loss = 0}, {.loss = 1}};
+
+    for (int with_data = 0; with_data < 2; with_data++) {
         unroll_model *model = new_model(text);
         unroll_trainer *trainer = NULL;
         unroll_progress progress;
-        config.validation_text = with_text ? &last : NULL;
-        config.validation = with_text ? 0 : 0.25;
-        if (MUST(unroll_trainer_new(model, with_text ? &first : &whole, &config, &trainer))) {
+        config.validation_data = with_data ? &last : NULL;
+        config.validation = with_data ? 0 : 0.25;
+        if (MUST(unroll_trainer_new(model, with_data ? &first : text, &config, &trainer))) {
             MUST(unroll_trainer_step(trainer, &progress));
-            MUST(unroll_trainer_validate(trainer, with_text ? &found : &expected));
+            MUST(unroll_trainer_validate(trainer, &found[with_data]));
         }
         unroll_trainer_free(trainer);
         unroll_model_free(model);
     }
-    CHECK(found == expected, "%.17g instead of %.17g", found, expected);
+    CHECK(found[1].loss == found[0].loss, "%.17g instead of %.17g", found[1].loss, found[0].loss);
 }
 
-static void test_bad_validation_text(const unroll_text *text)
+static void test_bad_validation_data(const unroll_dataset *text)
 {
-    unroll_text *other = read_words(" the sea", 3), one = *text;
+    struct column column;
+    unroll_dataset *other = read_words(" the sea", 3), one = slice(text, &column, 0, 1);
     unroll_train_config config = small_config();
     unroll_model *model = new_model(text);
     unroll_trainer *trainer;
 
-    one.count = 1;
-    config.validation_text = &one;
+    config.validation_data = &one;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
-    config.validation_text = other;
+    config.validation_data = other;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "symbols and the text");
-    unroll_text_free(other);
+    unroll_dataset_free(other);
     unroll_model_free(model);
 }
 
 /* Whole pieces: one step an epoch, the steps of which are the piece's. */
-static void test_whole_pieces(const unroll_text *text)
+static void test_whole_pieces(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
-    int64_t piece = (int64_t)(text->count - text->count / 4 - 1) / config.batch;
+    int64_t piece = (int64_t)(text->steps - text->steps / 4 - 1) / config.batch;
     unroll_model *model = new_model(text);
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {0};
@@ -331,8 +352,8 @@ static void test_whole_pieces(const unroll_text *text)
     config.bptt = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         MUST(unroll_trainer_step(trainer, &progress));
-    CHECK(progress.steps_per_epoch == 1 && progress.epoch == 1 && progress.symbols == 4 * piece,
-          "%d symbols of %d in the first step", (int)progress.symbols, (int)(4 * piece));
+    CHECK(progress.steps_per_epoch == 1 && progress.epoch == 1 && progress.items == 4 * piece,
+          "%d symbols of %d in the first step", (int)progress.items, (int)(4 * piece));
     uint64_t needed = unroll_trainer_forecast(trainer);
     unroll_trainer_free(trainer);
     config.machine.memory = needed / 2;
@@ -352,7 +373,7 @@ int main(void)
     if (!CHECK(mkdtemp(folder) != NULL, "no folder"))
         return check_finish("test_words");
     char *bytes = many_words(1200);
-    unroll_text *text = read_words(bytes, 100);
+    unroll_dataset *text = read_words(bytes, 100);
 
     test_splitting();
     test_vocabulary();
@@ -361,10 +382,10 @@ int main(void)
     test_no_memory();
     test_model_file(text);
     test_sampling(text);
-    test_validation_text(text);
-    test_bad_validation_text(text);
+    test_validation_data(text);
+    test_bad_validation_data(text);
     test_whole_pieces(text);
-    unroll_text_free(text);
+    unroll_dataset_free(text);
     free(bytes);
     unlink(inside("model"));
     unlink(inside("other"));

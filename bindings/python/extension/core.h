@@ -144,13 +144,13 @@ typedef struct model_object {
     int             sessions;               /* and trainers, that Python has of it */
 } model_object;
 
-typedef struct text_object {
+typedef struct dataset_object {
     PyObject_HEAD
-    unroll_text *text;
-} text_object;
+    unroll_dataset *dataset;
+} dataset_object;
 
-extern PyType_Spec array_spec, model_spec, session_spec, stream_spec, text_spec, trainer_spec;
-extern PyTypeObject *array_type, *model_type, *text_type;
+extern PyType_Spec array_spec, model_spec, session_spec, stream_spec, dataset_spec, trainer_spec;
+extern PyTypeObject *array_type, *model_type, *dataset_type;
 
 /* Names, shapes and sizes of a parameter as an array has them. */
 int parameter_shape(const unroll_parameter *p, Py_ssize_t shape[2], Py_ssize_t *count);

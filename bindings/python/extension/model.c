@@ -289,13 +289,15 @@ static PyObject *model_signature(PyObject *self, void *unused)
     return list;
 }
 
-static PyObject *model_set_symbols(PyObject *self, PyObject *text)
+static PyObject *model_set_schema(PyObject *self, PyObject *args)
 {
     model_object *m = (model_object *)self;
+    const char *task = NULL;
+    PyObject *dataset;
     unroll_status status;
-    if (!PyObject_TypeCheck(text, text_type))
-        return PyErr_Format(PyExc_TypeError, "set_symbols: a Text is wanted, whose symbols the model takes");
-    UNLOCKED(&m->lock, status = unroll_model_set_symbols_of(m->model, ((text_object *)text)->text));
+    if (!PyArg_ParseTuple(args, "O!|z:set_schema", dataset_type, &dataset, &task))
+        return NULL;
+    UNLOCKED(&m->lock, status = unroll_model_set_schema(m->model, task, ((dataset_object *)dataset)->dataset));
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
@@ -348,7 +350,8 @@ static PyMethodDef methods[] = {
       "Arrays in the model's own memory by name. While there are sessions of yours the weights are theirs: "
       "Session.push takes\n"
       "these there, Session.pull brings them here, and so does the end of a session that changed them." },
-    { "set_symbols", model_set_symbols, METH_O, "set_symbols(text): the symbols that the tokens stand for." },
+    { "set_schema", model_set_schema, METH_VARARGS,
+      "set_schema(dataset, task=None): what the model must know of the data to read such again, its vocabulary." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -71,7 +71,7 @@ static PyObject *optimizers(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
     { "evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
-      "evaluate(model, text, *, threads=0, dtype=None): nats per symbol and how many were foretold, "
+      "evaluate(model, dataset, *, threads=0, dtype=None): a dict of the loss, its floor and the task's metrics, "
       "a dict." },
     { "sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
       "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes." },
@@ -140,7 +140,7 @@ static bool add_all(PyObject *module)
            add_type(module, &model_spec, "Model", &model_type) &&
            add_type(module, &session_spec, "Session", NULL) &&
            add_type(module, &stream_spec, "Stream", NULL) &&
-           add_type(module, &text_spec, "Text", &text_type) &&
+           add_type(module, &dataset_spec, "Dataset", &dataset_type) &&
            add_type(module, &trainer_spec, "Trainer", NULL);
 }
 

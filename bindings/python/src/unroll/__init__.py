@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _core
-from ._core import Array, Session, Stream, Text, cells, divide, evaluate, formats, isas, optimizers, sample
+from ._core import Array, Dataset, Session, Stream, cells, divide, evaluate, formats, isas, optimizers, sample
 from ._errors import (
     CommunicationError,
     DataError,
@@ -33,8 +33,8 @@ from ._errors import (
 )
 
 __all__ = [
-    "Array", "CommunicationError", "DataError", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
-    "Stream", "Text", "Trainer", "UnsupportedError", "UsageError", "cells", "divide", "evaluate", "formats", "import_model",
+    "Array", "CommunicationError", "DataError", "Dataset", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
+    "Stream", "Trainer", "UnsupportedError", "UsageError", "cells", "divide", "evaluate", "formats", "import_model",
     "isas", "load", "optimizers", "sample",
 ]  # fmt: skip
 
@@ -225,20 +225,20 @@ def import_model(path: _Path, **config: Any) -> tuple[Model, str]:
 
 
 class Trainer(_core.Trainer):
-    """Training on a text as `unroll train` does it. Trainer(model, text, *, batch=32, bptt=64, optimizer="adam",
+    """Training as `unroll train` does it. Trainer(model, dataset, *, task=None, batch=32, bptt=64, optimizer="adam",
     learning_rate=..., validation=0.1, seed=1, ...): the keywords are the members of unroll_train_config, with the
     rates among them. `step()` makes one update, `validate()` measures, `save(directory)` and `load(directory)` keep
     what is needed to go on bit for bit; `progress` is where it stands, with the best validation so far."""
 
-    def metrics(self, steps: int, validate_every: int = 0, patience: int = 0) -> Iterator[dict[str, float]]:
+    def metrics(self, steps: int, validate_every: int = 0, patience: int = 0) -> Iterator[dict[str, Any]]:
         """Trains for so many updates; a dict after each: `progress`, and after each `validate_every` of them also
         validation: a new best one has since_best == 0. Ends after `patience` validations that were no better than the
         best; 0: never."""
         for count in range(1, steps + 1):
-            measured: dict[str, float] = self.step()
+            measured: dict[str, Any] = self.step()
             if validate_every and count % validate_every == 0:
-                nats = self.validate()
-                measured = self.progress | {"validation": nats}
+                loss = self.validate()["loss"]
+                measured = self.progress | {"validation": loss}
             yield measured
             if patience and self.progress["since_best"] >= patience:
                 return

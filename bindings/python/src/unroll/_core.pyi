@@ -81,7 +81,7 @@ class Model:
     @property
     def signature(self) -> list[str]: ...
     def parameters(self) -> dict[str, Array]: ...
-    def set_symbols(self, text: Text, /) -> None: ...
+    def set_schema(self, dataset: Dataset, task: Optional[str] = None, /) -> None: ...
 
 @final
 class Session:
@@ -185,29 +185,30 @@ class Stream:
     def info(self) -> dict[str, Any]: ...
 
 @final
-class Text:
+class Dataset:
     def __new__(
         cls,
         path: _Path,
+        /,
         *,
-        words: bool = False,
-        vocabulary: int = 10000,
-        symbols: Optional[Sequence[str]] = None,
+        reader: Optional[str] = None,
         model: Optional[Model] = None,
+        **options: Union[str, int, float],
     ) -> Self: ...
     @property
-    def tokens(self) -> Array: ...
+    def tokens(self) -> Optional[Array]: ...
     @property
-    def symbols(self) -> list[str]: ...
+    def vocabulary(self) -> list[str]: ...
 
 @disjoint_base
 class Trainer:
     def __new__(
         cls,
         model: Model,
-        text: Text,
+        dataset: Dataset,
         /,
         *,
+        task: Optional[str] = None,
         batch: int = 32,
         bptt: int = 64,
         carry: int = 1,
@@ -216,7 +217,7 @@ class Trainer:
         warmup: int = 100,
         total_steps: int = 0,
         validation: float = 0.1,
-        validation_text: Text = ...,
+        validation_data: Dataset = ...,
         seed: int = 1,
         memory: int = 0,
         threads: int = 0,
@@ -238,19 +239,19 @@ class Trainer:
         decay: float = ...,
         clip: float = ...,
     ) -> Self: ...
-    def step(self) -> dict[str, float]: ...
-    def validate(self) -> float: ...
+    def step(self) -> dict[str, Any]: ...
+    def validate(self) -> dict[str, float]: ...
     def save(self, directory: _Path, /) -> None: ...
     def load(self, directory: _Path, /) -> None: ...
     def set_total_steps(self, steps: int, /) -> None: ...
     @property
-    def progress(self) -> dict[str, float]: ...
+    def progress(self) -> dict[str, Any]: ...
     @property
     def forecast(self) -> int: ...
 
 def evaluate(
     model: Model,
-    text: Text,
+    dataset: Dataset,
     /,
     *,
     threads: int = 0,

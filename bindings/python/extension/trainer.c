@@ -1,126 +1,131 @@
-/* Text and Trainer: training on a text as the command does it; evaluating and sampling. */
+/* Dataset and Trainer: training on data as the command does it; evaluating and sampling. */
 #include "core.h"
 #include <stdlib.h>
 #include <string.h>
 
-PyTypeObject *text_type;
+PyTypeObject *dataset_type;
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- data sets ------------------------------------------------------------------------------ */
 
-/* Strings of a sequence; the list keeps them. */
-struct strings { PyObject *list; const char **string; int count; };
-
-static void strings_release(struct strings *s)
+/* "key=value,key=value" of the keywords that are the reader's. NULL with an exception. */
+static PyObject *reader_options(PyObject *keywords)
 {
-    Py_XDECREF(s->list);
-    free(s->string);
-}
-
-static bool strings_take(PyObject *from, struct strings *s)
-{
-    *s = (struct strings){ NULL, NULL, 0 };
-    if (!from || from == Py_None)
-        return true;
-    s->list = PySequence_List(from);
-    s->count = s->list ? (int)PyList_Size(s->list) : 0;
-    s->string = calloc((size_t)s->count + 1, sizeof *s->string);
-    for (int i = 0; s->list && s->string && i < s->count; i++)
-        if (!(s->string[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(s->list, i), NULL)))
-            break;
-    if (s->list && s->string && !PyErr_Occurred())
-        return true;
-    strings_release(s);
-    return PyErr_Occurred() ? false : (PyErr_NoMemory(), false);
-}
-
-static unroll_status open_text(const char *path, const struct strings *symbols, int words, int vocabulary,
-                               const unroll_model *model, unroll_text **text)
-{
-    if (model)
-        return unroll_text_open_for(path, model, text);
-    return words ? unroll_text_open_words(path, symbols->string, symbols->count, vocabulary, text)
-                 : unroll_text_open(path, symbols->string, symbols->count, text);
-}
-
-static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "path", "words", "vocabulary", "symbols", "model", NULL };
-    PyObject *path, *size = NULL, *given = NULL, *model = Py_None;
-    int words = 0, vocabulary = 10000;
-    struct strings symbols;
-    unroll_text *text = NULL;
-    unroll_status status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|$pOOO:Text", names, PyUnicode_FSConverter, &path,
-                                     &words, &size, &given, &model))
-        return NULL;
-    bool known = model == Py_None || PyObject_TypeCheck(model, model_type);
-    if (!known)
-        PyErr_SetString(PyExc_TypeError, "model: a Model is wanted, that the text is to be read for");
-    if (!known || (size && !int_take("vocabulary", size, &vocabulary)) || !strings_take(given, &symbols)) {
-        Py_DECREF(path);
-        return NULL;
+    PyObject *pairs = PyList_New(0), *comma = PyUnicode_FromString(","), *joined = NULL, *key, *value;
+    Py_ssize_t at = 0;
+    bool good = pairs && comma;
+    while (good && keywords && PyDict_Next(keywords, &at, &key, &value)) {
+        PyObject *pair = PyUnicode_FromFormat("%U=%S", key, value);
+        good = pair && PyList_Append(pairs, pair) == 0;
+        Py_XDECREF(pair);
     }
-    const char *name = PyBytes_AsString(path);
-    const unroll_model *reader = model == Py_None ? NULL : ((model_object *)model)->model;
-    Py_BEGIN_ALLOW_THREADS
-    status = open_text(name, &symbols, words, vocabulary, reader, &text);
-    Py_END_ALLOW_THREADS
-    strings_release(&symbols);
-    Py_DECREF(path);
-    if (status != UNROLL_OK)
-        return raise_status(status);
-    text_object *self = (text_object *)object_new(type);
+    if (good)
+        joined = PyUnicode_Join(comma, pairs);
+    Py_XDECREF(pairs);
+    Py_XDECREF(comma);
+    return joined;
+}
+
+static PyObject *dataset_wrap(PyTypeObject *type, unroll_dataset *dataset)
+{
+    dataset_object *self = (dataset_object *)object_new(type);
     if (self)
-        self->text = text;
+        self->dataset = dataset;
     else
-        unroll_text_free(text);
+        unroll_dataset_free(dataset);
     return (PyObject *)self;
 }
 
-static void text_dealloc(PyObject *self)
+static PyObject *dataset_open(PyTypeObject *type, PyObject *path, PyObject *reader, PyObject *model, PyObject *options)
 {
-    unroll_text_free(((text_object *)self)->text);
+    unroll_dataset_config config = unroll_dataset_default();
+    unroll_dataset *dataset = NULL;
+    unroll_status status;
+    const char *name = PyBytes_AsString(path);
+    if (model && model != Py_None && !PyObject_TypeCheck(model, model_type))
+        return PyErr_Format(PyExc_TypeError, "model: a Model is wanted, that the data are to be read for");
+    config.model = model && model != Py_None ? ((model_object *)model)->model : NULL;
+    if (!(config.options = PyUnicode_AsUTF8AndSize(options, NULL)) ||
+        (reader && reader != Py_None && !(config.reader = PyUnicode_AsUTF8AndSize(reader, NULL))))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = unroll_dataset_open(name, &config, &dataset);
+    Py_END_ALLOW_THREADS
+    return status == UNROLL_OK ? dataset_wrap(type, dataset) : raise_status(status);
+}
+
+static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *reader = keyword_take(keywords, "reader"), *model = keyword_take(keywords, "model"), *path = NULL,
+             *made = NULL, *options = reader_options(keywords);
+    if (options && PyArg_ParseTuple(args, "O&:Dataset", PyUnicode_FSConverter, &path))
+        made = dataset_open(type, path, reader, model, options);
+    Py_XDECREF(path);
+    Py_XDECREF(options);
+    Py_XDECREF(model);
+    Py_XDECREF(reader);
+    return made;
+}
+
+static void dataset_dealloc(PyObject *self)
+{
+    unroll_dataset_free(((dataset_object *)self)->dataset);
     object_free(self);
 }
 
-static PyObject *text_tokens(PyObject *self, void *unused)
+static PyObject *dataset_tokens(PyObject *self, void *unused)
 {
     size_t count;
-    const int32_t *tokens = unroll_text_tokens(((text_object *)self)->text, &count);
+    const int32_t *tokens = unroll_dataset_tokens(((dataset_object *)self)->dataset, &count);
     Py_ssize_t shape[1] = { (Py_ssize_t)count };
     (void)unused;
+    if (!tokens)
+        return none();
     return array_inside(self, (void *)tokens, NUMBER_I32, 1, shape, true);     /* which only readers get */
 }
 
-static PyObject *text_symbols(PyObject *self, void *unused)
+static PyObject *dataset_vocabulary(PyObject *self, void *unused)
 {
     int count;
-    const char *const *symbols = unroll_text_symbols(((text_object *)self)->text, &count);
+    const char *const *vocabulary = unroll_dataset_vocabulary(((dataset_object *)self)->dataset, &count);
     PyObject *list = PyList_New(count);
     (void)unused;
     for (int i = 0; list && i < count; i++)
-        PyList_SetItem(list, i, PyUnicode_FromString(symbols[i]));
+        PyList_SetItem(list, i, PyUnicode_FromString(vocabulary[i]));
     return list;
 }
 
-static PyGetSetDef text_members[] = {
-    { "tokens", text_tokens, NULL, "The text as symbol numbers, an Array of int32 in the text's own memory.",
-      NULL },
-    { "symbols", text_symbols, NULL, "What the numbers stand for: a list of str.", NULL },
+static PyGetSetDef dataset_members[] = {
+    { "tokens", dataset_tokens, NULL, "The numbers of its tokens, an Array of int32 in its own memory, or None.", NULL },
+    { "vocabulary", dataset_vocabulary, NULL, "What the numbers stand for: a list of str.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
-static PyType_Slot text_slots[] = {
+static PyType_Slot dataset_slots[] = {
     { Py_tp_doc,
-      "Text(path, *, words=False, vocabulary=10000, symbols=None, model=None): a UTF-8 text as numbers, one\n"
-      "for each character or word; with a model, as that model reads it." },
-    { Py_tp_new, text_new },
-    { Py_tp_dealloc, text_dealloc },
-    { Py_tp_getset, text_members },
+      "Dataset(path, *, reader=None, model=None, ...): data of a file, with the reader of that name or the one that\n"
+      "recognises it; other keywords are the reader's: of a text tokens='words', vocab=5000. With a model: as that\n"
+      "model reads, with its vocabulary." },
+    { Py_tp_new, dataset_new },
+    { Py_tp_dealloc, dataset_dealloc },
+    { Py_tp_getset, dataset_members },
     { 0, NULL },
 };
 
-PyType_Spec text_spec = { "unroll._core.Text", sizeof(text_object), 0, Py_TPFLAGS_DEFAULT, text_slots };
+PyType_Spec dataset_spec = { "unroll._core.Dataset", sizeof(dataset_object), 0, Py_TPFLAGS_DEFAULT, dataset_slots };
+
+/* An evaluation as a dict. */
+static PyObject *measured(const unroll_evaluation *e)
+{
+    PyObject *found = Py_BuildValue("{s:d,s:d}", "loss", e->loss, "floor", e->floor);
+    for (int i = 0; found && i < e->metrics; i++) {
+        const unroll_metric *m = &e->metric[i];
+        PyObject *value = m->digits ? PyFloat_FromDouble(m->value) : PyLong_FromDouble(m->value);
+        if (!value || PyDict_SetItemString(found, m->name, value))
+            Py_CLEAR(found);
+        Py_XDECREF(value);
+    }
+    return found;
+}
 
 /* ---- the trainer ----------------------------------------------------------------------------- */
 
@@ -128,13 +133,13 @@ typedef struct trainer_object {
     PyObject_HEAD
     unroll_trainer *trainer;
     model_object   *model;
-    PyObject       *text, *validation;          /* which it reads; validation may be NULL */
+    PyObject       *dataset, *validation;       /* which it reads; validation may be NULL */
 } trainer_object;
 
 static const struct field config_fields[] = {
 #define C(member, kind) FIELD(unroll_train_config, member, kind)
 #define R(member)       { #member, FIELD_DOUBLE, offsetof(unroll_train_config, rates.member), NULL }
-    C(batch, FIELD_INT), C(bptt, FIELD_INT), C(carry, FIELD_INT), C(optimizer, FIELD_TEXT),
+    C(task, FIELD_TEXT), C(batch, FIELD_INT), C(bptt, FIELD_INT), C(carry, FIELD_INT), C(optimizer, FIELD_TEXT),
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT), MACHINE_FIELDS(unroll_train_config),
     R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
@@ -145,7 +150,7 @@ static const struct field config_fields[] = {
 static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
     P(step, FIELD_LONG), P(epoch, FIELD_DOUBLE), P(loss, FIELD_DOUBLE), P(norm, FIELD_DOUBLE),
-    P(learning_rate, FIELD_DOUBLE), P(symbols, FIELD_LONG), P(steps_per_epoch, FIELD_LONG), P(looked, FIELD_INT),
+    P(learning_rate, FIELD_DOUBLE), P(items, FIELD_LONG), P(item, FIELD_TEXT), P(steps_per_epoch, FIELD_LONG), P(looked, FIELD_INT),
     P(best_validation, FIELD_DOUBLE), P(best_step, FIELD_LONG), P(since_best, FIELD_LONG),
     { NULL, 0, 0, NULL },
 #undef P
@@ -167,7 +172,7 @@ static bool take_config(PyObject *keywords, unroll_train_config *config)
     return fields_take("a trainer", config_fields, keywords, config);
 }
 
-static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObject *model, PyObject *text,
+static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObject *model, PyObject *dataset,
                               PyObject *validation)
 {
     model_object *m = (model_object *)model;
@@ -179,7 +184,7 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     self->trainer = trainer;
     self->model = (model_object *)Py_NewRef(model);
     self->model->sessions++;
-    self->text = Py_NewRef(text);
+    self->dataset = Py_NewRef(dataset);
     self->validation = Py_XNewRef(validation);
     return (PyObject *)self;
 }
@@ -189,19 +194,19 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer = NULL;
     unroll_status status;
-    PyObject *model, *text, *validation = keyword_take(keywords, "validation_text"), *made = NULL;
-    bool taken = PyArg_ParseTuple(args, "O!O!:Trainer", model_type, &model, text_type, &text) &&
+    PyObject *model, *dataset, *validation = keyword_take(keywords, "validation_data"), *made = NULL;
+    bool taken = PyArg_ParseTuple(args, "O!O!:Trainer", model_type, &model, dataset_type, &dataset) &&
                  take_config(keywords, &config);
-    if (taken && validation && !PyObject_TypeCheck(validation, text_type)) {
-        PyErr_SetString(PyExc_TypeError, "validation_text: a Text is wanted");
+    if (taken && validation && !PyObject_TypeCheck(validation, dataset_type)) {
+        PyErr_SetString(PyExc_TypeError, "validation_data: a Dataset is wanted");
         taken = false;
     }
     if (taken) {
         model_object *m = (model_object *)model;
-        config.validation_text = validation ? ((text_object *)validation)->text : NULL;
+        config.validation_data = validation ? ((dataset_object *)validation)->dataset : NULL;
         UNLOCKED(&m->lock,
-                 status = unroll_trainer_new(m->model, ((text_object *)text)->text, &config, &trainer));
-        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, text, validation)
+                 status = unroll_trainer_new(m->model, ((dataset_object *)dataset)->dataset, &config, &trainer));
+        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, dataset, validation)
                                    : raise_status(status);
     }
     Py_XDECREF(validation);
@@ -224,7 +229,7 @@ static void trainer_dealloc(PyObject *self)
         t->model->sessions--;
     }
     Py_XDECREF((PyObject *)t->model);
-    Py_XDECREF(t->text);
+    Py_XDECREF(t->dataset);
     Py_XDECREF(t->validation);
     object_free(self);
 }
@@ -252,10 +257,10 @@ static PyObject *trainer_validate(PyObject *self, PyObject *unused)
 {
     trainer_object *t = (trainer_object *)self;
     unroll_status status;
-    double nats = 0;
+    unroll_evaluation found;
     (void)unused;
-    UNLOCKED(&t->model->lock, status = unroll_trainer_validate(t->trainer, &nats));
-    return status == UNROLL_OK ? PyFloat_FromDouble(nats) : raise_status(status);
+    UNLOCKED(&t->model->lock, status = unroll_trainer_validate(t->trainer, &found));
+    return status == UNROLL_OK ? measured(&found) : raise_status(status);
 }
 
 static PyObject *checkpoint(PyObject *self, PyObject *args,
@@ -301,7 +306,7 @@ static PyObject *trainer_forecast(PyObject *self, void *unused)
 static PyMethodDef trainer_methods[] = {
     { "step", trainer_step, METH_NOARGS,
       "One update: a dict, as `progress`." },
-    { "validate", trainer_validate, METH_NOARGS, "Nats per symbol of the validation part." },
+    { "validate", trainer_validate, METH_NOARGS, "A dict of the loss of the validation part, the floor of a naive answer, and the task's metrics." },
     { "save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all." },
     { "load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come." },
     { "set_total_steps", trainer_set_total_steps, METH_VARARGS, "What schedules count on from now on." },
@@ -311,14 +316,14 @@ static PyMethodDef trainer_methods[] = {
 static PyGetSetDef trainer_members[] = {
     { "forecast", trainer_forecast, NULL, "Bytes of its plans.", NULL },
     { "progress", trainer_progress, NULL,
-      "Where it stands: a dict of step, epoch, loss, norm, learning_rate, symbols, steps_per_epoch, looked, "
+      "Where it stands: a dict of step, epoch, loss, norm, learning_rate, items, item, steps_per_epoch, looked, "
       "best_validation, best_step, since_best.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot trainer_slots[] = {
     { Py_tp_doc,
-      "Trainer(model, text, *, batch=32, bptt=64, optimizer='adam', ...): training as the command does it." },
+      "Trainer(model, dataset, *, task=None, batch=32, bptt=64, optimizer='adam', ...): training as the command does it." },
     { Py_tp_new, trainer_new },
     { Py_tp_dealloc, trainer_dealloc },
     { Py_tp_traverse, trainer_traverse },
@@ -336,19 +341,16 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
     struct on { unroll_machine machine; } on = { unroll_machine_default() };
     static const struct field fields[] = { MACHINE_FIELDS(struct on), { NULL, 0, 0, NULL } };
-    PyObject *model, *text;
-    int64_t foretold = 0;
-    double nats = 0;
+    PyObject *model, *dataset;
+    unroll_evaluation found;
     unroll_status status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!:evaluate", model_type, &model, text_type, &text) ||
+    if (!PyArg_ParseTuple(args, "O!O!:evaluate", model_type, &model, dataset_type, &dataset) ||
         !fields_take("an evaluation", fields, keywords, &on))
         return NULL;
     model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock,
-             status = unroll_evaluate(m->model, ((text_object *)text)->text, &on.machine, &nats, &foretold));
-    return status == UNROLL_OK ? Py_BuildValue("{s:d,s:L}", "nats", nats, "foretold", (long long)foretold)
-                               : raise_status(status);
+    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, ((dataset_object *)dataset)->dataset, &on.machine, &found));
+    return status == UNROLL_OK ? measured(&found) : raise_status(status);
 }
 
 static const struct field sample_fields[] = {

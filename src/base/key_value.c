@@ -1,0 +1,68 @@
+/* One "key=value" after the other; a value has no comma. */
+#include "base/key_value.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum { VALUE_SIZE = 64, KNOWN = 256 };
+
+static unroll_status refuse_key(const char *name, int length, const char *owner, const struct key *keys)
+{
+    char known[KNOWN] = "none";
+
+    for (int at = 0; keys->name && at < KNOWN; keys++)
+        at += snprintf(known + at, KNOWN - (size_t)at, "%s%s", at ? ", " : "", keys->name);
+    return fail(UNROLL_USAGE, "%s has no option '%.*s'; fix: its options are %s", owner, length, name, known);
+}
+
+static unroll_status read_choice(const char *value, const char *owner, const struct key *key, int *into)
+{
+    const char *at = key->choices;
+    size_t length = strlen(value);
+
+    for (int i = 0; *at; i++) {
+        size_t size = strcspn(at, " ");
+        if (size == length && memcmp(at, value, size) == 0) {
+            *into = i;
+            return UNROLL_OK;
+        }
+        at += size + strspn(at + size, " ");
+    }
+    return fail(UNROLL_USAGE, "%s: %s = '%s'; fix: choose one of %s", owner, key->name, value, key->choices);
+}
+
+static unroll_status read_number(const char *value, const char *owner, const struct key *key, double *into)
+{
+    bool whole = floor(key->min) == key->min && floor(key->max) == key->max;
+
+    if (number_whole_real(value, key->min, key->max, into) == NUMBER_OK && (!whole || floor(*into) == *into))
+        return UNROLL_OK;
+    return fail(UNROLL_USAGE, "%s: %s = '%s'; fix: give a %snumber from %.10g to %.10g", owner, key->name, value,
+                whole ? "whole " : "", key->min, key->max);
+}
+
+unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into)
+{
+    char value[VALUE_SIZE];
+
+    while (text && *text) {
+        const struct key *key = keys;
+        int name = (int)strcspn(text, "=,"), rest = (int)strcspn(text + name, ",");
+        while (key->name && (strlen(key->name) != (size_t)name || memcmp(key->name, text, (size_t)name)))
+            key++;
+        if (key->name == NULL)
+            return refuse_key(text, name, owner, keys);
+        snprintf(value, sizeof value, "%.*s", rest > 0 ? rest - 1 : 0, text + name + (rest > 0));
+        if (key->choices)
+            TRY(read_choice(value, owner, key, (int *)((char *)into + key->offset)));
+        else
+            TRY(read_number(value, owner, key, (double *)((char *)into + key->offset)));
+        text += name + rest;
+        text += *text == ',';
+    }
+    return UNROLL_OK;
+}

@@ -1,0 +1,276 @@
+/* The task lm: a network predicts each token of a text from those before it.
+ * Training, truncated backpropagation: `rows` contiguous pieces of the text run side by side, a window of `steps` tokens after
+ * the other, so that row b of a batch goes on where row b of the last one ended; not shuffled, states need the order. What
+ * does not fill a window is left out, at another place in each epoch: the first window begins at a random shift, so that over
+ * the epochs every token is trained on.
+ * Evaluation: overlapping pieces run side by side. Each but the first begins with CONTEXT tokens that set the states and are
+ * not counted, so every token is counted once, and read after at least CONTEXT others or after all there are. The cut
+ * depends on the length of the text alone: the result is the same for every training batch. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "losses/loss.h"
+#include "model/model.h"
+#include "tasks/schema.h"
+#include "tasks/task_table.h"
+
+enum { SHIFT_STREAM = 0x73686674 };     /* "shft": a stream of its own, one block for each epoch */
+enum { WORDS_OF_A_BLOCK = 4 };
+enum { EVALUATION_STEPS = 64, MAX_ROWS = 32, CONTEXT = 256 };
+enum { TOKENS_OF_A_ROW = 8 * CONTEXT };     /* of an evaluation, at least, so that few are read twice */
+
+struct lm_part {
+    struct part part;
+    const int32_t *tokens;          /* [part.items], the data set's */
+    unroll_symbol_kind kind;
+    size_t   piece;                 /* distance of the rows in the text */
+    uint64_t seed;                  /* of shifts */
+    size_t   context, reading;      /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
+    double   floor;                 /* the entropy of the tokens that are predicted, by their frequencies alone */
+};
+
+static const struct column *text_of(const unroll_dataset *data)
+{
+    return dataset_column(data, COLUMN_TOKENS, NULL);
+}
+
+static bool suits_lm(const unroll_dataset *data)
+{
+    return text_of(data) != NULL;
+}
+
+static const char *lm_item(const unroll_dataset *data)
+{
+    return text_of(data)->kind == UNROLL_WORDS ? "words" : "char";
+}
+
+/* One-hot words would make the weights of the first layer as wide as the vocabulary. */
+static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
+{
+    const struct column *text = text_of(data);
+
+    if (text == NULL)
+        return fail(UNROLL_DATA, "the task lm needs a column of tokens; fix: give a text");
+    if (spec->bidirectional)
+        return fail(UNROLL_UNSUPPORTED, "bidirectional: lm predicts the next token, which a bidirectional network has "
+                    "already seen; fix: leave it out");
+    spec->tokens = 1;
+    spec->input = spec->output = text->vocabulary_size;
+    spec->loss = "xent";
+    if (spec->embed == UNROLL_AUTO)
+        spec->embed = text->kind == UNROLL_WORDS ? spec->hidden : 0;
+    return UNROLL_OK;
+}
+
+static unroll_status lm_check(const unroll_model *model, const unroll_dataset *data)
+{
+    const struct loss *loss = loss_at(model->loss);
+    const struct column *text = text_of(data);
+
+    if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
+        return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");
+    if (text == NULL)
+        return fail(UNROLL_DATA, "the data have no tokens to predict; fix: give a text");
+    return check_vocabulary(model, text);
+}
+
+/* ---- training ---- */
+
+static unroll_status too_short(size_t count, int rows, int steps)
+{
+    size_t pairs = count > 0 ? count - 1 : 0;       /* of a token and the next */
+    size_t max_rows = pairs / (size_t)steps, max_steps = pairs / (size_t)rows;
+    char fix[128] = "";
+
+    if (max_rows && max_steps)
+        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or bptt at most %zu with this batch, or ",
+                 max_rows, max_steps);
+    else if (max_rows)
+        snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or ", max_rows);
+    else if (max_steps)
+        snprintf(fix, sizeof fix, "bptt at most %zu with this batch, or ", max_steps);
+    else if (pairs)
+        snprintf(fix, sizeof fix, "batch 1 with bptt at most %zu, or ", pairs);
+    return fail(UNROLL_DATA, "the training part has %zu tokens, too few for batch %d x bptt %d; fix: %sa longer "
+                "text", count, rows, steps, fix);
+}
+
+/* Uniform over all places at which the last row still ends inside the text. */
+static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
+{
+    size_t last_row = (size_t)(lm->part.rows - 1) * lm->piece;
+    size_t window_tokens = (size_t)lm->part.batches * (size_t)lm->part.steps;
+    size_t spare = lm->part.items - 1 - last_row - window_tokens;
+    struct rng rng = rng_at(lm->seed, SHIFT_STREAM, (uint64_t)epoch * WORDS_OF_A_BLOCK);
+
+    return (size_t)rng_below(&rng, spare + 1);
+}
+
+static void fill_training(const struct part *part, int64_t epoch, int64_t window, struct task_batch *batch)
+{
+    const struct lm_part *lm = (const struct lm_part *)part;
+    size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->steps, rows = (size_t)part->rows;
+
+    for (size_t row = 0; row < rows; row++) {
+        const int32_t *from = lm->tokens + row * lm->piece + first;
+        for (size_t t = 0; t < (size_t)part->steps; t++) {
+            batch->tokens[t * rows + row] = from[t];
+            batch->classes[t * rows + row] = from[t + 1];
+        }
+    }
+    batch->begins = window == 0;        /* it does not follow on the last one of the epoch before */
+    batch->items = (int64_t)part->rows * part->steps;
+}
+
+static unroll_status cut_training(const struct task_request *request, struct lm_part *lm)
+{
+    size_t count = lm->part.items, piece = count > 0 ? (count - 1) / (size_t)request->rows : 0;
+    int steps = request->steps ? request->steps : piece > 0 ? (int)piece : 1;   /* a text has at most INT32_MAX tokens */
+
+    if (piece < (size_t)steps)
+        return too_short(count, request->rows, steps);
+    lm->piece = piece;
+    lm->seed = request->seed;
+    lm->part.rows = request->rows;
+    lm->part.steps = steps;
+    lm->part.batches = (int64_t)(piece / (size_t)steps);
+    lm->part.fill = fill_training;
+    return UNROLL_OK;
+}
+
+/* ---- evaluation ---- */
+
+/* The steps from batch * EVALUATION_STEPS on of every row; what is not counted has the target -1. */
+static void fill_evaluation(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    enum { NOT_COUNTED = -1, ANY_TOKEN = 0 };
+    const struct lm_part *lm = (const struct lm_part *)part;
+    size_t length = lm->piece + lm->context, pairs = part->items - 1, rows = (size_t)part->rows;
+
+    (void)epoch;
+    batch->begins = number == 0;
+    batch->items = 0;
+    for (size_t row = 0; row < rows; row++) {
+        size_t counted_from = row == 0 ? 0 : lm->context;
+        for (size_t t = 0; t < EVALUATION_STEPS; t++) {
+            size_t step = (size_t)number * EVALUATION_STEPS + t, pair = row * lm->piece + step;
+            bool read = step < length && pair < pairs && row < lm->reading;
+            bool counted = read && step >= counted_from;
+            batch->tokens[t * rows + row] = read ? lm->tokens[pair] : ANY_TOKEN;
+            batch->classes[t * rows + row] = counted ? lm->tokens[pair + 1] : NOT_COUNTED;
+            batch->items += counted;
+        }
+    }
+}
+
+static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
+{
+    double *count = allocate_zeroed((size_t)vocabulary_size, sizeof *count), all = (double)(lm->part.items - 1);
+
+    if (count == NULL)
+        return fail(UNROLL_RESOURCE, "no memory to count %d tokens", vocabulary_size);
+    for (size_t i = 1; i < lm->part.items; i++)
+        count[lm->tokens[i]]++;
+    for (int i = 0; i < vocabulary_size; i++)
+        if (count[i] > 0)
+            lm->floor -= count[i] / all * log(count[i] / all);
+    release(count);
+    return UNROLL_OK;
+}
+
+static void cut_evaluation(const struct task_request *request, struct lm_part *lm)
+{
+    size_t pairs = lm->part.items - 1, rows = pairs / TOKENS_OF_A_ROW, ranks = (size_t)request->ranks;
+
+    rows = rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : rows;
+    lm->reading = rows;
+    lm->context = rows > 1 ? CONTEXT : 0;
+    lm->piece = (pairs - lm->context + rows - 1) / rows;
+    lm->part.rows = (int)((rows + ranks - 1) / ranks * ranks);
+    lm->part.steps = EVALUATION_STEPS;
+    lm->part.batches = (int64_t)((lm->piece + lm->context + EVALUATION_STEPS - 1) / EVALUATION_STEPS);
+    lm->part.fill = fill_evaluation;
+}
+
+/* ---- parts ---- */
+
+/* The validation's data, or the last part of the text: its tokens are predicted but for the first. */
+static unroll_status choose_tokens(const struct task_request *request, enum part_of which, const int32_t **tokens,
+                                   size_t *count)
+{
+    size_t all = request->data->steps;
+    size_t kept = request->validation || which == PART_ALL ? all : all - (size_t)((double)all * request->share);
+
+    *tokens = text_of(request->data)->tokens;
+    *count = kept;
+    if (which == PART_TRAINING)
+        return UNROLL_OK;
+    if (which == PART_VALIDATION && request->validation) {
+        *tokens = text_of(request->validation)->tokens;
+        *count = request->validation->steps;
+    } else if (which == PART_VALIDATION) {
+        *tokens += kept;
+        *count = all - kept;
+        if (request->share > 0 && *count < 2)
+            return fail(UNROLL_DATA, "%g of %zu tokens is too little to validate on; fix: a longer text, or "
+                        "validation 0 (--val 0)", request->share, all);
+    }
+    if (*count == 1)
+        return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");
+    return UNROLL_OK;
+}
+
+static unroll_status cut(const struct task_request *request, enum part_of which, struct lm_part *lm)
+{
+    if (which == PART_TRAINING)
+        return cut_training(request, lm);
+    cut_evaluation(request, lm);
+    return find_floor(lm, text_of(request->data)->vocabulary_size);
+}
+
+static unroll_status lm_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    const int32_t *tokens;
+    size_t count;
+
+    TRY(choose_tokens(request, which, &tokens, &count));
+    if (which != PART_TRAINING && count == 0)
+        return UNROLL_OK;
+    struct lm_part *lm = allocate_zeroed(1, sizeof *lm);
+    if (lm == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a part of a text");
+    lm->tokens = tokens;
+    lm->part.items = count;
+    lm->kind = text_of(request->data)->kind;
+    unroll_status status = cut(request, which, lm);
+    if (status != UNROLL_OK) {
+        release(lm);
+        return status;
+    }
+    *part = &lm->part;
+    return UNROLL_OK;
+}
+
+static void lm_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
+{
+    const struct lm_part *lm = (const struct lm_part *)part;
+    bool words = lm->kind == UNROLL_WORDS;
+
+    (void)observed;
+    *evaluation = (unroll_evaluation){
+        .loss = loss, .floor = lm->floor, .naive = "unigrams", .compared = words ? 2 : 1, .metrics = 4, .metric = {
+            {"nats", "", " nats", 4, loss},
+            {words ? "bits_per_word" : "bits_per_character", "", words ? " bits per word" : " bits per character", 3,
+             loss / log(2)},
+            {"perplexity", "perplexity ", "", 3, exp(loss)},
+            {words ? "words" : "characters", "", words ? " words" : " characters", 0, (double)(part->items - 1)},
+        },
+    };
+}
+
+const struct task task_lm = {
+    .name = "lm", .about = "predict the next token", .item = lm_item, .suits = suits_lm, .network = lm_network,
+    .check = lm_check, .open = lm_open, .score = lm_score,
+};

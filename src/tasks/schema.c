@@ -1,0 +1,73 @@
+/* Where a model and a data set meet: data are read as a model does, or a model takes what it must know of the data.
+ * Neither model/ nor data/ knows the other. */
+#include "tasks/schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/model.h"
+
+struct tokenizer tokenizer_of(const unroll_model *model)
+{
+    return (struct tokenizer){.kind = model->symbol_kind, .vocabulary = unroll_model_symbols(model),
+                              .vocabulary_size = model->input};
+}
+
+static const char *kind_name(unroll_symbol_kind kind)
+{
+    return kind == UNROLL_WORDS ? "words" : "characters";
+}
+
+unroll_status check_vocabulary(const unroll_model *model, const struct column *text)
+{
+    const char *const *of_model = unroll_model_symbols(model);
+
+    if (model->input != text->vocabulary_size)
+        return fail(UNROLL_DATA, "the model has %d symbols and the text %d; fix: open the text with the "
+                    "model's symbols", model->input, text->vocabulary_size);
+    if (of_model && model->symbol_kind != text->kind)
+        return fail(UNROLL_DATA, "the model reads %s and the text was opened as %s; fix: open it for the model",
+                    kind_name(model->symbol_kind), kind_name(text->kind));
+    for (int i = 0; of_model && i < text->vocabulary_size; i++)
+        if (strcmp(of_model[i], text->vocabulary[i]) != 0)
+            return fail(UNROLL_DATA, "symbol %d is '%s' in the model and '%s' in the text; fix: open the "
+                        "text with the model's symbols", i, of_model[i], text->vocabulary[i]);
+    return UNROLL_OK;
+}
+
+/* ---- the public functions ---- */
+
+unroll_dataset_config unroll_dataset_default(void)
+{
+    return (unroll_dataset_config){.size = sizeof(unroll_dataset_config)};
+}
+
+unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *given, unroll_dataset **dataset)
+{
+    unroll_dataset_config config = given ? *given : unroll_dataset_default();
+    struct tokenizer tokenizer;
+
+    if (config.size != sizeof config)
+        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_dataset_default()");
+    if (config.model)
+        tokenizer = tokenizer_of(config.model);
+    if (config.model && config.model->tokens && tokenizer.vocabulary == NULL)
+        return fail(UNROLL_UNSUPPORTED, "the model has no symbols, so it reads no text; fix: take one "
+                    "that was trained on a text");
+    return dataset_open(path, config.reader, config.options, config.model && config.model->tokens ? &tokenizer : NULL,
+                        dataset);
+}
+
+unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const unroll_dataset *data)
+{
+    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
+    const struct task *task;
+
+    TRY(task_find(name, NULL, data, &task));
+    if (text) {
+        TRY(model_set_symbols(model, text->vocabulary, text->vocabulary_size));
+        model->symbol_kind = text->kind;
+    }
+    snprintf(model->task, sizeof model->task, "%s", task->name);
+    return UNROLL_OK;
+}

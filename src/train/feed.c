@@ -1,0 +1,47 @@
+/* All memory is taken at the beginning. */
+#include "train/feed.h"
+
+#include "base/memory.h"
+#include "losses/loss.h"
+#include "model/model.h"
+
+static unroll_status take(size_t count, size_t size, bool wanted, void **array)
+{
+    *array = wanted ? allocate_zeroed(count, size) : NULL;
+    return wanted && *array == NULL ? fail(UNROLL_RESOURCE, "no memory for batches of %zu entries", count) : UNROLL_OK;
+}
+
+unroll_status feed_new(const unroll_model *model, const struct part *part, struct feed *feed)
+{
+    const struct loss *loss = loss_at(model->loss);
+    const bool classes = loss && loss->of_classes;
+    struct task_batch *a = &feed->arrays;
+    size_t rows = (size_t)part->rows, entries = (size_t)part->steps * rows;
+
+#define TAKE(member, count, wanted) TRY(take(count, sizeof *a->member, wanted, (void **)&a->member))
+    *feed = (struct feed){.part = part};
+    TAKE(tokens, entries, model->tokens);
+    TAKE(inputs, entries * (size_t)model->input, !model->tokens);
+    TAKE(classes, entries, classes);
+    TAKE(values, entries * (size_t)unroll_model_outputs(model), loss && !classes);
+    TAKE(lengths, rows, part->lengths);
+    TAKE(reset, entries, part->resets);
+    feed->batch = (unroll_batch){.tokens = a->tokens, .inputs = a->inputs, .classes = a->classes, .values = a->values,
+                                 .lengths = a->lengths, .reset = a->reset};
+    return UNROLL_OK;
+}
+
+void feed_end(struct feed *feed)
+{
+    release(feed->arrays.reset);
+    release(feed->arrays.lengths);
+    release(feed->arrays.values);
+    release(feed->arrays.classes);
+    release(feed->arrays.inputs);
+    release(feed->arrays.tokens);
+}
+
+void feed_fill(struct feed *feed, int64_t epoch, int64_t number)
+{
+    feed->part->fill(feed->part, epoch, number, &feed->arrays);
+}
