@@ -26,17 +26,13 @@ struct op_time { double least, seconds; long runs; };
 struct device {
     const char *name;
     unroll_status (*about)(char *text, size_t size);    /* what it found on this machine; refused: why nothing */
-    bool packed;                        /* products read packed copies of weights (plan_config.packed) */
-    bool picks;                         /* it picks columns of weights where x is one-hot, likewise */
-    uint32_t near, narrow;              /* as in plan_config; 0: not known, none */
-    bool (*thirds)(const char *isa);    /* do products of many rows multiply thirds with this ISA? NULL: with none */
+    struct device_traits (*traits)(const char *isa);    /* as plans see it, with this ISA; NULL: there are none */
     bool cuts;                          /* one process drives many: the plan is whole, and the device cuts it */
     unsigned precisions;                /* that its products have: 1 << PRECISION_.. */
     int workers;                        /* that lanes are made for; 0: the threads of the session */
     bool skips_ended;                   /* nothing reads inputs beyond the lengths of their rows: they may be anything */
     bool whole_steps;                   /* a step is best run as one, its loss read later (run) */
     bool forks;                         /* what it made goes on in a child that fork() made */
-    bool meets;                         /* ranks exchange in list order, both ends at once (plan_config.meets) */
 
     unroll_status (*store_new)(const struct plan *, void **store);
     void          (*store_free)(void *store);
@@ -79,6 +75,7 @@ struct device {
 };
 
 const struct device *device_at(int index);              /* NULL after the last */
+unroll_status device_add(const struct device *);        /* for tests: one more */
 /* "cpu", or with what the device is told beside: "xla:/path/plugin.so"; "tpu" is "xla:tpu". NULL: there is none of that
  * name. */
 const struct device *device_find(const char *name, const char **which);

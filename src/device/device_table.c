@@ -1,14 +1,29 @@
-/* The devices. A new one is one folder and one line here. */
+/* The devices. A new one is one folder and one word here. */
 #include "device/device.h"
 #include <string.h>
 
-extern const struct device device_cpu, device_cuda, device_xla;
+#define DEVICES(DEVICE) DEVICE(cpu) DEVICE(cuda) DEVICE(xla)
 
-static const struct device *const devices[] = { &device_cpu, &device_cuda, &device_xla };
+#define DEVICE_DECLARE(name) extern const struct device device_##name;
+#define DEVICE_ROW(name)     &device_##name,
+DEVICES(DEVICE_DECLARE)
+
+enum { MOST_ADDED = 2, BUILT_IN = sizeof (const struct device *[]){ DEVICES(DEVICE_ROW) } / sizeof (void *) };
+
+static const struct device *devices[BUILT_IN + MOST_ADDED] = { DEVICES(DEVICE_ROW) };
+static int count = BUILT_IN;
 
 const struct device *device_at(int index)
 {
-    return index >= 0 && (size_t)index < sizeof devices / sizeof *devices ? devices[index] : NULL;
+    return index >= 0 && index < count ? devices[index] : NULL;
+}
+
+unroll_status device_add(const struct device *device)
+{
+    if (count == BUILT_IN + MOST_ADDED)
+        return fail(UNROLL_RESOURCE, "there are %d devices already", count);
+    devices[count++] = device;
+    return UNROLL_OK;
 }
 
 const struct device *device_find(const char *name, const char **which)
@@ -18,7 +33,7 @@ const struct device *device_find(const char *name, const char **which)
     size_t length = strcspn(name, ":");
     if (which)
         *which = name[length] ? name + length + 1 : NULL;
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+    for (int i = 0; i < count; i++)
         if (strlen(devices[i]->name) == length && !memcmp(devices[i]->name, name, length))
             return devices[i];
     return NULL;

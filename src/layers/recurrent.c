@@ -1,6 +1,5 @@
 /* Recurrent layers: a cell of the table of cells, in one direction or both. What a cell computes is in its own file. */
 #include "base/status.h"
-#include "cells/thirds.h"
 #include "layers/layer_table.h"
 #include "plan/lower.h"
 #include <stdio.h>
@@ -89,12 +88,12 @@ static int optional(struct plan *p, bool wanted, const char *name, enum segment 
     return made;
 }
 
-/* Planes of `width` numbers a row for the gradients of all sums of a step; as left factors where those are wanted. */
+/* Planes of `width` numbers a row for the gradients of all sums of a step. */
 static uint32_t gathered_planes(const struct plan *p, const struct cell_declaration *cell, uint32_t U, uint32_t width)
 {
+    const struct operand_traits *operands = p->config.traits.operands;
     const uint32_t inputs = (uint32_t)cell->inputs;
-    const size_t left = inputs * thirds_steps(U) * LEFT_ROW / (width * sizeof(float)) + 2;
-    return p->thirds && left > inputs + 1 ? (uint32_t)left : inputs + 1;
+    return operands ? operands->planes(p, inputs, U, width) : inputs + 1;
 }
 
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)

@@ -83,10 +83,10 @@ static unroll_status backward_weight(struct plan *p, int weight, int *read)
 {
     int master = master_weight(p, weight);
     *read = master;
-    if (master < 0 || !p->config.packed)
+    if (master < 0 || !p->config.traits.operands)
         return UNROLL_OK;
     const int buffers = p->buffers;
-    TRY(plan_own_copy(p, master, plan_backward_layout(p, master), read));
+    TRY(plan_own_copy(p, master, p->config.traits.operands->backward(p, master), read));
     const struct buffer *b = &p->buffer[master];
     bool is_new = p->buffers > buffers;
     return is_new && plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, &p->buffer[*read]) : UNROLL_OK;

@@ -8,7 +8,7 @@
 
 /* Each rank walks its communications in list order, as its lane does. A send and the begin of a sum never wait; a
  * receive waits for its message, the end of a sum for all members to have begun it, a group for all its members.
- * Where ranks meet (plan_config.meets) a send waits for its receive and the begin of a sum for all members, though what
+ * Where ranks meet (traits.meets) a send waits for its receive and the begin of a sum for all members, though what
  * a rank computes need not wait for that. If nobody can go on, that is the deadlock. */
 
 /* What ranks wait for. The k-th of a name on one rank is the k-th of that name on the others. */
@@ -243,7 +243,7 @@ static void name_meeting(const struct walk *w, const struct plan *p, const struc
     *name = (struct meeting){ .tag = op->tag, .seen = { -1, -1 } };
     if (group < 0) {
         memcpy(name->of, (int[]){ -1, sends ? here : op->peer, sends ? op->peer : here }, sizeof name->of);
-        name->wanted = p->config.meets ? 2 : 1;
+        name->wanted = p->config.traits.meets ? 2 : 1;
         name->bytes = (double)view_elements(p, &op->view[COMM_X]);
     } else {
         memcpy(name->of, (int[]){ group, sums, sums ? 0 : (int)op->kind }, sizeof name->of);
@@ -269,7 +269,7 @@ static unroll_status add_step(struct walk *w, const struct plan *p, int index, d
     if (!all)
         return UNROLL_RESOURCE;
     lane->step = all;
-    bool meets = p->config.meets, begins = op->kind == OP_SUM_BEGIN;
+    bool meets = p->config.traits.meets, begins = op->kind == OP_SUM_BEGIN;
     bool computes = op->kind != OP_SUM_END && (op->peer < 0 || meets);
     all[lane->steps++] = (struct step){
         .op = index, .meeting = found, .before = before, .flops = computes ? op->flops : 0,

@@ -100,14 +100,14 @@ static double bytes_of_sums(const struct plan *p, const struct layer *l)
     double sums = (double)l->cell->inputs * l->hidden, real = (double)dtype_size(p->config.real);
     double weights = sums * ((double)l->input + l->width) * real;
     double rows = ceil((double)p->config.B / p->config.mesh[M_BATCH]);
-    return weights > p->config.near / 2 ? 0 : p->config.T * rows * sums * real;
+    return weights > p->config.traits.near / 2 ? 0 : p->config.T * rows * sums * real;
 }
 
 /* Are so many bytes far more than caches hold? */
 bool plan_is_far(const struct plan *p, double bytes)
 {
     enum { FAR = 8 };
-    return p->config.near && bytes > (double)FAR * p->config.near;
+    return p->config.traits.near && bytes > (double)FAR * p->config.traits.near;
 }
 
 /* A training goes over the sums of a layer eight times, operation by operation. Where they are far more than caches
@@ -124,7 +124,7 @@ void pass_near(struct plan *p)
     uint32_t quanta = (c->T + p->quantum - 1) / p->quantum;
     bool wanted = plan_is_far(p, most) && c->mode >= MODE_TRAIN && !c->checkpoint &&
                   c->mesh[M_LAYER] == 1 && c->mesh[M_HIDDEN] == 1;
-    double chunks = wanted ? ceil(most / c->near) : 1;
+    double chunks = wanted ? ceil(most / c->traits.near) : 1;
     p->config.chunks = chunks < quanta ? (int)chunks : (int)quanta;
 }
 

@@ -112,7 +112,7 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
     int n = p->config.mesh[m];
     if (n == 1)
         return UNROLL_OK;
-    if (m == M_HIDDEN && p->config.exact && !p->config.packed && p->config.mode >= MODE_TRAIN)
+    if (m == M_HIDDEN && p->config.exact && !p->config.traits.operands && p->config.mode >= MODE_TRAIN)
         return fail(UNROLL_UNSUPPORTED, "hidden=%d with exact wants a device that packs weights; fix: the cpu", n);
     TRY(ask_roles(p, axis, m));
     for (int i = 0; i < p->buffers; i++)

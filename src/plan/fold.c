@@ -6,32 +6,34 @@
 
 bool fold_wanted(const struct plan *p, const struct parameter *q)
 {
-    return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.narrow;
+    return q->role == PARAM_W_IH && q->size[q->rank - 1] <= p->config.traits.narrow;
 }
 
-/* Do many rows share these weights, and stay they near with those of h? Thirds of them are 6 bytes a weight, that a
- * step of fast products waits for; sums of a row go to memory and back, 8 bytes each. This depends on the session, what
- * lies in its model's store must not: such a plan has a copy of its own. */
+/* Do many rows share these weights, and stay they near with those of h? This depends on the session, what lies in its
+ * model's store must not: such a plan has a copy of its own. */
 static bool is_shared(const struct plan *p, const struct buffer *weight)
 {
-    enum { MANY_ROWS = 32 };
     if (weight->copy_of < 0 || p->buffer[weight->copy_of].parameter < 0 || weight->dtype != p->config.real)
         return false;
     const struct parameter *q = &p->model->parameter[p->buffer[weight->copy_of].parameter];
     const uint64_t inputs = q->size[q->rank - 1], units = q->size[q->rank - 2];
     const uint64_t bytes = q->count / inputs * (inputs + units) * sizeof(float);        /* of x and h */
-    const bool pays = p->thirds ? 8 * (uint64_t)p->config.B >= 6 * inputs : p->config.B >= MANY_ROWS;
-    return q->role == PARAM_W_IH && pays && bytes <= p->config.near / 2;
+    return q->role == PARAM_W_IH && p->config.traits.operands->folds(p, inputs) && bytes <= p->config.traits.near / 2;
+}
+
+static bool is_of_steps(const struct plan *p, int weights)
+{
+    return p->buffer[weights].layout && p->buffer[weights].layout == p->config.traits.operands->step;
 }
 
 /* The weights of a product that is folded, with gates side by side; -1: it is none. */
 static unroll_status weights_of_steps(struct plan *p, const struct op *op, int *weights)
 {
     *weights = op->kind == OP_GEMM ? op->view[GEMM_W].buffer : -1;
-    if (*weights < 0 || p->buffer[*weights].layout == LAYOUT_GATES)
+    if (*weights < 0 || is_of_steps(p, *weights))
         return UNROLL_OK;
     if (is_shared(p, &p->buffer[*weights]))
-        return plan_own_copy(p, p->buffer[*weights].copy_of, LAYOUT_GATES, weights);
+        return plan_own_copy(p, p->buffer[*weights].copy_of, p->config.traits.operands->step, weights);
     *weights = -1;
     return UNROLL_OK;
 }

@@ -35,15 +35,15 @@ static bool is_narrow(const struct plan *p)
     return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
 }
 
-static unroll_status add_copy(struct plan *p, int master, enum layout layout)
+static unroll_status add_copy(struct plan *p, int master, int layout)
 {
     struct buffer *b = &p->buffer[master];
     char name[sizeof b->name + 8];
     snprintf(name, sizeof name, "%s.packed", b->name);
     enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
-    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > MOST_INT8_PRODUCTS)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %d products of int8 may "
-                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], MOST_INT8_PRODUCTS);
+    if (dtype == DTYPE_I8 && b->size[b->rank - 1] > p->config.traits.int8_products)
+        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %u products of int8 may "
+                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], p->config.traits.int8_products);
     int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
@@ -97,6 +97,7 @@ static unroll_status add_optimizer_states(struct plan *p, int master, struct sha
 /* All parameters in model order, first of all: so their offsets are the same in every plan. */
 static unroll_status lower_parameters(struct plan *p)
 {
+    const struct operand_traits *operands = p->config.traits.operands;
     for (int i = 0; i < p->model->parameters; i++) {
         const struct parameter *q = &p->model->parameter[i];
         struct shape s = parameter_shape(q);
@@ -105,8 +106,8 @@ static unroll_status lower_parameters(struct plan *p)
             return UNROLL_RESOURCE;
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
-        if (p->config.packed && model_multiplies(p->model, q))
-            TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? LAYOUT_GATES : LAYOUT_PANELS));
+        if (operands && model_multiplies(p->model, q))
+            TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? operands->step : operands->product));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -159,8 +160,8 @@ static bool picks(const struct plan *p)
     for (int i = 0; i < p->model->layers; i++)
         for (int k = 0; k < p->model->layer[i].sources; k++)
             alone &= p->model->layer[i].sources == 1 || p->model->layer[i].source[k] >= 0;
-    return p->config.picks && !is_narrow(p) && lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && alone &&
-           symbols > p->config.narrow && symbols <= MOST_PICKED;
+    return p->config.traits.picks && !is_narrow(p) && lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && alone &&
+           symbols > p->config.traits.narrow && symbols <= p->config.traits.picks;
 }
 
 struct op lower_product(const struct plan *p, int x, int layer)

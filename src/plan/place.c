@@ -2,7 +2,6 @@
  * memory when the waits prove that all users of one end before all users of the other begin; all
  * other segments are laid out one after the other, in the order of declaration; gradients in that of their sums. */
 #include "base/memory.h"
-#include "cells/thirds.h"
 #include "plan/plan.h"
 #include <string.h>
 
@@ -13,28 +12,13 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The right factors of a weight [.., U, K], forward or backward. */
-static uint64_t thirds_bytes(const struct buffer *b)
+static uint64_t buffer_bytes(const struct plan *p, const struct buffer *b)
 {
-    const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
-    const bool back = layout_is_right_back(b->layout);
-    uint64_t n = back ? thirds_tiles(columns) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(columns);
-    for (int i = 0; i < b->rank - 2; i++)
+    uint64_t n = dtype_size(b->dtype);
+    if (b->layout)
+        return p->config.traits.operands->bytes(b);
+    for (int i = 0; i < b->rank; i++)
         n *= b->size[i];
-    return n * right_bytes(layout_is_whole(b->layout));
-}
-
-static uint64_t buffer_bytes(const struct buffer *b)
-{
-    if (layout_is_right(b->layout))
-        return thirds_bytes(b);
-    bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
-    uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
-    for (int i = 0; i < b->rank; i++) {
-        bool unit = i == b->rank - 2, last = i == b->rank - 1;
-        uint32_t grain = (panels && unit) || (columns && last) ? PANEL : tiles && unit ? CELL_TILE : 1;
-        n *= (panels || tiles) && last ? cells_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
-    }
     return n;
 }
 
@@ -105,7 +89,7 @@ static void place_in_order(struct plan *p, const struct users *users, bool *plac
         struct buffer *b = &p->buffer[i];
         bool here = users[i].any || (b->parameter >= 0 && p->config.mesh[M_LAYER] == 1) ||
                     b->segment == SEG_VALUES || b->segment == SEG_IO || b->segment == SEG_CARRY;
-        b->bytes = here ? buffer_bytes(b) : 0;
+        b->bytes = here ? buffer_bytes(p, b) : 0;
     }
     place_buckets(p, placed);
     for (int i = 0; i < p->buffers; i++)

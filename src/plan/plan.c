@@ -55,7 +55,7 @@ int plan_add_like(struct plan *p, const char *name, enum segment segment, int li
     return made;
 }
 
-unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int *copy)
+unroll_status plan_own_copy(struct plan *p, int master, int layout, int *copy)
 {
     for (int i = 0; i < p->buffers; i++)
         if (p->buffer[i].copy_of == master && p->buffer[i].segment == SEG_BACK && p->buffer[i].layout == layout) {
@@ -63,11 +63,8 @@ unroll_status plan_own_copy(struct plan *p, int master, enum layout layout, int 
             return UNROLL_OK;
         }
     const struct buffer *b = &p->buffer[master];
-    static const char *const suffix[] = { [LAYOUT_COLUMNS] = "columns", [LAYOUT_GATES] = "gates",
-                                          [LAYOUT_THIRDS] = "thirds", [LAYOUT_THIRDS_BACK] = "thirds_back",
-                                          [LAYOUT_WHOLE] = "whole", [LAYOUT_WHOLE_BACK] = "whole_back" };
     char name[sizeof b->name + 16];
-    snprintf(name, sizeof name, "%s.%s", b->name, suffix[layout]);
+    snprintf(name, sizeof name, "%s.%s", b->name, p->config.traits.operands->name(layout));
     *copy = plan_add_like(p, name, SEG_BACK, master);
     if (*copy < 0)
         return UNROLL_RESOURCE;
@@ -224,15 +221,6 @@ unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group *
     if (*count)
         qsort(*groups, (size_t)*count, sizeof **groups, by_members);
     return UNROLL_OK;
-}
-
-void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
-{
-    uint64_t grains = (size + grain - 1) / grain;
-    uint64_t begin = grains * (uint64_t)at / (uint64_t)n * grain;
-    uint64_t end = grains * (uint64_t)(at + 1) / (uint64_t)n * grain;
-    *first = (uint32_t)(begin < size ? begin : size);
-    *count = (uint32_t)(end < size ? end : size) - *first;
 }
 
 void plan_chunk(const struct plan *p, int chunk, uint32_t *first, uint32_t *count)
@@ -397,7 +385,7 @@ static unroll_status check_config(const struct plan_config *c)
         if (c->weights != DTYPE_BF16 && c->weights != DTYPE_I8)
             return fail(UNROLL_UNSUPPORTED, "packed copies of weights are fp32, bf16 or int8, not %s",
                         dtype_name(c->weights));
-        if (c->mode >= MODE_TRAIN || c->real != DTYPE_F32 || !c->packed)
+        if (c->mode >= MODE_TRAIN || c->real != DTYPE_F32 || !c->traits.operands)
             return fail(UNROLL_UNSUPPORTED, "weights in %s are for outputs and losses in single precision on "
                         "a device that packs weights, not for gradients; fix: weights in fp32",
                         dtype_name(c->weights));
@@ -433,7 +421,8 @@ static unroll_status run_passes(struct plan *p)
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
     TRY(pass_fold(p));
-    TRY(pass_thirds(p));
+    if (p->config.traits.operands)
+        TRY(p->config.traits.operands->choose(p));
     TRY(pass_join(p));
     TRY(pass_sum(p));
     TRY(pass_recompute(p));
@@ -453,10 +442,9 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
      * in every allowed way without changing the order of any sum. */
     p->rows = config->B;
-    p->thirds = thirds_wanted(p);
-    p->bf16_tiles = bf16_tiles_wanted(p);
     p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    p->dw_thirds = p->thirds && thirds_fill_leaves(config, &p->quantum);
+    if (config->traits.operands)
+        config->traits.operands->begin(p);
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {
         plan_free(p);

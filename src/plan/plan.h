@@ -4,9 +4,11 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 #include "base/dtype.h"
+#include "base/share.h"
 #include "base/status.h"
 #include "model/model.h"
-#include <stdbool.h>
+#include "plan/op.h"
+#include "plan/traits.h"
 
 /* ---- what passes talk about ------------------------------------------------------------ */
 
@@ -29,14 +31,6 @@ enum state {
     WHOLE,      /* everything, the same on all ranks of the axis */
     SPLIT,      /* this rank's share */
     PARTIAL     /* a summand: the sum over the ranks of the axis is meant */
-};
-
-enum access {
-    NONE,       /* the view is absent */
-    READ,
-    WRITE,
-    ADD,        /* to what is there */
-    UPDATE      /* read, then written */
 };
 
 /* What cutting an axis means to an operation. */
@@ -87,149 +81,16 @@ enum part {
  * ranks go on while what is left of backward computes. */
 enum { PART_BACKWARD_SUM = PART_N };
 
-/* KIND, name, roles of T, B and U, mesh axes over which it exchanges inside. plan/kinds.c has the rest. */
-#define OP_KINDS(KIND)                                              \
-    KIND(EMBED,       embed,       FREE,    FREE,   ABSENT,  0)     \
-    KIND(EMBED_GRAD,  embed_grad,  SUMMED,  SUMMED, ABSENT,  0)     \
-    KIND(GEMM,        gemm,        FREE,    FREE,   FREE,    0)     \
-    KIND(GEMM_DX,     gemm_dx,     FREE,    FREE,   SUMMED,  0)     \
-    KIND(GEMM_DW,     gemm_dw,     SUMMED,  SUMMED, FREE,    0)     \
-    KIND(PICK,        pick,        FREE,    FREE,   FREE,    0)     \
-    KIND(PICK_GRAD,   pick_grad,   SUMMED,  SUMMED, FREE,    0)     \
-    KIND(SUM_ROWS,    sum_rows,    SUMMED,  SUMMED, FREE,    0)     \
-    KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
-    KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
-    KIND(DROPOUT,     dropout,     FREE,    FREE,   FREE,    0)     \
-    KIND(ACTIVATE,    activate,    FREE,    FREE,   ENTIRE,  0)     \
-    KIND(ACTIVATE_BACK, activate_back, FREE, FREE,  ENTIRE,  0)     \
-    KIND(LOSS,        loss,        SUMMED,  SUMMED, ABSENT,  0)     \
-    KIND(COPY,        copy,        FREE,    FREE,   FREE,    0)     \
-    KIND(FILL,        fill,        FREE,    FREE,   FREE,    0)     \
-    KIND(TREE,        tree,        ABSENT,  FREE,   FREE,    0)     \
-    KIND(NORM,        norm,        ABSENT,  ABSENT, SUMMED,  0)     \
-    KIND(UPDATE,      update,      ABSENT,  ABSENT, FREE,    0)     \
-    KIND(PACK,        pack,        ABSENT,  ABSENT, FREE,    0)     \
-    KIND(SEND,        send,        FREE,    FREE,   FREE,    0)     \
-    KIND(RECV,        recv,        FREE,    FREE,   FREE,    0)     \
-    KIND(ALL_REDUCE,  all_reduce,  FREE,    FREE,   FREE,    0)     \
-    KIND(ALL_GATHER,  all_gather,  FREE,    FREE,   FREE,    0)     \
-    KIND(SUM_BEGIN,   sum_begin,   FREE,    FREE,   FREE,    0)     \
-    KIND(SUM_END,     sum_end,     FREE,    FREE,   FREE,    0)
-
-enum op_kind {
-#define KIND_ENUM(KIND, name, t, b, u, inside) OP_##KIND,
-    OP_KINDS(KIND_ENUM)
-#undef KIND_ENUM
-    OP_BUILT_IN,
-    OP_KIND_MAX = OP_BUILT_IN + 4      /* tests add kinds of their own */
-};
-
-/* Where each kind finds its views. Slots that an operation does without are absent (NONE). */
-enum { EMBED_TOKENS, EMBED_TABLE, EMBED_OUT };                   /* no table: one-hot rows */
-enum { EMBED_GRAD_TOKENS, EMBED_GRAD_DY, EMBED_GRAD_DTABLE };
-enum { GEMM_X, GEMM_W, GEMM_BIAS, GEMM_Y, GEMM_LENGTHS };        /* W dense or in panels */
-/* pick and pick_grad have the slots of gemm and gemm_dw, but tokens for x: the numbers of one-hot rows. */
-enum { GEMM_DX_DY, GEMM_DX_W, GEMM_DX_DX, GEMM_DX_LENGTHS };                      /* W dense or in columns */
-enum { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_INIT, GEMM_DW_DW, GEMM_DW_LENGTHS, GEMM_DW_RESET };
-enum { SUM_ROWS_DY, SUM_ROWS_SUM, SUM_ROWS_TWIN, SUM_ROWS_LENGTHS };      /* the same sum for two biases */
-enum {                                                           /* rnn and rnn_back share these */
-    RNN_G,              /* [T,B,G,U]    pre-activations -> saved values -> their gradients */
-    RNN_W,              /* [G',U,K]     recurrent weights: gates side by side (rnn), in columns (rnn_back) */
-    RNN_BIAS,           /* [G',U]       */
-    RNN_VECTOR,         /* [V,U]        weights per unit (peepholes) */
-    RNN_PROJ,           /* [P,U]        h = P m */
-    RNN_H0, RNN_S0,     /* [B,K], [S,B,U]   states entering: the output h; the others */
-    RNN_Y,              /* [T,B,K]      outputs; zero where a row has ended */
-    RNN_S,              /* [T,B,S,U]    the other states after each step */
-    RNN_LINK,           /* [T,B,L,K]    what the first phase hands to the second product */
-    RNN_M,              /* [T,B,U]      the output before projection */
-    RNN_LENGTHS,        /* [B]   i32    steps of each row */
-    RNN_RESET,          /* [T,B] u8     1: the row starts anew from zero states at this step */
-    RNN_SCRATCH,
-    RNN_HN, RNN_SN,     /* [B,K], [S,B,U]   states leaving */
-    RNN_X,              /* [T,B,I]      of rnn alone, these three: an x whose product each step makes itself */
-    RNN_W_X,            /* [G'',U,I]    gates side by side */
-    RNN_BIAS_X,         /* [G'',U]      */
-    RNN_VIEWS,
-    RNN_DY = RNN_VIEWS, /* [T,B,K]      gradient of the outputs */
-    RNN_DHN, RNN_DSN,   /* [B,U], [S,B,U]   of the states leaving */
-    RNN_DH0, RNN_DS0,   /* [B,U], [S,B,U]   of the states entering */
-    RNN_DV,             /* [T,B,V,U]    of the vectors, step by step */
-    RNN_DP,             /* [T,B,P]      whole gradient of h_t, for the projection's weights */
-    RNN_DG,             /* [T,B,G,U]    gradients of the sums of all units, of an exact hidden cut */
-    RNN_BACK_VIEWS
-};
-enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
-enum { ACTIVATE_X, ACTIVATE_Y };
-enum { ACTIVATE_BACK_X, ACTIVATE_BACK_DY, ACTIVATE_BACK_DX };     /* x: what entered the activation */
-enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
-enum { COPY_FROM, COPY_TO };
-enum { FILL_TO };
-enum { TREE_X };                                                 /* shard 0 gets the tree's sum */
-enum { NORM_GRAD, NORM_OUT };
-enum { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1, UPDATE_RUN, UPDATE_NORM, UPDATE_WEIGHT };
-enum { PACK_FROM, PACK_TO };
-enum { COMM_X };                                                 /* of a bucket, sum_begin and sum_end: its first view */
-enum { OP_VIEWS = RNN_BACK_VIEWS };
-
 /* ---- the list -------------------------------------------------------------------------- */
 
 enum { DEPTHS = MODEL_LAYERS_MAX + 1, SWEEPS_MAX = 2 * DEPTHS };
-enum { BUFFER_AXES = 4, LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 1024 };
-
-enum layout {
-    LAYOUT_DENSE,       /* row by row, the last axis contiguous */
-    LAYOUT_PANELS,      /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
-    LAYOUT_COLUMNS,     /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
-    LAYOUT_GATES,       /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
-    LAYOUT_THIRDS,      /* of [.., U, K] f32: for each first index, the right factor (cells/thirds.h) of U columns, K long */
-    LAYOUT_THIRDS_BACK, /* likewise, the right factor of K columns, all U long that a step of THIRDS_K ends each first index */
-    LAYOUT_WHOLE,       /* as LAYOUT_THIRDS, but whole numbers, which a product splits */
-    LAYOUT_WHOLE_BACK   /* as LAYOUT_THIRDS_BACK, likewise */
-};
-
-/* Right factors of products of thirds. */
-static inline bool layout_is_right(enum layout layout)
-{
-    return layout >= LAYOUT_THIRDS;
-}
-
-static inline bool layout_is_whole(enum layout layout)
-{
-    return layout >= LAYOUT_WHOLE;
-}
-
-/* .. of K columns. */
-static inline bool layout_is_right_back(enum layout layout)
-{
-    return layout == LAYOUT_THIRDS_BACK || layout == LAYOUT_WHOLE_BACK;
-}
-
-enum {
-    PANEL = 32,
-    MOST_INT8_PRODUCTS = 131064,    /* of at most 127 * 127, in an int32 */
-    MOST_PICKED = 2048              /* symbols of a pick, whose sums of gradients stay near */
-};
-
-/* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
- * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
- * float, and 128 times their sum, an int32 (device/cpu/narrow.h). The cells of one k, or of 2 or 4, lie side by
- * side: [cells][PANEL]. */
-static inline size_t cells_of(enum dtype dtype, size_t k)
-{
-    return dtype == DTYPE_I8 ? (k + 3) / 4 + 2 : dtype == DTYPE_BF16 ? (k + 1) / 2 : k;
-}
-
-static inline size_t cell_bytes(enum dtype dtype)
-{
-    return dtype == DTYPE_F64 ? 8 : 4;
-}
+enum { LANES_MAX = 8, CHUNKS_MAX = 64, RANKS_MAX = 1024 };
 
 struct buffer {
     char         name[112];
     enum dtype   dtype;
     enum segment segment;
-    enum layout  layout;
+    int          layout;                        /* 0: dense, row by row; else the device's own (traits.h) */
     int          rank;                          /* axes in use; dense, the last is contiguous */
     enum axis    axis[BUFFER_AXES];
     uint32_t     size[BUFFER_AXES];             /* here */
@@ -313,16 +174,11 @@ struct plan_config {
     uint32_t       T, B;            /* capacity of the whole batch */
     int            mesh[M_N], at[M_N];          /* sizes, and this rank's coordinate */
     int            chunks, lanes;   /* chunks 0: the plan chooses (pass_near) */
-    uint32_t       near;            /* bytes that stay in the device's caches from operation to operation; 0: not known */
+    struct device_traits traits;    /* of the device that it is made for */
     int            threads;         /* that may divide a step, each with its caches; 0: one. No bits depend on it */
-    uint32_t       narrow;          /* an x at most so wide steps of a recurrence always multiply themselves (pass_fold) */
     uint32_t       checkpoint;      /* steps of a segment of time whose forward is done again; 0: none */
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
-    bool           picks;           /* the device picks columns of weights where x is one-hot */
-    bool           packed;          /* the device's products read packed copies of weights */
-    bool           thirds;          /* and those of many rows multiply thirds of floats (pass_thirds) */
-    bool           meets;           /* all that a rank exchanges is done in list order, both ends at once (streams) */
     bool           lengths, resets; /* rows may end early; rows may start anew */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
@@ -346,9 +202,8 @@ struct plan {
     uint32_t quantum;       /* steps in one leaf of a weight gradient's sum */
     enum axis chunk_axis;   /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows;   /* of the batch: this rank's */
-    bool     thirds;        /* products multiply thirds, but narrow ones: the same on all ranks of all meshes */
-    bool     dw_thirds;     /* and so do those that make gradients of weights */
-    bool     bf16_tiles;    /* and those with bf16 weights go by tiles (bf16_by_tiles), likewise */
+    bool     splits;        /* products multiply split floats, but narrow ones: the same on all ranks of all meshes */
+    bool     splits_dw;     /* and so do those that make gradients of weights */
 };
 
 /* A kind as data: what the passes and the printers know of it. */
@@ -393,7 +248,6 @@ unroll_status pass_chunk(struct plan *);
 unroll_status pass_cut_layer(struct plan *);
 unroll_status pass_adjoint(struct plan *);
 unroll_status pass_fold(struct plan *);                     /* products with x into the recurrences */
-unroll_status pass_thirds(struct plan *);                   /* weights of products of thirds */
 unroll_status pass_join(struct plan *);                     /* sums over rows, of all chunks at once */
 unroll_status pass_sum(struct plan *);                      /* partial gradients, norm, update */
 unroll_status sum_begin_all(struct plan *);                 /* of it: buckets of gradients over the ranks (bucket.c) */
@@ -410,12 +264,6 @@ unroll_status check_mesh_of(const struct unroll_model *, const struct plan_confi
  * take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
-bool thirds_wanted(const struct plan *);
-bool bf16_tiles_wanted(const struct plan *);
-bool plan_has_bf16_tiles(const struct plan *, int buffer);      /* is it a copy of weights that tiles multiply as bf16? */
-/* Can leaves of gradients be long enough for products of thirds? Then *quantum, the least steps of one, is made so. */
-bool thirds_fill_leaves(const struct plan_config *, uint32_t *quantum);
-enum layout plan_backward_layout(const struct plan *, int master);      /* of what a backward product reads */
 bool fold_wanted(const struct plan *, const struct parameter *);    /* do steps multiply their x by it themselves? */
 
 /* ---- building blocks of passes --------------------------------------------------------- */
@@ -434,7 +282,7 @@ int plan_add_buffer(struct plan *, const char *name, enum dtype, enum segment, i
 int plan_add_like(struct plan *, const char *name, enum segment, int like);
 /* A packed copy of a weight for this session alone (SEG_BACK), in this layout and with its share: the one there is, or
  * a new one. */
-unroll_status plan_own_copy(struct plan *, int master, enum layout layout, int *copy);
+unroll_status plan_own_copy(struct plan *, int master, int layout, int *copy);
 unroll_status plan_push(struct plan *, const struct op *op);              /* to the end of the list */
 /* Takes the list out, so that a pass can write it anew; the caller releases it. */
 struct op *plan_take_list(struct plan *, int *count);
@@ -463,10 +311,6 @@ bool view_overlap(const struct view *, const struct view *);
 bool op_writes(const struct op *, const struct view *);          /* any part of what the view covers */
 uint64_t view_elements(const struct plan *, const struct view *);
 double op_bytes(const struct plan *, const struct op *);         /* of its views, each once */
-static inline bool access_reads(enum access a)  { return a == READ || a == ADD || a == UPDATE; }
-static inline bool access_writes(enum access a) { return a == WRITE || a == ADD || a == UPDATE; }
-/* n shares of size in multiples of grain: share number at is [first, first + count). */
-void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count);
 /* The steps, or this rank's rows, of a chunk. */
 void plan_chunk(const struct plan *, int chunk, uint32_t *first, uint32_t *count);
 

@@ -15,7 +15,7 @@ static const struct buffer *find(const unroll_session *s, const char *name)
     int i = plan_find_buffer(s->plan, name);
     const struct buffer *b = i < 0 ? NULL : &s->plan->buffer[i];
     bool real = b && (b->dtype == DTYPE_F32 || b->dtype == DTYPE_F64 || b->dtype == DTYPE_I64);
-    return real && b->layout == LAYOUT_DENSE && b->segment != SEG_SCRATCH ? b : NULL;
+    return real && !b->layout && b->segment != SEG_SCRATCH ? b : NULL;
 }
 
 size_t unroll_count(const unroll_session *s, const char *name)

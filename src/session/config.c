@@ -60,12 +60,8 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
 void session_suit_device(const struct device *device, const char *isa, int threads, const struct unroll_model *model,
                          struct plan_config *p)
 {
-    p->packed = device->packed;
-    p->near = device->near;
-    p->narrow = device->narrow;
-    p->picks = device->picks;
-    p->thirds = device->thirds && device->thirds(isa);
-    p->meets = device->meets;
+    if (device->traits)
+        p->traits = device->traits(isa);
     p->threads = threads ? threads : cpu_count();
     if (p->lanes == 0)
         p->lanes = plan_lanes_for(model, p, device->workers ? device->workers : p->threads);

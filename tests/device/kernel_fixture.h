@@ -4,7 +4,7 @@
 #define KERNEL_FIXTURE_H
 #include "../check.h"
 #include "base/philox.h"
-#include "device/cpu/kernel.h"
+#include "device/cpu/instance_parts.h"
 #include "tests/device/workspaces.h"
 #include <math.h>
 #include <stdlib.h>
@@ -33,8 +33,6 @@ static inline struct fixture *fixture_new(enum op_kind kind, uint64_t seed, enum
     f->real = real;
     f->plan.quantum = 1;
     f->plan.config.shards = 1;
-    f->call.op = &f->op;
-    f->call.plan = &f->plan;
     return f;
 }
 
@@ -236,6 +234,7 @@ static inline struct work run_on(struct fixture *f, const struct cpu_isa *isa, i
     struct team_call t = { .call = &f->call, .team = team_members };
     struct barrier barrier;
     struct team *team = NULL;
+    bind_numbers(&f->plan, &f->op, &f->call);
     f->call.isa = isa;
     f->call.barrier = &barrier;
     barrier_init(&barrier, team_members);

@@ -91,6 +91,7 @@ static inline double best_time(const struct call *call, struct work *work)
 static inline void perf_print(const char *what, struct fixture *f, const struct cpu_isa *isa, double peak)
 {
     struct work work;
+    bind_numbers(&f->plan, &f->op, &f->call);
     f->call.isa = isa;
     double time = best_time(&f->call, &work);
     printf("%-7s %-34s %9.3f ms %7.1f GFLOP/s %5.1f%%  %6.1f GB/s\n", isa->name, what, 1e3 * time,

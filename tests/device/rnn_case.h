@@ -5,6 +5,7 @@
 #define TESTS_DEVICE_RNN_CASE_H
 #include "base/memory.h"
 #include "base/philox.h"
+#include "device/cpu/instance_parts.h"
 #include "device/cpu/rnn.h"
 #include "tests/device/workspaces.h"
 #include "tests/check.h"
@@ -316,7 +317,7 @@ static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool ke
     op->group = c->comm ? 0 : -1;
     op->tag = 7;
     op->view[RNN_G].buffer = 0;
-    *call = (struct call){ .op = op, .plan = &c->plan, .isa = c->isa, .cell = c->cell, .comm = c->comm };
+    *call = (struct call){ .isa = c->isa, .cell = c->cell, .comm = c->comm };
     for (int i = 0; i < RNN_BACK_VIEWS; i++) {
         const struct slot *s = &c->slot[i];
         bool kept = i == RNN_S || i == RNN_LINK || i == RNN_M;
@@ -325,6 +326,7 @@ static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool ke
             continue;
         call->view[i] = back && i == RNN_W ? columns_of(c) : tensor_of(c, s, t0, count);
     }
+    bind_numbers(&c->plan, op, call);
     for (int s = 0; s < 2; s++) {
         if (call->view[s ? RNN_S0 : RNN_H0].at && n > 0)
             call->view[s ? RNN_S0 : RNN_H0].at = c->handover[s][n];

@@ -432,7 +432,7 @@ static void test_lesser_driver(void)
     struct plan_config config = plan_config_default();
     struct plan *plan = NULL;
     unroll_model *model = model_new();
-    config.T = STEPS, config.B = ROWS, config.packed = false;
+    config.T = STEPS, config.B = ROWS;
     lesser.graph_begin = NULL, lesser.graph_end = NULL, lesser.graph_launch = NULL, lesser.graph_free = NULL;
     lesser.rnn = NULL, lesser.ranks = NULL;
     setenv("RNN_CUDA_WAY", "portable", 1);

@@ -1,6 +1,7 @@
 /* The executor: one training run has the same bits for all threads, lanes and chunks; the work that kernels
  * count is the plan's; running allocates nothing; what fails is reported and leaves nothing behind.
  * Not a test of gradients: that is in tests/plan and test_rnn.c. */
+#include "device/cpu/operands.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/cpu/instance_parts.h"
@@ -39,7 +40,8 @@ static struct plan_config train_config(int lanes, int chunks)
     c.B = ROWS;
     c.lanes = lanes;
     c.chunks = chunks;
-    c.packed = c.lengths = c.resets = true;
+    c.traits.operands = &cpu_operands;
+    c.lengths = c.resets = true;
     c.optimizer = optimizer_find("adam");
     c.optimizer_states = optimizer_at(c.optimizer)->states;
     return c;
@@ -351,7 +353,8 @@ static void check_thirds(const struct unroll_model *model)
     struct store *store = NULL;
     struct instance *instance = NULL;
     c.B = 16;
-    c.packed = c.thirds = true;
+    c.traits.operands = &cpu_operands;
+    c.traits.splits = true;
     expect(plan_new(model, &c, &plan), UNROLL_OK, "a plan of thirds");
     expect(store_new(plan, &store), UNROLL_OK, "a store");
     expect(instance_new(plan, store, &config, &instance), UNROLL_USAGE, "thirds on scalar kernels");

@@ -258,7 +258,7 @@ static struct fixture *build_pick_grad(uint64_t seed, enum dtype real)
 static struct fixture *build_gemm_dw_thirds(uint64_t seed, enum dtype real)
 {
     struct fixture *f = build_gemm_dw_of(OP_GEMM_DW, seed, real, 250, MOST_COLUMNS);
-    f->plan.thirds = true;
+    f->plan.splits_dw = true;
     return f;
 }
 

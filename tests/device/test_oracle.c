@@ -20,7 +20,7 @@ static bool example_text(const struct example *e, struct translation *t)
     spec.cell = e->cell;
     spec.hidden = 3, spec.layers = 1, spec.bidirectional = e->both;
     spec.input = 3, spec.output = 4, spec.loss = "mse";
-    config.T = 5, config.B = 2, config.packed = false, config.lengths = e->lengths;
+    config.T = 5, config.B = 2, config.lengths = e->lengths;
     config.optimizer_states = 2, config.optimizer = 3;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s: %s", e->name, unroll_last_error()))
         return false;

@@ -112,9 +112,7 @@ static void make_problem(uint64_t seed)
 /* w [gates, units, k] dense to right factors, by a team of so many, one after the other. */
 static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t units, uint32_t k, int team)
 {
-    static struct plan plan;
-    struct op op = { .kind = OP_PACK };
-    struct call call = { .op = &op, .plan = &plan, .isa = amx() };
+    struct call call = { .isa = amx() };
     call.view[PACK_FROM] = (struct tensor){ .at = (void *)w, .rank = 3, .count = { gates, units, k },
                                             .stride = { (size_t)units * k, k, 1 }, .dtype = DTYPE_F32 };
     call.view[PACK_TO] = (struct tensor){ .rank = 3, .count = { gates, units, k }, .layout = layout,

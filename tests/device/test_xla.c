@@ -47,7 +47,7 @@ static void test_text(void)
     struct plan_config config = plan_config_default();
     struct plan *plan;
     struct translation forward, backward, again;
-    config.T = 6, config.B = 2, config.packed = false, config.optimizer_states = 2, config.lengths = true;
+    config.T = 6, config.B = 2, config.optimizer_states = 2, config.lengths = true;
     config.optimizer = 3;
     CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(translate(plan, PART_FORWARD, "forward", &forward) == UNROLL_OK, "%s", unroll_last_error());
@@ -91,7 +91,7 @@ static void test_own_numbers(void)
     struct translation t;
     spec.hidden = 6, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
-    config.T = 6, config.B = 2, config.packed = false, config.optimizer_states = 2, config.optimizer = 3;
+    config.T = 6, config.B = 2, config.optimizer_states = 2, config.optimizer = 3;
     config.mesh[M_HIDDEN] = 2;
     for (int r = 0; r < 2; r++) {
         config.at[M_HIDDEN] = r;
@@ -115,7 +115,7 @@ static void test_text_without_memory(void)
     unroll_model *model = model_new();
     struct plan_config config = plan_config_default();
     struct plan *plan;
-    config.T = 6, config.B = 2, config.packed = false;
+    config.T = 6, config.B = 2;
     CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
     unroll_status status = UNROLL_RESOURCE;
     for (int n = 0; n < 400 && status != UNROLL_OK; n++) {

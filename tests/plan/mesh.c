@@ -1,3 +1,4 @@
+#include "device/cpu/operands.h"
 #include "plan/mesh.h"
 #include "optim/optim.h"
 #include "session/weights.h"
@@ -15,8 +16,8 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     c.mesh[M_LAYER] = layer;
     c.mesh[M_HIDDEN] = hidden;
     c.chunks = chunks;
-    c.packed = true;
-    c.narrow = 8;               /* what the first layer of most of these models reads */
+    c.traits.operands = &cpu_operands;
+    c.traits.narrow = 8;               /* what the first layer of most of these models reads */
     c.lengths = true;
     c.bucket = 500;             /* bytes: several buckets of such small weights, some of them of several */
     c.optimizer = optimizer_find("sgd");

@@ -2,6 +2,7 @@
  * order that lanes and waits allow gives the same bits, memory is what was foretold and steps take none.
  * What the plans compute is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no
  * plans that are broken on purpose. */
+#include "device/cpu/operands.h"
 #include "check.h"
 #include "base/memory.h"
 #include "optim/optim.h"
@@ -60,8 +61,8 @@ static struct plan_config config_of(uint32_t T, uint32_t B, int chunks, enum dty
     c.T = T;
     c.B = B;
     c.chunks = chunks;
-    c.packed = true;
-    c.narrow = 6;               /* what the first layer reads where nothing is tied */
+    c.traits.operands = &cpu_operands;
+    c.traits.narrow = 6;               /* what the first layer reads where nothing is tied */
     c.optimizer = optimizer_find("adam");
     c.optimizer_states = 2;
     return c;
@@ -302,7 +303,7 @@ static void check_folded(const char *cell, enum isa isa)
     c.lengths = c.carry = true;
     deleted = -1;
     for (int i = 0; found && i < 2; i++) {
-        c.narrow = i ? 6 : 0;
+        c.traits.narrow = i ? 6 : 0;
         CHECK(mesh_open_with(plan_without_one, m, c, found, 1 + i, &run[i]) == UNROLL_OK &&
               train_two_steps(&run[i]) == UNROLL_OK, "%s", unroll_last_error());
     }

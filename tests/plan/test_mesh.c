@@ -149,7 +149,7 @@ static void check_thirds(const char *cell, int bidirectional)
     c.shards = 4;
     c.bucket = 1 << 20;
     bool opened = open_with_gradients(m, c, isa, &other);
-    c.thirds = true;
+    c.traits.splits = true;
     if (!opened || !open_with_gradients(m, c, isa, &serial))
         return;
     double worst = mesh_difference(&other, &serial, &different);
@@ -182,7 +182,7 @@ static bool uses_layout(const unroll_model *m, struct plan_config c, enum layout
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return false;
     for (int i = 0; i < p->buffers; i++)
-        uses |= p->buffer[i].layout == layout;
+        uses |= p->buffer[i].layout == (int)layout;
     plan_free(p);
     return uses;
 }
@@ -200,10 +200,10 @@ static void check_split_late(const char *cell, int bidirectional)
     struct plan_config c = rows_config(1, 1, 1, 1, DTYPE_F32);
     c.B = 23;
     c.shards = 2;
-    c.thirds = true;
+    c.traits.splits = true;
     if (!open_with_gradients(m, c, isa, &near))
         return;
-    c.near = 1;
+    c.traits.near = 1;
     c.threads = 2;
     for (int way = 0; way < 6; way++) {
         c.mesh[M_BATCH] = 1 + way % 2;

@@ -1,5 +1,7 @@
 /* The passes without arithmetic: every mesh up to 8 lowers, matches and cannot hang; what cannot be cut
  * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c. */
+#include "device/cpu/layouts.h"
+#include "device/cpu/operands.h"
 #include "check.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -32,7 +34,7 @@ static struct plan_config config_of(int batch, int layer, int hidden, int chunks
     c.mesh[M_LAYER] = layer;
     c.mesh[M_HIDDEN] = hidden;
     c.chunks = chunks;
-    c.packed = true;
+    c.traits.operands = &cpu_operands;
     c.lengths = true;
     c.carry = true;
     c.optimizer_states = 2;
@@ -67,7 +69,7 @@ static void free_all(struct plan **plans, int ranks)
 static void let_meet(struct plan **plans, int ranks, bool meets)
 {
     for (int i = 0; i < ranks; i++)
-        plans[i]->config.meets = meets;
+        plans[i]->config.traits.meets = meets;
 }
 
 static void check_meshes(const unroll_model *m, const char *name)
@@ -360,7 +362,7 @@ static void check_refusals(const unroll_model *m)
     c = config_of(1, 1, 2, 1);
     c.exact = true;
     check_refused(projected, c, UNROLL_UNSUPPORTED, "projects");
-    c.packed = false;
+    c.traits.operands = NULL;
     check_refused(m, c, UNROLL_UNSUPPORTED, "a device that packs");
     c = config_of(1, 1, 8, 1);
     c.exact = true;
@@ -453,7 +455,7 @@ static int chosen(const unroll_model *m, uint32_t T, uint32_t near, enum plan_mo
     struct plan_config c = config_of(1, layer, 1, 0);
     struct plan *p;
     c.T = T;
-    c.near = near;
+    c.traits.near = near;
     c.mode = mode;
     c.checkpoint = checkpoint;
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
@@ -503,9 +505,9 @@ static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, 
 {
     struct plan_config c = config_of(1, 1, 1, 3);
     struct plan *p;
-    c.narrow = narrow;
+    c.traits.narrow = narrow;
     c.B = rows;
-    c.near = near;
+    c.traits.near = near;
     *products = *folded = 0;
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return;

@@ -227,7 +227,7 @@ static double number_at(const struct tensor *x, size_t at)
 static unroll_status kernel_scale(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *x = &call->view[SCALE_X], *y = &call->view[SCALE_Y];
-    bool adds = call->op->view[SCALE_Y].access == ADD;
+    bool adds = call->view[SCALE_Y].access == ADD;
     uint32_t first, count;
     share(y->count[1], team, me, 1, &first, &count);
     for (size_t t = 0; t < y->count[0]; t++)

@@ -65,6 +65,12 @@ for name in $(comm -23 "$place/public" "$place/called"); do
     echo "FAILED $name: neither the command nor a binding nor an example calls it"; failed=$((failed + 1))
 done
 [ "$(wc -l <"$place/public")" -gt 100 ] || { echo "FAILED few public functions were found"; failed=$((failed + 1)); }
+# Kernels are given pointers, sizes and strides (device/cpu/kernel.h): they see neither plan nor model.
+cc -Iinclude -Isrc -MM src/device/cpu/kernels_scalar.c src/device/cpu/rnn_f32.c |
+    grep -o 'src/plan/plan.h\|src/model/[a-z_]*.h' | sort -u >"$place/seen"
+if [ -s "$place/seen" ]; then
+    echo "FAILED kernels include $(cat "$place/seen")"; failed=$((failed + 1))
+fi
 # The rules can fail: what each forbids is found when it is there.
 if [ -z "$broken" ]; then
     for broken in unroll_nobody "src/base/memory.c plan/plan.h" "cli/main.c base/json.h" "src/cells/cell.c device/device.h" "src/strange/x.c base/json.h"; do

@@ -1,6 +1,7 @@
 /* A kind of layer that only this test knows is trained on a text, saved, resumed, evaluated and loaded as the built-in
- * ones are, and a loss trained with, on the CPU and through XLA's stand-in: nothing in between knows them by name. A cell and a kind
- * of operation from outside: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
+ * ones are, and a loss trained with, on the CPU, through XLA's stand-in and on a device of the test's own: nothing in
+ * between knows them by name. A cell and a kind of operation from outside: tests/plan/test_toy.c.
+ * Usage: test_toys PLUGIN */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "cells/v/v_record.h"
 #include "check.h"
 #include "data/text.h"
+#include "device/device.h"
 #include "file/model_file.h"
 #include "losses/loss.h"
 #include "model/layer_kind.h"
@@ -95,6 +97,24 @@ static const struct loss quartic = {
     .name = "quartic", .about = "fourth power", .add = quartic_add, .slopes_f32 = quartic_f32,
     .slopes_f64 = quartic_f64, .record = quartic_record,
 };
+
+/* ---- a device: the CPU by another name, which counts its runs ---- */
+
+static struct device mirror;
+static int mirrored;
+
+static unroll_status mirror_run(void *instance, enum part first, enum part last)
+{
+    mirrored++;
+    return device_find("cpu", NULL)->run(instance, first, last);
+}
+
+static unroll_status add_mirror(void)
+{
+    mirror = *device_find("cpu", NULL);
+    mirror.name = "mirror", mirror.run = mirror_run;
+    return device_add(&mirror);
+}
 
 /* ---- networks ---- */
 
@@ -313,6 +333,9 @@ int main(int count, char *words[])
     check_training(text, "cpu", folder);
     snprintf(device, sizeof device, "xla:%s", words[1]);
     check_training(text, device, folder);
+    MUST(add_mirror());
+    check_training(text, "mirror", folder);
+    CHECK(mirrored > 100, "the test's device ran %d parts", mirrored);
     check_values();
     for (int i = 0; loss_at(i); i++)
         if (!loss_at(i)->of_classes)

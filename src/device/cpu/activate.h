@@ -53,7 +53,7 @@ static unroll_status kernel_activate(const struct call *call, int me, int team, 
     const size_t rows = tensor_rows(x);
     const struct range row = my_share(rows, me, team, 1);
     for (size_t r = row.first; r < row.end; r++, comm_poll())
-        activate_row(&call->op->activation, tensor_row(x, r), tensor_row(y, r), tensor_width(x));
+        activate_row(&call->activation, tensor_row(x, r), tensor_row(y, r), tensor_width(x));
     count_slices(work, call, ACTIVATE_X, row, rows);
     count_slices(work, call, ACTIVATE_Y, row, rows);
     return UNROLL_OK;
@@ -64,11 +64,11 @@ static unroll_status kernel_activate_back(const struct call *call, int me, int t
 {
     const struct tensor *x = &call->view[ACTIVATE_BACK_X], *dy = &call->view[ACTIVATE_BACK_DY];
     const struct tensor *dx = &call->view[ACTIVATE_BACK_DX];
-    const bool adds = call->op->view[ACTIVATE_BACK_DX].access == ADD;
+    const bool adds = call->view[ACTIVATE_BACK_DX].access == ADD;
     const size_t rows = tensor_rows(x);
     const struct range row = my_share(rows, me, team, 1);
     for (size_t r = row.first; r < row.end; r++, comm_poll())
-        activate_back_row(&call->op->activation, tensor_row(x, r), tensor_row(dy, r), tensor_row(x, r),
+        activate_back_row(&call->activation, tensor_row(x, r), tensor_row(dy, r), tensor_row(x, r),
                           tensor_row(dx, r), tensor_width(x), adds);
     count_slices(work, call, ACTIVATE_BACK_X, row, rows);
     count_slices(work, call, ACTIVATE_BACK_DY, row, rows);

@@ -2,17 +2,12 @@
  * host's, so reading a buffer is a copy. */
 #include "device/cpu/instance.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/operands.h"
 #include "device/cpu/pace.h"
 #include "device/device.h"
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
-
-/* More than most second caches, a part of all third ones: other processors want some of those. */
-enum { CPU_NEAR = 4 << 20 };
-
-/* Inputs for which a product of all steps waits for memory more than it multiplies. */
-enum { CPU_NARROW = 4 };
 
 static unroll_status cpu_about(char *text, size_t size)
 {
@@ -30,13 +25,20 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
     return UNROLL_OK;
 }
 
+static struct device_traits traits_of(const char *isa)
+{
+    struct device_traits traits = cpu_traits;
+    traits.splits = cpu_isa_has_thirds(isa);
+    return traits;
+}
+
 /* Is there anything that tiles multiply? */
 static bool has_use_for_tiles(const struct plan *plan)
 {
     bool bf16 = false;
     for (int i = 0; i < plan->buffers; i++)
-        bf16 = bf16 || plan_has_bf16_tiles(plan, i);
-    return plan->thirds || bf16 || plan->config.weights == DTYPE_I8;
+        bf16 = bf16 || reads_bf16_by_tiles(plan, i);
+    return plan->splits || bf16 || plan->config.weights == DTYPE_I8;
 }
 
 static unroll_status cpu_instance_new(const struct plan *plan, void *store, const struct device_options *options,
@@ -107,8 +109,8 @@ static const struct op_time *cpu_time(const void *instance, int op)  { return in
 static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
 
 const struct device device_cpu = {
-    .name = "cpu",                          .packed = true,     .near = CPU_NEAR,   .narrow = CPU_NARROW,
-    .precisions = 1 << PRECISION_FP32,      .thirds = cpu_isa_has_thirds,   .picks = true,
+    .name = "cpu",                          .traits = traits_of,
+    .precisions = 1 << PRECISION_FP32,
     .skips_ended = true,                    .forks = true,      .about = cpu_about,
     .store_new = cpu_store_new,             .store_free = cpu_store_free,
     .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,

@@ -12,9 +12,9 @@ static struct mask mask_of(const struct call *call)
 {
     const int64_t *run = call->view[DROPOUT_RUN].at;
     const uint64_t seed = (uint64_t)run[RUN_SEED];
-    const float p = call->op->probability;
+    const float p = call->probability;
     return (struct mask){
-        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->op->stream },
+        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->stream },
         .counter = { 0, 0, 0, (uint32_t)run[RUN_STEP] },
         .probability = p, .factor = { 0, (real)(1.0 / (1.0 - (double)p)) },
     };
@@ -39,7 +39,7 @@ static void drop_row(struct mask *m, const real *x, real *y, size_t n, uint32_t 
 static unroll_status kernel_dropout(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *x = &call->view[DROPOUT_X], *y = &call->view[DROPOUT_Y];
-    const bool adds = call->op->view[DROPOUT_Y].access == ADD;
+    const bool adds = call->view[DROPOUT_Y].access == ADD;
     const size_t rows = tensor_rows(x), batch = x->count[1];
     const struct range row = my_share(rows, me, team, 1);
     const struct lasting lasting = lasting_of(x, call->view[DROPOUT_LENGTHS].at);
@@ -70,7 +70,7 @@ static unroll_status kernel_copy(const struct call *call, int me, int team, stru
     const size_t rows = tensor_rows(to), width = tensor_width(to);
     const struct range row = my_share(rows, me, team, 1);
     for (size_t r = row.first; r < row.end; r++, comm_poll())
-        if (call->op->view[COPY_TO].access == ADD)
+        if (call->view[COPY_TO].access == ADD)
             add_numbers(tensor_row(to, r), tensor_row(from, r), width);
         else
             memmove(tensor_row(to, r), tensor_row(from, r), width * dtype_size(to->dtype));

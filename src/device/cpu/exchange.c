@@ -50,13 +50,13 @@ static unroll_status by_pieces(const struct call *call, exchange *pass, bool rea
 
 static unroll_status send_piece(const struct call *call, void *data, size_t count)
 {
-    return comm_send(call->comm, call->op->peer, call->op->tag, data,
+    return comm_send(call->comm, call->op->peer, call->tag, data,
                      count * dtype_size(call->view[COMM_X].dtype));
 }
 
 static unroll_status recv_piece(const struct call *call, void *data, size_t count)
 {
-    return comm_recv(call->comm, call->op->peer, call->op->tag, data,
+    return comm_recv(call->comm, call->op->peer, call->tag, data,
                      count * dtype_size(call->view[COMM_X].dtype));
 }
 
@@ -139,9 +139,9 @@ unroll_status kernel_sum_end(const struct call *call, int me, int team, struct w
 static struct tensor share_of(const struct call *call, int member)
 {
     struct tensor x = call->view[COMM_X];
-    int dim = call->op->choice;
+    int dim = call->choice;
     uint32_t first, count;
-    share(x.count[dim], call->plan->group[call->op->group].size, member, 1, &first, &count);
+    share(x.count[dim], call->group.size, member, 1, &first, &count);
     x.at = (char *)x.at + first * x.stride[dim] * dtype_size(x.dtype);
     x.count[dim] = count;
     return x;
@@ -156,8 +156,8 @@ static unroll_status move_share(const struct call *call, const struct tensor *x,
         size_t n = all - done < most ? all - done : most, bytes = n * dtype_size(x->dtype);
         if (sends)
             copy_piece(x, done, n, piece, true);
-        TRY(sends ? comm_send(call->comm, rank, call->op->tag, piece, bytes)
-                  : comm_recv(call->comm, rank, call->op->tag, piece, bytes));
+        TRY(sends ? comm_send(call->comm, rank, call->tag, piece, bytes)
+                  : comm_recv(call->comm, rank, call->tag, piece, bytes));
         if (!sends)
             copy_piece(x, done, n, piece, false);
     }
@@ -166,7 +166,7 @@ static unroll_status move_share(const struct call *call, const struct tensor *x,
 
 unroll_status kernel_all_gather(const struct call *call, int me, int team, struct work *work)
 {
-    const struct group *group = &call->plan->group[call->op->group];
+    const struct members *group = &call->group;
     int here = 0;
     (void)team;
     if (me > 0)

@@ -224,7 +224,7 @@ static struct gemm_dx gemm_dx_of(const struct call *call)
         g = (struct gates){ 1, sums, sums };
     return (struct gemm_dx){
         .dy = steps_of(&call->view[GEMM_DX_DY]), .dx = steps_of(&call->view[GEMM_DX_DX]), .g = g, .thirds = thirds,
-        .w = call->view[GEMM_DX_W].at, .sums = sums, .adds = call->op->view[GEMM_DX_DX].access == ADD,
+        .w = call->view[GEMM_DX_W].at, .sums = sums, .adds = call->view[GEMM_DX_DX].access == ADD,
     };
 }
 

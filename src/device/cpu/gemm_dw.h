@@ -41,11 +41,11 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
     if (d->reset && d->reset[t * d->reset_t + b])
         return NULL;
     bool first = t == 0;
-    if (d->call->op->direction)
+    if (d->call->direction)
         first = t == d->rows.steps - 1 || !lasts(&d->rows, t + 1, b);
     if (first)
         return d->init ? d->init + b * d->init_b : NULL;
-    return d->x.at + (d->call->op->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
+    return d->x.at + (d->call->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
 }
 
 /* How many rows of a leaf count. */
@@ -92,7 +92,7 @@ static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, si
             if (r->count == DW_ROWS)
                 return true;
             r->dy[r->count] = d->dy.at + *t * d->dy.t + *b * d->dy.b;
-            r->x[r->count++] = d->call->op->shift ? entering(d, *t, *b)
+            r->x[r->count++] = d->call->shift ? entering(d, *t, *b)
                                                   : d->x.at + *t * d->x.t + *b * d->x.b;
         }
     return r->count > 0;
@@ -199,7 +199,7 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
     real *a = KERNEL_KEEPS(struct dw_kept)->units;
     const struct dy_range dy = range_of(r);
     const ptrdiff_t distance = near_distance(r);
-    const bool rising = start != ZERO_THEN_ADD || d->call->op->direction;
+    const bool rising = start != ZERO_THEN_ADD || d->call->direction;
     struct range n = next_units(d, unit.first, unit.end);
     for (; n.first < unit.end; n = next_units(d, n.end, unit.end)) {
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
@@ -324,7 +324,7 @@ static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct po
 /* Is dW set, not added to? Then it is read nowhere. */
 static bool dw_is_set(const struct call *call)
 {
-    return call->op->view[GEMM_DW_DW].access == WRITE;
+    return call->view[GEMM_DW_DW].access == WRITE;
 }
 
 static void clear_portion(const struct dw *d, const struct portion *part, real *dw)
@@ -349,7 +349,7 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     const struct dw d = dw_of(call);
     const struct gates g = gates_of(dy, 2);
     const size_t width = tensor_width(dw);
-    const bool narrow = width <= DW_NARROW && !call->op->shift;
+    const bool narrow = width <= DW_NARROW && !call->shift;
     struct portion part = my_portion(g.count * g.units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
         struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));

@@ -323,7 +323,7 @@ static unroll_status kernel_gemm_dw_thirds(const struct call *call, int me, int 
 {
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const size_t width = tensor_width(dw);
-    if (!call->plan->dw_thirds || width < THIRDS_COLUMNS)
+    if (!call->by_tiles || width < THIRDS_COLUMNS)
         return kernel_gemm_dw(call, me, team, work);
     const struct dw d = dw_of(call);
     const size_t units = d.gates.count * d.gates.units;

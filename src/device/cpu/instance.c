@@ -1,5 +1,4 @@
-/* Binding: gives the views of a plan addresses and its operations kernels, threads and barriers.
- * Running is in run.c. */
+/* Instances: memory and threads for a plan. What its operations become is in bind.c, running in run.c. */
 #include "device/cpu/instance_parts.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -113,91 +112,7 @@ static unroll_status get_memory(struct instance *in, struct store *store, bool p
     return UNROLL_OK;
 }
 
-/* ---- views ----------------------------------------------------------------------------- */
-
-/* Elements between neighbours along each axis. In panels only the axes before [U, K] have such a number, in
- * columns all but the last, side by side in tiles none. */
-static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
-{
-    size_t step = 1;
-    for (int i = b->rank; i-- > 0;) {
-        stride[i] = step;
-        bool columns = b->layout == LAYOUT_COLUMNS && i == b->rank - 1;
-        if (b->layout == LAYOUT_PANELS && i == b->rank - 2)
-            step = panel_bytes(b->dtype, b->size[i + 1]) * panels(b->size[i]) / dtype_size(b->dtype);
-        else
-            step *= columns ? PANEL : b->size[i];
-    }
-}
-
-static unroll_status bind_view(const struct instance *in, const struct view *v, struct tensor *x)
-{
-    if (v->buffer < 0)
-        return UNROLL_OK;
-    const struct buffer *b = &in->plan->buffer[v->buffer];
-    size_t first = 0;
-    x->rank = b->rank;
-    x->dtype = b->dtype;
-    x->layout = b->layout;
-    set_strides(b, x->stride);
-    for (int i = 0; i < b->rank; i++) {
-        bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
-        bool is_packed = b->layout != LAYOUT_DENSE && (b->layout != LAYOUT_PANELS || i >= b->rank - 2);
-        if (is_packed && !whole)
-            return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
-        x->count[i] = v->count[i];
-        x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == in->plan->chunk_axis ? v->base : 0);
-        first += v->first[i] * x->stride[i];
-    }
-    x->at = (char *)in->base[b->segment] + b->offset + first * dtype_size(b->dtype);
-    return UNROLL_OK;
-}
-
 /* ---- operations ------------------------------------------------------------------------ */
-
-static bool has_thirds(const struct instance *in, const struct view *v)
-{
-    return v->buffer >= 0 && layout_is_right(in->plan->buffer[v->buffer].layout);
-}
-
-/* Not where a product with a narrow x is in the step. */
-static bool has_bf16_tiles(const struct instance *in, const struct op *op)
-{
-    return in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 && plan_has_bf16_tiles(in->plan, op->view[RNN_W].buffer);
-}
-
-static bool is_by_tiles(const struct instance *in, const struct op *op)
-{
-    return op->kind == OP_RNN && (has_thirds(in, &op->view[RNN_W]) || has_thirds(in, &op->view[RNN_W_X]) ||
-                                  has_bf16_tiles(in, op));
-}
-
-static unroll_status bind_cell(const struct instance *in, const struct op *op, struct call *call)
-{
-    if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
-        return UNROLL_OK;
-    const char *name = in->plan->model->layer[op->depth - 1].cell->name;
-    call->by_tiles = is_by_tiles(in, op);
-    call->cell = cpu_isa_cell(in->isa, name, in->plan->config.weights, call->by_tiles);
-    if (!call->cell || !call->cell->fused[0])
-        return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
-    return UNROLL_OK;
-}
-
-static unroll_status bind_op(struct instance *in, const struct op *op, enum division division, struct call *call)
-{
-    *call = (struct call){ .op = op, .plan = in->plan, .isa = in->isa, .division = division,
-                           .barrier = &in->team[op->lane % in->teams].barrier };
-    if (!in->isa->kernel[op->kind])
-        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
-                    kind_info(op->kind)->name);
-    TRY(bind_cell(in, op, call));
-    if (op->group >= 0 || op->peer >= 0)
-        call->comm = in->comm;
-    for (int i = 0; i < op->views; i++)
-        TRY(bind_view(in, &op->view[i], &call->view[i]));
-    return UNROLL_OK;
-}
 
 static unroll_status bind_all(struct instance *in)
 {
@@ -248,7 +163,7 @@ static unroll_status check_arguments(const struct plan *plan, const struct store
         return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s",
                     dtype_name(plan->config.real),
                     config->isa->name, dtype_name(config->isa->real));
-    if (plan->thirds && !config->isa->product_thirds)
+    if (plan->splits && !config->isa->product_thirds)
         return fail(UNROLL_USAGE, "the plan multiplies thirds of floats, which the %s kernels do not", config->isa->name);
     if (ranks > 1 && !config->comm)
         return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with",

@@ -53,4 +53,8 @@ struct instance {
     bool has_lock;
 };
 
+/* bind.c. Of tests, which make their own views: only the numbers, and how views are accessed. */
+unroll_status bind_op(struct instance *, const struct op *, enum division, struct call *);
+void bind_numbers(const struct plan *, const struct op *, struct call *);
+
 #endif

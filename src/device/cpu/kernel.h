@@ -1,5 +1,6 @@
 /* What a CPU kernel is given and what it gives back. A kernel does one operation of the plan,
- * together with the other threads of its team; it knows views of memory, not plans or strategies. */
+ * together with the other threads of its team; it knows views of memory and a few numbers, no plan and no model: bind.c
+ * makes these of an operation. */
 #ifndef DEVICE_CPU_KERNEL_H
 #define DEVICE_CPU_KERNEL_H
 #include "base/cpu.h"
@@ -8,9 +9,11 @@
 #include "cells/thirds.h"
 #include "comm/comm.h"
 #include "comm/poll.h"
+#include "base/share.h"
 #include "device/cpu/division.h"
+#include "device/cpu/layouts.h"
 #include "device/cpu/workspace.h"
-#include "plan/plan.h"
+#include "plan/op.h"
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
 struct tensor {
@@ -19,6 +22,7 @@ struct tensor {
     uint32_t   count[BUFFER_AXES];
     size_t     stride[BUFFER_AXES];     /* in elements; the last is 1. LAYOUT_PANELS: see panels() */
     enum layout layout;
+    enum access access;
     uint32_t   origin[BUFFER_AXES];     /* global index of element (0, 0, ..): for masks, labels, lengths */
     enum dtype dtype;
 };
@@ -48,16 +52,33 @@ static inline size_t operand_cells(size_t k)
  * each thread's share, one that all threads read counts for thread 0. */
 struct work { double flops, bytes; };
 
+struct members { const int *rank; int size; };      /* of a group of ranks; size 0: there is none */
+
 struct call {
-    const struct op      *op;
-    const struct plan    *plan;
     const struct cpu_isa *isa;
-    const struct cell_kernels *cell;    /* of an rnn */
-    bool                  by_tiles;     /* whose steps multiply by tiles */
     struct tensor         view[OP_VIEWS];
-    struct unroll_comm          *comm;         /* of an operation that exchanges; else NULL */
     struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+
+    int                   direction, choice, shift, stream;     /* as in struct op */
+    float                 probability;
+    struct activation     activation;
+
+    uint32_t              batch, shards, quantum;   /* of sums of weights' gradients (leaves.h) */
+    bool                  by_tiles;     /* steps of an rnn, or a product for gradients of weights, multiply by tiles */
+
+    const struct cell_kernels *cell;    /* of an rnn, what follows */
+    struct cell_options   options;
+    uint32_t              all_units;    /* of all ranks */
+    bool                  saves;        /* values for a backward .. */
+    bool                  saves_far;    /* .. so many that caches hold none of them when it comes */
+    bool                  int8;         /* weights */
     enum division         division;     /* of steps over the team, where it is forced */
+
+    struct unroll_comm   *comm;         /* of an operation that exchanges, what follows; else NULL */
+    uint32_t              tag;
+    struct members        group;
+    const struct op      *op;           /* of what does nothing but exchange (exchange.c) */
+    const struct plan    *plan;
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.

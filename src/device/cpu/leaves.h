@@ -14,8 +14,7 @@ static inline struct range shard_rows(const struct call *call, const struct tens
                                       const struct tensor *sum, uint32_t shard)
 {
     uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
-    const struct plan_config *c = &call->plan->config;
-    share(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
+    share(call->batch, (int)call->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
     uint32_t last = first + count < end ? first + count : end;
     first = first > begin ? first : begin;
     return first < last ? (struct range){ first - begin, last - begin } : (struct range){ 0, 0 };
@@ -31,8 +30,8 @@ struct leaves {
 static inline struct leaves leaves_of(const struct call *call, const struct tensor *x, struct range rows)
 {
     struct leaves l = {
-        .at.row = rows, .steps = x->count[0], .origin = x->origin[0], .quantum = call->plan->quantum,
-        .rising = call->op->direction,
+        .at.row = rows, .steps = x->count[0], .origin = x->origin[0], .quantum = call->quantum,
+        .rising = call->direction,
     };
     if (!l.rising)
         l.at.step = (struct range){ l.steps, l.steps };

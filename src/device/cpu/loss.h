@@ -185,9 +185,9 @@ static void loss_points(const struct call *call, struct range row, int me, int t
 {
     const struct steps z = steps_of(&call->view[LOSS_Z]), y = steps_of(&call->view[LOSS_TARGET]);
     const size_t n = tensor_width(&call->view[LOSS_Z]);
-    loss_slopes *slopes = slopes_of(call->op->choice);
+    loss_slopes *slopes = slopes_of(call->choice);
     if (me == 0)
-        points_sum(call, loss_at(call->op->choice), &z, &y, n);
+        points_sum(call, loss_at(call->choice), &z, &y, n);
     meet(call, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         if (row_lasts(call, r / z.batch, r % z.batch))
@@ -204,7 +204,7 @@ static unroll_status kernel_loss(const struct call *call, int me, int team, stru
     const struct tensor *z = &call->view[LOSS_Z];
     const size_t rows = (size_t)z->count[0] * z->count[1];
     const struct range row = my_share(rows, me, team, 1);
-    (loss_at(call->op->choice)->add ? loss_points : loss_xent)(call, row, me, team);
+    (loss_at(call->choice)->add ? loss_points : loss_xent)(call, row, me, team);
     count_slices(work, call, LOSS_Z, row, rows);
     count_slices(work, call, LOSS_TARGET, row, rows);
     count_view(work, call, LOSS_LENGTHS, me);

@@ -145,7 +145,7 @@ static const real *leaving(const struct rnn *r, size_t s, size_t t, size_t b)
 static const real *entering(const struct rnn *r, size_t s, size_t t, size_t b)
 {
     bool first = t == step_at(r, 0);
-    size_t before = r->call->op->direction ? t + 1 : t - 1;
+    size_t before = r->call->direction ? t + 1 : t - 1;
     if (starts_anew(r, t, b))
         return NULL;
     if (!first && takes_part(r, before, b))
@@ -171,7 +171,7 @@ static void load_values(const struct back *k, size_t unit, size_t units)
 /* The same where views have them, from one row and unit on. */
 static void place_values(const struct rnn *r, size_t t, size_t b, size_t unit, struct cell_arrays *value)
 {
-    const size_t before = r->call->op->direction ? t + 1 : t - 1;
+    const size_t before = r->call->direction ? t + 1 : t - 1;
     const struct tensor *h0 = &r->view[RNN_H0], *s0 = &r->view[RNN_S0];
     value->first_next.at = from_unit(leaving(r, 0, t, b), unit);
     value->next.at = from_unit(at_step(r, RNN_S, t, b), unit);
@@ -203,7 +203,7 @@ static struct cell_step prepare_cell(const struct back *k)
         .gradient = { .in = in, .state = plane, .next = plane, .first_next = step_fields(r, RNN_DY), .link = plane,
                       .vector = step_fields(r, RNN_DV) },
         .copy = { .field = r->sums, .row = gathered_row(r) },
-        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
+        .options = r->call->options,
     };
     if (k->in_views) {
         step.value.first_next = h;
@@ -290,7 +290,7 @@ static struct wanted wanted_after(const struct back *k, size_t column)
         return (struct wanted){ columns_after(k, column), panel };
     if (t == step_at(r, 0))
         return (struct wanted){ 0 };
-    const real *next = at_step(r, RNN_G, r->call->op->direction ? t + 1 : t - 1, r->row);
+    const real *next = at_step(r, RNN_G, r->call->direction ? t + 1 : t - 1, r->row);
     return (struct wanted){ next + (column - r->unit) / k->block * share, share * sizeof(real) };
 }
 
@@ -433,13 +433,13 @@ static unroll_status gather_phase(const struct back *k, int phase)
     copy_sums(k, phase, own, sent, true);
     for (int i = 0; i < r->group->size; i++)
         if (r->group->rank[i] != me)
-            TRY(comm_send(r->call->comm, r->group->rank[i], r->call->op->tag, sent,
+            TRY(comm_send(r->call->comm, r->group->rank[i], r->call->tag, sent,
                           rows->count * inputs * own.count * sizeof(real)));
     for (int i = 0; i < r->group->size; i++) {
         if (r->group->rank[i] == me)
             continue;
         const struct slice its = slice_of(r, i);
-        TRY(comm_recv(r->call->comm, r->group->rank[i], r->call->op->tag, received,
+        TRY(comm_recv(r->call->comm, r->group->rank[i], r->call->tag, received,
                       rows->count * inputs * its.count * sizeof(real)));
         copy_sums(k, phase, its, received, false);
     }
@@ -513,7 +513,7 @@ static const struct cell_step *step_ahead(struct back *k, size_t i, size_t unit,
     if (!next_units(k, i + 1, &unit, &units)) {
         if (t == step_at(r, 0))
             return NULL;
-        t = r->call->op->direction ? t + 1 : t - 1;
+        t = r->call->direction ? t + 1 : t - 1;
     }
     place_cell(k, &k->ahead, t, r->row, r->row_end - r->row, unit, units);
     return &k->ahead;
@@ -617,7 +617,7 @@ static void end_gradients(const struct back *k)
             size_t first = whole ? 0 : k->r.unit, n = whole ? r->width : k->r.unit_end - k->r.unit;
             real *to = at_state(r, RNN_DH0, RNN_DS0, s, b);
             const real *from = at_plane(r, carried_plane(k, s), b) + first;
-            if (to && r->call->op->view[s ? RNN_DS0 : RNN_DH0].access == ADD)
+            if (to && r->call->view[s ? RNN_DS0 : RNN_DH0].access == ADD)
                 add(to + first, from, n);
             else if (to)
                 put(to + first, from, n);
@@ -642,7 +642,7 @@ static void divide_back(struct back *k, int me, int team)
 unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
 {
     /* Against time a row's first step may come late, and enters from another view than the others'. */
-    const bool ends = call->view[RNN_LENGTHS].at && call->op->direction;
+    const bool ends = call->view[RNN_LENGTHS].at && call->direction;
     struct back k = { .in_views = !ends && !call->view[RNN_RESET].at };
     TRY(begin(&k.r, call, me, team, 4));
     size_t states = k.r.states;

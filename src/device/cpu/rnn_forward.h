@@ -82,22 +82,14 @@ static struct fused_weights weights_of(const struct tensor *w, const struct tens
     };
 }
 
-/* Saved values are wanted by a backward alone: without one they would be written in vain. */
-static bool is_trained(const struct rnn *r)
-{
-    return r->call->plan->config.mode >= MODE_TRAIN;
-}
-
 /* Are saved values so many that caches hold none of them when the backward comes, and only written? Sums that a product
- * with x left there are near already. */
+ * with x left there are near already. Without a backward they would be written in vain. */
 static bool saves_far(const struct rnn *r)
 {
     enum { LINE = 64 };
-    const struct plan *p = r->call->plan;
     const struct tensor *g = &r->view[RNN_G];
     const size_t strides = (g->stride[0] | g->stride[1] | g->stride[2]) * sizeof(real);
-    return is_trained(r) && present(r, RNN_W_X) && ((uintptr_t)g->at | strides) % LINE == 0 &&
-           plan_is_far(p, (double)p->buffer[r->call->op->view[RNN_G].buffer].bytes);
+    return r->call->saves_far && present(r, RNN_W_X) && ((uintptr_t)g->at | strides) % LINE == 0;
 }
 
 /* What all steps have in common. */
@@ -112,7 +104,7 @@ static struct fused_step prepare_step(const struct rnn *r)
         .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
         .value = { .in = in, .saved = in, .state = plane, .next = plane, .link = plane, .vector = vector_fields(r) },
         .output = { .row = made->stride[1] }, .others = step_fields(r, RNN_S),
-        .options = r->call->plan->model->layer[r->call->op->depth - 1].options,
+        .options = r->call->options,
     };
 }
 
@@ -126,7 +118,7 @@ static void place_step(struct forward *f, size_t t, size_t first)
     step->h.at = state;
     step->link.at = link;
     step->value.in.at = at_step(r, RNN_G, t, first);
-    step->value.saved.at = is_trained(r) ? step->value.in.at : NULL;
+    step->value.saved.at = r->call->saves ? step->value.in.at : NULL;
     step->value.state.at = state + r->first_unit;
     step->value.next.at = at_plane(r, f->next, first) + r->first_unit;
     step->value.link.at = link + r->first_unit;
@@ -222,7 +214,7 @@ static void run_kernel(const struct rnn *r, const struct fused_step *step, int p
 {
     if (r->call->by_tiles)
         run_by_tiles(r, *step, phase);
-    else if (r->call->plan->config.weights == DTYPE_I8)
+    else if (r->call->int8)
         run_int8(r, *step, phase);
     else
         r->call->cell->fused[phase](step);
@@ -244,7 +236,7 @@ static size_t rows_together(const struct rnn *r)
         size_t room = rows_with_room(r);
         return rows > room ? room : rows;
     }
-    if (r->call->plan->config.weights != DTYPE_I8)
+    if (!r->call->int8)
         return rows;
     size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
     return rows > room ? room : rows;
@@ -325,7 +317,7 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
     if (!r->group)
         return UNROLL_OK;
     struct unroll_comm *comm = r->call->comm;
-    uint32_t tag = r->call->op->tag;
+    uint32_t tag = r->call->tag;
     size_t rows = r->row_end - r->row;
     real *sent = at_plane(r, spare_plane(r), r->row), *received = at_plane(r, spare_plane(r) + 1, r->row);
     struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };

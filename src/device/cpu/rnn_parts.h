@@ -22,7 +22,7 @@ struct rnn {
     size_t scratch_row, plane;              /* numbers in a row and in a plane of scratch */
     size_t active, active_end;              /* rows between which all lie that take part in this step */
     double row_steps;                       /* done so far, for the count of work */
-    const struct group *group;              /* NULL: this rank has all units */
+    const struct members *group;              /* NULL: this rank has all units */
     bool   gathers;                         /* gradients of sums, to add up over all units in order */
     size_t sums;                            /* units of a gathered row: of all ranks, or own */
 };
@@ -106,7 +106,7 @@ static void add(real *restrict to, const real *restrict from, size_t n)
 /* The step that is done i-th. */
 static size_t step_at(const struct rnn *r, size_t i)
 {
-    return r->call->op->direction ? r->steps - 1 - i : i;
+    return r->call->direction ? r->steps - 1 - i : i;
 }
 
 static bool takes_part(const struct rnn *r, size_t t, size_t b)
@@ -174,14 +174,14 @@ static bool next_block(const struct rnn *r, unsigned sources, bool join, struct 
 static struct slice slice_of(const struct rnn *r, int member)
 {
     struct slice s;
-    share(r->call->plan->buffer[r->call->op->view[RNN_G].buffer].whole[3], r->group->size, member, 1, &s.first, &s.count);
+    share(r->call->all_units, r->group->size, member, 1, &s.first, &s.count);
     return s;
 }
 
 /* Sums rows of a plane of partial sums over the ranks. */
 static unroll_status sum_over_ranks(const struct rnn *r, size_t plane, size_t row, size_t end)
 {
-    return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->op->tag,
+    return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->tag,
                            at_plane(r, plane, row), (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
 }
 
@@ -199,7 +199,7 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         .projected = call->view[RNN_PROJ].at != NULL,
         .steps = g->count[0], .origin = g->origin[0],
         .scratch_row = scratch->stride[1], .plane = scratch->stride[0],
-        .group = call->op->group >= 0 ? &call->plan->group[call->op->group] : NULL,
+        .group = call->group.size ? &call->group : NULL,
     };
     size_t planes = planes_per_state * r->states + r->links + 2;
     if (scratch->count[0] < planes)
@@ -219,9 +219,9 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
         return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
                     cell->name);
-    r->gathers = call->op->choice;
+    r->gathers = call->choice;
     if (r->gathers)
-        r->sums = call->plan->buffer[call->op->view[RNN_G].buffer].whole[3];
+        r->sums = call->all_units;
     return UNROLL_OK;
 }
 

@@ -69,7 +69,7 @@ static inline struct portion my_portion(size_t rows, size_t columns, uint32_t co
 static inline void count_elements(struct work *work, const struct call *call, int slot, double elements)
 {
     const struct tensor *x = &call->view[slot];
-    enum access access = call->op->view[slot].access;
+    enum access access = call->view[slot].access;
     if (x->at)
         work->bytes += elements * (double)dtype_size(x->dtype) * (access == ADD || access == UPDATE ? 2 : 1);
 }

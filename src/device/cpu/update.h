@@ -43,7 +43,7 @@ static unroll_status kernel_update(const struct call *call, int me, int team, st
         if (scale == 0)
             memset(gradient, 0, n * sizeof *gradient);
         else
-            update_rows[call->op->choice](&rates, (real)scale, (real *)tensor_row(w, row) + column, gradient,
+            update_rows[call->choice](&rates, (real)scale, (real *)tensor_row(w, row) + column, gradient,
                                           state_row(&call->view[UPDATE_S0], row, column),
                                           state_row(&call->view[UPDATE_S1], row, column), n);
     }

@@ -14,11 +14,17 @@ static uint64_t cuda_forecast(const struct plan *plan, int threads)
     return gpu_forecast(&gpu_driver_cuda, plan);
 }
 
+static struct device_traits traits_of(const char *isa)
+{
+    (void)isa;
+    return (struct device_traits){ .meets = true };
+}
+
 const struct device device_cuda = {
-    .name = "cuda",                         .packed = false,
+    .name = "cuda",                         .traits = traits_of,
     .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_TF32 | 1 << PRECISION_BF16 | 1 << PRECISION_FP16,
     .whole_steps = true,                    .workers = 1 << 20,
-    .meets = true,                          .join = gpu_join,
+    .join = gpu_join,
     .about = cuda_describe,
     .store_new = cuda_store_new,            .store_free = gpu_store_free,
     .instance_new = gpu_instance_new,       .instance_free = gpu_instance_free,

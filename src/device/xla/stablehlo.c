@@ -37,7 +37,6 @@ static unroll_status export_stablehlo(const unroll_model *model, const char *pat
     c.mode = MODE_INFER;
     c.T = (uint32_t)config->steps;
     c.B = (uint32_t)config->rows;
-    c.packed = false;
     TRY(plan_new(model, &c, &plan));
     unroll_status status = translate(plan, PART_FORWARD, "forward", &t);
     if (status == UNROLL_OK)

@@ -406,7 +406,7 @@ static unroll_status xla_about(char *text, size_t size)
 }
 
 const struct device device_xla = {
-    .name = "xla",                          .packed = false,
+    .name = "xla",
     .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
     .whole_steps = true,                    .cuts = true,
     .about = xla_about,

@@ -1,8 +1,18 @@
-/* Weights for products of thirds (cells/thirds.h): where such products are wanted, forward ones read a copy that has
- * the right factors. Backward ones get theirs as they are made (plan_backward_layout). */
-#include "base/memory.h"
+/* What plans for the CPU read weights from: the layouts of packed copies, and where products of split floats are wanted
+ * (cells/thirds.h). Forward ones then read a copy that has the right factors; backward ones get theirs as they are made. */
+#include "device/cpu/operands.h"
+
+#include "cells/cell.h"
 #include "cells/thirds.h"
-#include "plan/plan.h"
+#include "device/cpu/layouts.h"
+
+/* More than most second caches, a part of all third ones: other processors want some of those. */
+enum { CPU_NEAR = 4 << 20 };
+
+/* Inputs for which a product of all steps waits for memory more than it multiplies. */
+enum { CPU_NARROW = 4 };
+
+/* ---- where splitting pays -------------------------------------------------------------- */
 
 static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units)
 {
@@ -17,14 +27,14 @@ static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units
 /* Cuts that keep or move sums over units have no tiles, so that ranks do not show in the bits. */
 static bool may_have_tiles(const struct plan_config *c)
 {
-    return c->thirds && c->packed && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32 &&
+    return c->traits.splits && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32 &&
            c->precision == PRECISION_FP32;
 }
 
 /* Products of all steps have rows enough to fill tiles; of narrow layers that does not make up for the work of
  * splitting. A lone row has the bits of a stream. The steps do not count: sessions of one model that differ in them
  * have the same bits. The batch of all ranks counts: so neither ranks nor chunks show in the bits. */
-bool thirds_wanted(const struct plan *p)
+static bool splits(const struct plan *p)
 {
     enum { FEWEST = 2, WIDE = 64 };
     const struct plan_config *c = &p->config;
@@ -33,15 +43,11 @@ bool thirds_wanted(const struct plan *p)
 }
 
 /* For any number of rows: which weights, their width alone says. */
-bool bf16_tiles_wanted(const struct plan *p)
-{
-    return may_have_tiles(&p->config) && p->config.weights == DTYPE_BF16;
-}
-
-bool plan_has_bf16_tiles(const struct plan *p, int buffer)
+bool reads_bf16_by_tiles(const struct plan *p, int buffer)
 {
     const struct buffer *b = buffer < 0 ? NULL : &p->buffer[buffer];
-    return p->bf16_tiles && b && b->copy_of >= 0 && bf16_by_tiles(b->size[b->rank - 1]);
+    return b && b->copy_of >= 0 && p->config.weights == DTYPE_BF16 && may_have_tiles(&p->config) &&
+           bf16_by_tiles(b->size[b->rank - 1]);
 }
 
 /* A leaf is summed in steps of THIRDS_K rows, the last one filled with zeros: how many there are for each row of a leaf
@@ -92,7 +98,7 @@ static bool recurs_beyond(const struct plan *p, const struct buffer *master, uin
 static bool keeps_floats(const struct plan *p, const struct buffer *master)
 {
     enum { FEW = 7 };
-    const uint64_t most = p->config.B < FEW ? 0 : p->config.near / 2;
+    const uint64_t most = p->config.B < FEW ? 0 : p->config.traits.near / 2;
     return p->config.B < THIRDS_ROWS && recurs_beyond(p, master, most);
 }
 
@@ -101,7 +107,13 @@ static bool keeps_floats(const struct plan *p, const struct buffer *master)
 static bool is_split_late(const struct plan *p, const struct buffer *master)
 {
     const uint64_t threads = p->config.threads > 1 ? (uint64_t)p->config.threads : 1;
-    return p->config.near && p->config.B <= LEFT_ROWS && recurs_beyond(p, master, threads * p->config.near);
+    return p->config.traits.near && p->config.B <= LEFT_ROWS && recurs_beyond(p, master, threads * p->config.traits.near);
+}
+
+static void begin(struct plan *p)
+{
+    p->splits = splits(p);
+    p->splits_dw = p->splits && thirds_fill_leaves(&p->config, &p->quantum);
 }
 
 static bool gains(const struct plan *p, int master)
@@ -109,9 +121,9 @@ static bool gains(const struct plan *p, int master)
     return fills_tiles(&p->buffer[master]) && !keeps_floats(p, &p->buffer[master]);
 }
 
-enum layout plan_backward_layout(const struct plan *p, int master)
+static int backward_layout(const struct plan *p, int master)
 {
-    if (!p->thirds || !gains(p, master))
+    if (!p->splits || !gains(p, master))
         return LAYOUT_COLUMNS;
     return is_split_late(p, &p->buffer[master]) ? LAYOUT_WHOLE_BACK : LAYOUT_THIRDS_BACK;
 }
@@ -122,16 +134,16 @@ static unroll_status replace(struct plan *p, struct op *op, int slot)
     if (weight < 0)
         return UNROLL_OK;
     const int master = p->buffer[weight].copy_of;
-    const enum layout layout = is_split_late(p, &p->buffer[master]) ? LAYOUT_WHOLE : LAYOUT_THIRDS;
+    const int layout = is_split_late(p, &p->buffer[master]) ? LAYOUT_WHOLE : LAYOUT_THIRDS;
     TRY(plan_own_copy(p, master, layout, &op->view[slot].buffer));
     op->touches |= 1ull << op->view[slot].buffer % 64;
     return UNROLL_OK;
 }
 
 /* A step of a recurrence reads all its weights so, or none. */
-unroll_status pass_thirds(struct plan *p)
+static unroll_status choose_copies(struct plan *p)
 {
-    for (int i = 0; p->thirds && i < p->ops; i++) {
+    for (int i = 0; p->splits && i < p->ops; i++) {
         struct op *op = &p->op[i];
         const int slot = op->kind == OP_GEMM ? (int)GEMM_W : op->kind == OP_RNN ? (int)RNN_W : -1;
         const int weight = slot < 0 ? -1 : op->view[slot].buffer, master = weight < 0 ? -1 : p->buffer[weight].copy_of;
@@ -143,3 +155,63 @@ unroll_status pass_thirds(struct plan *p)
     }
     return UNROLL_OK;
 }
+
+/* Sums of a row go to memory and back, 8 bytes each; thirds of weights are 6 bytes, that a step of fast products waits
+ * for. */
+static bool folds(const struct plan *p, uint64_t inputs)
+{
+    enum { MANY_ROWS = 32 };
+    return p->splits ? 8 * (uint64_t)p->config.B >= 6 * inputs : p->config.B >= MANY_ROWS;
+}
+
+/* As left factors where those are wanted. */
+static uint32_t planes(const struct plan *p, uint32_t inputs, uint32_t U, uint32_t width)
+{
+    const size_t left = inputs * thirds_steps(U) * LEFT_ROW / (width * sizeof(float)) + 2;
+    return p->splits && left > inputs + 1 ? (uint32_t)left : inputs + 1;
+}
+
+/* ---- layouts --------------------------------------------------------------------------- */
+
+/* The right factors of a weight [.., U, K], forward or backward. */
+static uint64_t thirds_bytes(const struct buffer *b)
+{
+    const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
+    const bool back = layout_is_right_back(b->layout);
+    uint64_t n = back ? thirds_tiles(columns) * thirds_steps(units) : thirds_tiles(units) * thirds_steps(columns);
+    for (int i = 0; i < b->rank - 2; i++)
+        n *= b->size[i];
+    return n * right_bytes(layout_is_whole(b->layout));
+}
+
+static uint64_t bytes_of(const struct buffer *b)
+{
+    if (layout_is_right(b->layout))
+        return thirds_bytes(b);
+    bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
+    uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
+    for (int i = 0; i < b->rank; i++) {
+        bool unit = i == b->rank - 2, last = i == b->rank - 1;
+        uint32_t grain = (panels && unit) || (columns && last) ? PANEL : tiles && unit ? CELL_TILE : 1;
+        n *= (panels || tiles) && last ? cells_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
+    }
+    return n;
+}
+
+static const char *name_of(int layout)
+{
+    static const char *const names[] = { [LAYOUT_COLUMNS] = "columns", [LAYOUT_GATES] = "gates",
+                                         [LAYOUT_THIRDS] = "thirds", [LAYOUT_THIRDS_BACK] = "thirds_back",
+                                         [LAYOUT_WHOLE] = "whole", [LAYOUT_WHOLE_BACK] = "whole_back" };
+    return names[layout];
+}
+
+const struct operand_traits cpu_operands = {
+    .product = LAYOUT_PANELS, .step = LAYOUT_GATES, .backward = backward_layout, .name = name_of, .bytes = bytes_of,
+    .folds = folds, .planes = planes, .begin = begin, .choose = choose_copies,
+};
+
+const struct device_traits cpu_traits = {
+    .operands = &cpu_operands, .near = CPU_NEAR, .narrow = CPU_NARROW, .picks = MOST_PICKED,
+    .int8_products = MOST_INT8_PRODUCTS,
+};

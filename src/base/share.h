@@ -1,0 +1,16 @@
+/* Something divided among several: rows among threads, units among ranks. */
+#ifndef BASE_SHARE_H
+#define BASE_SHARE_H
+#include <stdint.h>
+
+/* n shares of size in multiples of grain: share number at is [first, first + count). */
+static inline void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
+{
+    uint64_t grains = (size + grain - 1) / grain;
+    uint64_t begin = grains * (uint64_t)at / (uint64_t)n * grain;
+    uint64_t end = grains * (uint64_t)(at + 1) / (uint64_t)n * grain;
+    *first = (uint32_t)(begin < size ? begin : size);
+    *count = (uint32_t)(end < size ? end : size) - *first;
+}
+
+#endif
