@@ -66,6 +66,20 @@ void *allocate_zeroed(size_t count, size_t size)
     return memory != NULL ? memset(memory, 0, round_up(bytes)) : NULL;
 }
 
+bool enlarge(void *array, size_t used, size_t bytes)
+{
+    char *before, *made = allocate_zeroed(bytes, 1);
+
+    if (made == NULL)
+        return false;
+    memcpy(&before, array, sizeof before);
+    if (used)
+        memcpy(made, before, used);
+    release(before);
+    memcpy(array, &made, sizeof made);
+    return true;
+}
+
 void release(void *memory)
 {
     if (memory == NULL)

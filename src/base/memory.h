@@ -3,8 +3,11 @@
  * Not an arena: the plan places its buffers inside one such block. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/status.h"
 
 enum { MEMORY_ALIGNMENT = 64 };     /* bytes: a cache line and an AVX-512 register */
 
@@ -15,7 +18,14 @@ void *allocate_zeroed(size_t count, size_t size);
 /* So many bytes that hold anything, aligned alike; pages of them that nobody touches take no memory. */
 void *allocate(size_t bytes);
 
-/* Gives back what allocate_zeroed or allocate gave; NULL is allowed. */
+/* A status: `array` gets `count` zeroed elements, or there is no memory "for the weights of '%s'", or "to ..". */
+#define ALLOCATE(array, count, ...)                                                                                    \
+    (((array) = allocate_zeroed((count), sizeof *(array))) ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory " __VA_ARGS__))
+
+/* *array, a pointer, becomes one to so many bytes, zeroed behind the `used` that it has. False: no memory, all stays. */
+bool enlarge(void *array, size_t used, size_t bytes);
+
+/* Gives back what the others gave; NULL is allowed. */
 void release(void *memory);
 
 /* Since the program began, over all threads: successful allocations, and those not yet released. */

@@ -125,9 +125,8 @@ static unroll_status to_text(json_t *json, char **text)
 static unroll_status write_tensors(struct unroll_model *m, const char *path, const struct metadata *metadata,
                                    int metadata_count)
 {
-    struct tensor_view *tensor = allocate_zeroed((size_t)m->parameters, sizeof *tensor);
-    if (!tensor)
-        return fail(UNROLL_RESOURCE, "no memory to write a model");
+    struct tensor_view *tensor;
+    TRY(ALLOCATE(tensor, (size_t)m->parameters, "to write a model"));
     for (int i = 0; i < m->parameters; i++) {
         unroll_parameter q;
         unroll_model_parameter(m, i, &q);

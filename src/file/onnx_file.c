@@ -2,6 +2,7 @@
  * (onnx.proto3). Tensors are in onnx_tensor.c. Graphs inside of nodes (If, Loop, Scan) are seen, not read. */
 #include "file/onnx_messages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -46,35 +47,17 @@ unroll_status onnx_take_text(struct onnx_file *o, const struct pb_reader *r, con
     return UNROLL_OK;
 }
 
-struct pb_reader onnx_inside(const struct pb_reader *r, const struct pb_field *f)
-{
-    return (struct pb_reader){ f->data, f->data + f->size, r->where };
-}
-
-/* How often a field of bytes comes. */
-static unroll_status count_fields(struct pb_reader r, uint32_t number, int *count)
+/* Room for as many as the message has; *made counts them as they are read. */
+static unroll_status room_for(struct onnx_file *o, struct pb_reader r, uint32_t number, size_t size, void *array)
 {
     struct pb_field f;
-    bool more;
-    *count = 0;
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
-        *count += f.number == number;
-        if (*count > ONNX_NODES)
-            return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has",
-                        r.where, ONNX_NODES);
-    }
-}
-
-/* Room for as many as the message has; *made counts them as they are read. */
-static unroll_status room_for(struct onnx_file *o, const struct pb_reader *r, uint32_t number, size_t size,
-                              void *array)
-{
-    int count;
-    TRY(count_fields(*r, number, &count));
-    return onnx_take(o, (size_t)count, size, array);
+    size_t count = 0;
+    while (count <= ONNX_NODES && pb_next(&r, &f))
+        count += f.number == number;
+    TRY(r.status);
+    if (count > ONNX_NODES)
+        return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has", r.where, ONNX_NODES);
+    return onnx_take(o, count, size, array);
 }
 
 /* ---- attributes and nodes -------------------------------------------------------------- */
@@ -100,7 +83,7 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
         a->floats = (float *)list;
     else
         a->ints = (int64_t *)list;
-    struct pb_reader inside = onnx_inside(r, f);
+    struct pb_reader inside = pb_inside(r, f);
     for (size_t i = 0; i < more; i++) {
         uint64_t value = f->value;
         if (!floats && f->wire == PB_BYTES) {
@@ -135,8 +118,7 @@ static unroll_status read_string_list(struct onnx_file *o, const struct pb_reade
     return onnx_take_text(o, r, f, &list[a->count++]);
 }
 
-static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_reader *r,
-                                          const struct pb_field *f,
+static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
                                           struct onnx_attribute *a)
 {
     struct onnx_tensor *t;
@@ -146,10 +128,9 @@ static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_r
     case 3: a->i = (int64_t)f->value; return pb_expect(r, f, PB_VARINT);
     case 4: return onnx_take_text(o, r, f, &a->s);
     case 5:
-        TRY(pb_expect(r, f, PB_BYTES));
         TRY(onnx_take(o, 1, sizeof *t, &t));
         a->t = t;
-        return onnx_read_tensor(o, onnx_inside(r, f), t);
+        return onnx_read_tensor(o, pb_inside(r, f), t);
     case 7: case 8: return read_number_list(o, r, f, a);
     case 9: return read_string_list(o, r, f, a);
     case 20: a->type = (int)f->value; return pb_expect(r, f, PB_VARINT);
@@ -160,14 +141,10 @@ static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_r
 static unroll_status read_attribute(struct onnx_file *o, struct pb_reader r, struct onnx_attribute *a)
 {
     struct pb_field f;
-    bool more;
     a->name = a->s = "";
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
+    while (pb_next(&r, &f))
         TRY(read_attribute_field(o, &r, &f, a));
-    }
+    return r.status;
 }
 
 static unroll_status read_node_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
@@ -178,9 +155,7 @@ static unroll_status read_node_field(struct onnx_file *o, const struct pb_reader
     case 2: return onnx_take_text(o, r, f, &n->output[n->outputs++]);
     case 3: return onnx_take_text(o, r, f, &n->name);
     case 4: return onnx_take_text(o, r, f, &n->op);
-    case 5:
-        TRY(pb_expect(r, f, PB_BYTES));
-        return read_attribute(o, onnx_inside(r, f), &n->attribute[n->attributes++]);
+    case 5: return read_attribute(o, pb_inside(r, f), &n->attribute[n->attributes++]);
     case 7: return onnx_take_text(o, r, f, &n->domain);
     default: return UNROLL_OK;
     }
@@ -189,17 +164,13 @@ static unroll_status read_node_field(struct onnx_file *o, const struct pb_reader
 static unroll_status read_node(struct onnx_file *o, struct pb_reader r, struct onnx_node *n)
 {
     struct pb_field f;
-    bool more;
     n->name = n->op = n->domain = "";
-    TRY(room_for(o, &r, 1, sizeof *n->input, &n->input));
-    TRY(room_for(o, &r, 2, sizeof *n->output, &n->output));
-    TRY(room_for(o, &r, 5, sizeof *n->attribute, &n->attribute));
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
+    TRY(room_for(o, r, 1, sizeof *n->input, &n->input));
+    TRY(room_for(o, r, 2, sizeof *n->output, &n->output));
+    TRY(room_for(o, r, 5, sizeof *n->attribute, &n->attribute));
+    while (pb_next(&r, &f))
         TRY(read_node_field(o, &r, &f, n));
-    }
+    return r.status;
 }
 
 const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const char *name)
@@ -212,22 +183,17 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 
 /* ---- inputs and outputs ---------------------------------------------------------------- */
 
-/* A chain of messages, each in one field of the one before. */
-static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wire wire,
-                                struct pb_field *found)
+/* The last field of this number; found->number 0: there is none. */
+static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wire wire, struct pb_field *found)
 {
     struct pb_field f;
-    bool more;
     *found = (struct pb_field){ 0 };
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
+    while (pb_next(&r, &f))
         if (f.number == number) {
             TRY(pb_expect(&r, &f, wire));
             *found = f;
         }
-    }
+    return r.status;
 }
 
 static unroll_status read_dim(struct onnx_file *o, struct pb_reader r, struct onnx_dim *d)
@@ -244,19 +210,16 @@ static unroll_status read_dim(struct onnx_file *o, struct pb_reader r, struct on
 static unroll_status read_shape(struct onnx_file *o, struct pb_reader r, struct onnx_value_info *v)
 {
     struct pb_field f;
-    bool more;
-    for (v->rank = 0;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
+    v->rank = 0;
+    while (pb_next(&r, &f)) {
         if (f.number != 1)
             continue;
-        TRY(pb_expect(&r, &f, PB_BYTES));
         if (v->rank == ONNX_RANK)
             return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name,
                         ONNX_RANK);
-        TRY(read_dim(o, onnx_inside(&r, &f), &v->dim[v->rank++]));
+        TRY(read_dim(o, pb_inside(&r, &f), &v->dim[v->rank++]));
     }
+    return r.status;
 }
 
 static unroll_status read_value_info(struct onnx_file *o, struct pb_reader r, struct onnx_value_info *v)
@@ -269,47 +232,39 @@ static unroll_status read_value_info(struct onnx_file *o, struct pb_reader r, st
     TRY(find_field(r, 2, PB_BYTES, &type));
     if (!type.number)
         return UNROLL_OK;
-    TRY(find_field(onnx_inside(&r, &type), 1, PB_BYTES, &tensor));
+    TRY(find_field(pb_inside(&r, &type), 1, PB_BYTES, &tensor));
     if (!tensor.number)
         return UNROLL_OK;
-    TRY(find_field(onnx_inside(&r, &tensor), 1, PB_VARINT, &element));
+    TRY(find_field(pb_inside(&r, &tensor), 1, PB_VARINT, &element));
     v->type = (int)element.value;
-    TRY(find_field(onnx_inside(&r, &tensor), 2, PB_BYTES, &shape));
-    return shape.number ? read_shape(o, onnx_inside(&r, &shape), v) : UNROLL_OK;
+    TRY(find_field(pb_inside(&r, &tensor), 2, PB_BYTES, &shape));
+    return shape.number ? read_shape(o, pb_inside(&r, &shape), v) : UNROLL_OK;
 }
 
 /* ---- graph and model ------------------------------------------------------------------- */
 
-static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reader *r,
-                                      const struct pb_field *f)
+static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f)
 {
-    if (f->number != 1 && f->number != 5 && f->number != 11 && f->number != 12 && f->number != 15)
-        return UNROLL_OK;
-    TRY(pb_expect(r, f, PB_BYTES));
-    struct pb_reader inside = onnx_inside(r, f);
     switch (f->number) {
-    case 1:  return read_node(o, inside, &o->node[o->nodes++]);
-    case 5:  return onnx_read_tensor(o, inside, &o->tensor[o->tensors++]);
-    case 11: return read_value_info(o, inside, &o->input[o->inputs++]);
-    case 12: return read_value_info(o, inside, &o->output[o->outputs++]);
-    default: return fail(UNROLL_UNSUPPORTED, "%s has sparse weights, which are not read", r->where);
+    case 1:  return read_node(o, pb_inside(r, f), &o->node[o->nodes++]);
+    case 5:  return onnx_read_tensor(o, pb_inside(r, f), &o->tensor[o->tensors++]);
+    case 11: return read_value_info(o, pb_inside(r, f), &o->input[o->inputs++]);
+    case 12: return read_value_info(o, pb_inside(r, f), &o->output[o->outputs++]);
+    case 15: return fail(UNROLL_UNSUPPORTED, "%s has sparse weights, which are not read", r->where);
+    default: return UNROLL_OK;
     }
 }
 
 static unroll_status read_graph(struct onnx_file *o, struct pb_reader r)
 {
     struct pb_field f;
-    bool more;
-    TRY(room_for(o, &r, 1, sizeof *o->node, &o->node));
-    TRY(room_for(o, &r, 5, sizeof *o->tensor, &o->tensor));
-    TRY(room_for(o, &r, 11, sizeof *o->input, &o->input));
-    TRY(room_for(o, &r, 12, sizeof *o->output, &o->output));
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            return UNROLL_OK;
+    TRY(room_for(o, r, 1, sizeof *o->node, &o->node));
+    TRY(room_for(o, r, 5, sizeof *o->tensor, &o->tensor));
+    TRY(room_for(o, r, 11, sizeof *o->input, &o->input));
+    TRY(room_for(o, r, 12, sizeof *o->output, &o->output));
+    while (pb_next(&r, &f))
         TRY(read_graph_field(o, &r, &f));
-    }
+    return r.status;
 }
 
 static unroll_status read_opset(struct onnx_file *o, struct pb_reader r)
@@ -325,8 +280,7 @@ static unroll_status read_opset(struct onnx_file *o, struct pb_reader r)
     return UNROLL_OK;
 }
 
-static unroll_status read_model_field(struct onnx_file *o, const struct pb_reader *r,
-                                      const struct pb_field *f,
+static unroll_status read_model_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
                                       struct pb_field *graph)
 {
     switch (f->number) {
@@ -338,9 +292,7 @@ static unroll_status read_model_field(struct onnx_file *o, const struct pb_reade
             return fail(UNROLL_DATA, "%s has two graphs", r->where);
         *graph = *f;
         return pb_expect(r, f, PB_BYTES);
-    case 8:
-        TRY(pb_expect(r, f, PB_BYTES));
-        return read_opset(o, onnx_inside(r, f));
+    case 8: return read_opset(o, pb_inside(r, f));
     default: return UNROLL_OK;
     }
 }
@@ -348,17 +300,24 @@ static unroll_status read_model_field(struct onnx_file *o, const struct pb_reade
 static unroll_status read_model(struct onnx_file *o, struct pb_reader r)
 {
     struct pb_field f, graph = { 0 };
-    bool more;
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            break;
+    while (pb_next(&r, &f))
         TRY(read_model_field(o, &r, &f, &graph));
-    }
+    TRY(r.status);
     if (!graph.number || !o->opset)
         return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where, graph.number
                     ? "version of its operators" : "graph");
-    return read_graph(o, onnx_inside(&r, &graph));
+    return read_graph(o, pb_inside(&r, &graph));
+}
+
+static unroll_status parse(struct onnx_file *o, const void *bytes, size_t size, const char *path)
+{
+    char *kept, *where;
+    o->producer = o->producer_version = "";
+    TRY(onnx_take(o, strlen(path) + 1, 1, &kept));
+    TRY(onnx_take(o, strlen(path) + 3, 1, &where));
+    o->path = strcpy(kept, path);
+    sprintf(where, "'%s'", path);
+    return read_model(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, where, UNROLL_OK });
 }
 
 unroll_status onnx_parse(const void *bytes, size_t size, const char *path, struct onnx_file **file)
@@ -366,26 +325,13 @@ unroll_status onnx_parse(const void *bytes, size_t size, const char *path, struc
     struct onnx_file *o = allocate_zeroed(1, sizeof *o);
     if (!o)
         return fail(UNROLL_RESOURCE, "'%s': no memory", path);
-    o->producer = o->producer_version = "";
     o->path = path;
-    char *kept, *where;
-    unroll_status status = onnx_take(o, strlen(path) + 1, 1, &kept);
+    unroll_status status = parse(o, bytes, size, path);
     if (status == UNROLL_OK)
-        status = onnx_take(o, strlen(path) + 3, 1, &where);
-    if (status == UNROLL_OK) {
-        strcpy(kept, path);
-        where[0] = '\'';
-        strcpy(where + 1, path);
-        strcat(where, "'");
-        o->path = kept;
-        status = read_model(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, where });
-    }
-    if (status != UNROLL_OK) {
+        *file = o;
+    else
         onnx_close(o);
-        return status;
-    }
-    *file = o;
-    return UNROLL_OK;
+    return status;
 }
 
 unroll_status onnx_open(const char *path, struct onnx_file **file)

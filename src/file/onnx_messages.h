@@ -9,7 +9,6 @@
 unroll_status onnx_take(struct onnx_file *, size_t count, size_t size, void *array);
 unroll_status onnx_take_text(struct onnx_file *, const struct pb_reader *, const struct pb_field *,
                              const char **text);
-struct pb_reader onnx_inside(const struct pb_reader *, const struct pb_field *);
 unroll_status onnx_read_tensor(struct onnx_file *, struct pb_reader, struct onnx_tensor *);
 
 #endif

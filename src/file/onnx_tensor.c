@@ -74,6 +74,14 @@ static void put_number(const struct reading *g, size_t index, uint64_t bits)
 
 /* ---- numbers in typed fields ----------------------------------------------------------- */
 
+static unroll_status add_number(const struct reading *g, const struct pb_reader *r, uint64_t bits, size_t *filled)
+{
+    if (*filled == g->tensor->count)
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where, g->tensor->name);
+    put_number(g, (*filled)++, bits);
+    return UNROLL_OK;
+}
+
 /* Which typed field a type uses; of float16 and bfloat16 the bits are in int32_data. */
 static uint32_t typed_field(int type)
 {
@@ -89,22 +97,19 @@ static uint32_t typed_field(int type)
 static unroll_status read_packed(const struct reading *g, const struct pb_reader *r, const struct pb_field *f,
                                  size_t *filled)
 {
-    struct pb_reader inside = onnx_inside(r, f);
+    struct pb_reader inside = pb_inside(r, f);
     size_t fixed = f->number == 4 ? 4 : f->number == 10 ? 8 : 0;
     if (fixed && f->size % fixed)
         return fail(UNROLL_DATA, "%s: tensor '%.80s' ends inside a number", r->where, g->tensor->name);
     while (inside.at < inside.end) {
         uint64_t bits;
-        if (*filled == g->tensor->count)
-            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where,
-                        g->tensor->name);
-        if (!fixed)
-            TRY(pb_varint(&inside, &bits));
-        else {
+        if (fixed) {
             bits = little_endian(inside.at, fixed);
             inside.at += fixed;
+        } else {
+            TRY(pb_varint(&inside, &bits));
         }
-        put_number(g, (*filled)++, bits);
+        TRY(add_number(g, r, bits, filled));
     }
     return UNROLL_OK;
 }
@@ -113,25 +118,12 @@ static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r
 {
     struct pb_field f;
     size_t filled = 0;
-    bool more;
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            break;
-        if (f.number != g->typed)
-            continue;
-        if (f.wire == PB_BYTES) {
-            TRY(read_packed(g, &r, &f, &filled));
-            continue;
-        }
-        if (filled == g->tensor->count)
-            return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r.where,
-                        g->tensor->name);
-        put_number(g, filled++, f.value);
-    }
+    while (pb_next(&r, &f))
+        if (f.number == g->typed)
+            TRY(f.wire == PB_BYTES ? read_packed(g, &r, &f, &filled) : add_number(g, &r, f.value, &filled));
+    TRY(r.status);
     if (filled != g->tensor->count)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where,
-                    g->tensor->name, filled,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where, g->tensor->name, filled,
                     g->tensor->count);
     return UNROLL_OK;
 }
@@ -153,14 +145,10 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
 {
     struct pb_field f;
     const char *text[2] = { "", "" };
-    bool more;
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            break;
+    while (pb_next(&r, &f))
         if (f.number == 1 || f.number == 2)
             TRY(onnx_take_text(o, &r, &f, &text[f.number - 1]));
-    }
+    TRY(r.status);
     uint64_t *to = !strcmp(text[0], "offset") ? &g->offset : !strcmp(text[0], "length") ? &g->length : NULL;
     int64_t number = 0;
     if (!strcmp(text[0], "location"))
@@ -215,7 +203,7 @@ static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r
 
 static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *f, struct onnx_tensor *t)
 {
-    struct pb_reader inside = onnx_inside(r, f);
+    struct pb_reader inside = pb_inside(r, f);
     uint64_t size = f->value;
     do {
         if (f->wire == PB_BYTES && inside.at == inside.end)
@@ -244,9 +232,7 @@ static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, 
         g->raw = f->data;
         g->raw_bytes = f->size;
         return pb_expect(r, f, PB_BYTES);
-    case 13:
-        TRY(pb_expect(r, f, PB_BYTES));
-        return read_entry(o, onnx_inside(r, f), g);
+    case 13: return read_entry(o, pb_inside(r, f), g);
     case 14: g->is_external = f->value == 1; return pb_expect(r, f, PB_VARINT);
     default: return UNROLL_OK;
     }
@@ -301,14 +287,10 @@ unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct o
     struct reading g = { .tensor = t };
     struct pb_reader all = r;
     struct pb_field f;
-    bool more;
     t->name = "";
-    for (;;) {
-        TRY(pb_next(&r, &f, &more));
-        if (!more)
-            break;
+    while (pb_next(&r, &f))
         TRY(read_field(o, &r, &f, &g));
-    }
+    TRY(r.status);
     TRY(find_type(&all, &g));
     TRY(count_numbers(&all, &g, (size_t)(all.end - all.at)));
     return fill(o, all, &g);
@@ -317,5 +299,5 @@ unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct o
 unroll_status onnx_parse_tensor(struct onnx_file *o, const void *bytes, size_t size, struct onnx_tensor *t)
 {
     memset(t, 0, sizeof *t);
-    return onnx_read_tensor(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, o->path }, t);
+    return onnx_read_tensor(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, o->path, UNROLL_OK }, t);
 }

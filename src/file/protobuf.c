@@ -50,12 +50,9 @@ static unroll_status read_bytes(struct pb_reader *r, struct pb_field *f)
     return UNROLL_OK;
 }
 
-unroll_status pb_next(struct pb_reader *r, struct pb_field *f, bool *more)
+static unroll_status read_field(struct pb_reader *r, struct pb_field *f)
 {
     uint64_t tag;
-    *more = r->at < r->end;
-    if (!*more)
-        return UNROLL_OK;
     TRY(pb_varint(r, &tag));
     if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
         return fail(UNROLL_DATA, "%s has a field of number %llu: this is no protocol buffer", r->where,
@@ -75,10 +72,22 @@ unroll_status pb_next(struct pb_reader *r, struct pb_field *f, bool *more)
 unroll_status pb_expect(const struct pb_reader *r, const struct pb_field *f, enum pb_wire wire)
 {
     if (f->wire != wire)
-        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number,
-                    (int)f->wire,
-                    (int)wire);
+        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire, (int)wire);
     return UNROLL_OK;
+}
+
+bool pb_next(struct pb_reader *r, struct pb_field *f)
+{
+    if (r->status != UNROLL_OK || r->at == r->end)
+        return false;
+    r->status = read_field(r, f);
+    return r->status == UNROLL_OK;
+}
+
+struct pb_reader pb_inside(const struct pb_reader *r, const struct pb_field *f)
+{
+    unroll_status status = pb_expect(r, f, PB_BYTES);
+    return (struct pb_reader){ f->data, f->data ? f->data + f->size : NULL, r->where, status };
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -88,23 +97,13 @@ enum { LENGTH_BYTES = 5 };              /* of a message's length: a varint fille
 /* Room at the end, counted; NULL: failed. */
 static uint8_t *grow(struct pb_writer *w, size_t bytes)
 {
-    if (w->failed || bytes > INT32_MAX - w->size) {
-        w->failed = true;
+    w->failed = w->failed || bytes > INT32_MAX - w->size;
+    if (!w->failed && w->size + bytes > w->capacity) {
+        w->capacity = 2 * (w->size + bytes) + 256;
+        w->failed = !enlarge(&w->data, w->size, w->capacity);
+    }
+    if (w->failed)
         return NULL;
-    }
-    if (w->size + bytes > w->capacity) {
-        size_t capacity = 2 * (w->size + bytes) + 256;
-        uint8_t *data = allocate_zeroed(capacity, 1);
-        if (!data) {
-            w->failed = true;
-            return NULL;
-        }
-        if (w->size)
-            memcpy(data, w->data, w->size);
-        release(w->data);
-        w->data = data;
-        w->capacity = capacity;
-    }
     w->size += bytes;
     return w->data + w->size - bytes;
 }

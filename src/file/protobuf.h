@@ -14,6 +14,7 @@ enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2, PB_FIXED32 = 5 };
 struct pb_reader {
     const uint8_t *at, *end;
     const char    *where;               /* of messages: "'model.onnx': graph" */
+    unroll_status  status;              /* what ended it, if not the end of the message */
 };
 
 struct pb_field {
@@ -24,8 +25,11 @@ struct pb_field {
     size_t         size;
 };
 
-/* The next field; false in *more: the message has ended. */
-unroll_status pb_next(struct pb_reader *, struct pb_field *, bool *more);
+/* The next field; false: the message has ended, or is damaged: `while (pb_next(&r, &f)) ...; return r.status;`. */
+bool pb_next(struct pb_reader *, struct pb_field *);
+
+/* Of a field of bytes the message in it; of another one a message whose status says so. */
+struct pb_reader pb_inside(const struct pb_reader *, const struct pb_field *);
 
 /* A varint at the reader: for packed fields, whose bytes are varints without tags. */
 unroll_status pb_varint(struct pb_reader *, uint64_t *value);

@@ -43,9 +43,7 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
         m.columns = json_array_size(first);
     if (m.rows < 1 || m.rows > WIDEST || m.columns < 1 || m.columns > WIDEST)
         return fail(UNROLL_DATA, "%s: is not an array of 1 to %d rows and columns", where, WIDEST);
-    m.data = allocate_zeroed(m.rows * m.columns, sizeof *m.data);
-    if (!m.data)
-        return fail(UNROLL_RESOURCE, "no memory for %s", where);
+    TRY(ALLOCATE(m.data, m.rows * m.columns, "for %s", where));
     for (size_t r = 0; r < m.rows && m.rank == 2 && status == UNROLL_OK; r++)
         status = read_row(json_array_get(json, r), where, m.columns, m.data + r * m.columns);
     if (m.rank == 1)

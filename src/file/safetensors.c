@@ -178,10 +178,8 @@ static unroll_status parse_header(const struct source *source, json_t *header, s
     const char *name;
     json_t *entry;
 
-    file->tensors = allocate_zeroed(json_object_size(header), sizeof *file->tensors);
-    if (file->tensors == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the %zu tensors of '%s'", json_object_size(header),
-                    source->name);
+    TRY(ALLOCATE(file->tensors, json_object_size(header), "for the %zu tensors of '%s'", json_object_size(header),
+                 source->name));
     json_object_foreach(header, name, entry) {
         if (strcmp(name, METADATA_KEY) == 0)
             TRY(check_metadata(source, entry));
@@ -446,9 +444,8 @@ static unroll_status encode_header(const char *path, const json_t *header, unsig
     if (length == 0 || padded > SAFETENSORS_LARGEST_HEADER)
         return fail(UNROLL_USAGE, "cannot write '%s': its header of %zu bytes is larger than %d", path,
                     padded, SAFETENSORS_LARGEST_HEADER);
-    unsigned char *encoded = allocate_zeroed(LENGTH_BYTES + padded, 1);
-    if (encoded == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the header of '%s'", path);
+    unsigned char *encoded;
+    TRY(ALLOCATE(encoded, LENGTH_BYTES + padded, "for the header of '%s'", path));
     for (int i = 0; i < LENGTH_BYTES; i++)
         encoded[i] = (unsigned char)((uint64_t)padded >> 8 * i);
     json_dumpb(header, (char *)encoded + LENGTH_BYTES, length, JSON_COMPACT);

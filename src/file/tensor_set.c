@@ -30,9 +30,7 @@ static unroll_status list_tensors(const char *path, struct tensor_set *set)
 
     for (int f = 0; f < set->files; f++)
         total += safetensors_count(set->file[f]);
-    set->tensor = allocate_zeroed((size_t)total, sizeof *set->tensor);
-    if (!set->tensor)
-        return fail(UNROLL_RESOURCE, "no memory for %d tensors", total);
+    TRY(ALLOCATE(set->tensor, (size_t)total, "for %d tensors", total));
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
             set->tensor[set->count++] = safetensors_at(set->file[f], i);

@@ -55,9 +55,7 @@ static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_mo
 {
     if (dtype == DTYPE_F32)
         return UNROLL_OK;
-    d->narrow = allocate_zeroed(m->count, sizeof *d->narrow);
-    if (!d->narrow)
-        return fail(UNROLL_RESOURCE, "no memory for the weights in %s", dtype_name(dtype));
+    TRY(ALLOCATE(d->narrow, m->count, "for the weights in %s", dtype_name(dtype)));
     for (size_t i = 0; i < m->count; i++) {
         d->narrow[i] = dtype == DTYPE_F16 ? f32_to_f16(m->values[i]) : f32_to_bf16(m->values[i]);
         if (dtype == DTYPE_F16 && (d->narrow[i] & 0x7fff) == 0x7c00)

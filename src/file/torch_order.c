@@ -195,9 +195,8 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
 
 unroll_status torch_order_modules(const unroll_import_config *config, struct torch_modules *all)
 {
-    struct search *s = allocate_zeroed(2, sizeof *s);
-    if (!s)
-        return fail(UNROLL_RESOURCE, "no memory to order the modules");
+    struct search *s;
+    TRY(ALLOCATE(s, 2, "to order the modules"));
     unroll_status status = config->order ? follow_order(config->order, all, &s->trial) : find_order(config, all, s, s + 1);
     release(s);
     return status;

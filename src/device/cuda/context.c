@@ -75,9 +75,7 @@ static unroll_status check_images(void)
 static unroll_status load_modules(struct cuda_context *c)
 {
     TRY(check_images());
-    c->module = allocate_zeroed(MODULES_MOST, sizeof *c->module);
-    if (!c->module)
-        return fail(UNROLL_RESOURCE, "no memory for the kernels' table");
+    TRY(ALLOCATE(c->module, MODULES_MOST, "for the kernels' table"));
     if (named_image())
         return load_named(c, named_image());
     for (int i = 0; cuda_images[i].data && i < MODULES_MOST; i++)
@@ -197,9 +195,8 @@ static void drop_context(struct cuda_context *c)
 
 static unroll_status open_new(int index, struct cuda_context **context)
 {
-    struct cuda_context *c = allocate_zeroed(1, sizeof *c);
-    if (!c)
-        return fail(UNROLL_RESOURCE, "no memory for a GPU's context");
+    struct cuda_context *c;
+    TRY(ALLOCATE(c, 1, "for a GPU's context"));
     c->gpu = (struct gpu){ .driver = &gpu_driver_cuda, .index = index };
     unroll_status status = fill_context(c);
     if (status != UNROLL_OK) {

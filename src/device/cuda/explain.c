@@ -46,9 +46,7 @@ static unroll_status choose_one(struct explanation *e, struct walker *w, int ind
 static unroll_status choose_all(struct explanation *e)
 {
     struct walker w = { .driver = &gpu_driver_cuda, .gpu = &e->context->gpu, .plan = e->plan };
-    e->choice = allocate_zeroed((size_t)e->plan->ops + 1, sizeof *e->choice);
-    if (!e->choice)
-        return fail(UNROLL_RESOURCE, "no memory to explain a plan");
+    TRY(ALLOCATE(e->choice, (size_t)e->plan->ops + 1, "to explain a plan"));
     for (int i = 0; i < SEG_N; i++)
         w.base[i] = (char *)(uintptr_t)SCRATCH_ALIGNMENT;          /* nobody follows these addresses */
     for (int i = 0; i < e->plan->ops; i++)

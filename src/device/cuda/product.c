@@ -160,9 +160,8 @@ static unroll_status plan_product(struct walker *w, const struct shape *s, const
         return fail(UNROLL_RESOURCE, "no memory for the plans of products");
     if (find_planned(w->products, s))
         return UNROLL_OK;
-    struct planned *p = allocate_zeroed(1, sizeof *p);
-    if (!p)
-        return fail(UNROLL_RESOURCE, "no memory for the plan of a product");
+    struct planned *p;
+    TRY(ALLOCATE(p, 1, "for the plan of a product"));
     p->shape = *s;
     unroll_status status = describe(p, bias);
     if (status == UNROLL_OK)

@@ -186,9 +186,7 @@ static nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const str
 static unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
 {
     TRY(nccl_load());
-    *ranks = allocate_zeroed(1, sizeof **ranks);
-    if (!*ranks)
-        return fail(UNROLL_RESOURCE, "no memory for the ranks of a model");
+    TRY(ALLOCATE(*ranks, 1, "for the ranks of a model"));
     (*ranks)->comm = comm;
     return UNROLL_OK;
 }

@@ -69,9 +69,8 @@ uint64_t gpu_forecast(const struct gpu_driver *driver, const struct plan *plan)
 
 unroll_status gpu_store_new(const struct gpu_driver *driver, const struct plan *plan, void **store)
 {
-    struct gpu_store *s = allocate_zeroed(1, sizeof *s);
-    if (!s)
-        return fail(UNROLL_RESOURCE, "no memory for a store of weights");
+    struct gpu_store *s;
+    TRY(ALLOCATE(s, 1, "for a store of weights"));
     s->driver = driver;
     s->model = plan->model;
     *store = s;
@@ -200,9 +199,8 @@ static unroll_status take_memory(struct gpu_instance *in)
 static unroll_status fill_tables(struct gpu_instance *in)
 {
     const uint64_t numbers = in->layout.numbers - in->layout.tables, bytes = numbers + numbers_bytes(in->plan);
-    char *host = allocate_zeroed(bytes + 1, 1);
-    if (!host)
-        return fail(UNROLL_RESOURCE, "no memory for tables of parameters");
+    char *host;
+    TRY(ALLOCATE(host, bytes + 1, "for tables of parameters"));
     for (uint32_t i = 0; i < numbers_bytes(in->plan) / sizeof i; i++)
         memcpy(host + numbers + i * sizeof i, &i, sizeof i);
     unroll_status status = gpu_tables_fill(&in->walker, host);
@@ -227,9 +225,7 @@ static unroll_status make_talk(struct gpu_instance *in)
     t->ranks = in->store->ranks;
     t->number = in->arena + in->layout.numbers;
     t->under_way = (volatile uint32_t *)(void *)(in->mirror + in->layout.under_way);
-    t->said = allocate_zeroed((size_t)in->plan->ops + 1, sizeof *t->said);
-    if (!t->said)
-        return fail(UNROLL_RESOURCE, "no memory for %d operations", in->plan->ops);
+    TRY(ALLOCATE(t->said, (size_t)in->plan->ops + 1, "for %d operations", in->plan->ops));
     TRY(in->driver->stream_new(in->gpu, &t->stream));
     TRY(make_event(in, &t->asked));
     for (int i = 0; i < in->plan->ops; i++)
@@ -411,9 +407,8 @@ unroll_status gpu_instance_new(const struct plan *plan, void *store, const struc
     TRY(use_gpu(s, options));
     if (options->comm && !s->ranks)
         TRY(s->driver->ranks->make(options->comm, &s->ranks));
-    struct gpu_instance *in = allocate_zeroed(1, sizeof *in);
-    if (!in)
-        return fail(UNROLL_RESOURCE, "no memory for an instance of a plan");
+    struct gpu_instance *in;
+    TRY(ALLOCATE(in, 1, "for an instance of a plan"));
     in->driver = s->driver;
     in->plan = plan;
     in->store = s;

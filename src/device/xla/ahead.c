@@ -27,9 +27,8 @@ static unroll_status read_program(struct xla_plugin *p, pjrt_compiled *compiled,
     struct pjrt_compiled_program_args args = { .head = HEAD(args), .compiled = compiled, .program = &program };
     char format[64];
     TRY(xla_call(p, PJRT_COMPILED_PROGRAM, &args, "telling the size of a compiled program"));
-    char *code = allocate_zeroed(program.code_size + 1, 1);
-    if (!code)
-        return fail(UNROLL_RESOURCE, "no memory for a compiled program of %zu bytes", program.code_size);
+    char *code;
+    TRY(ALLOCATE(code, program.code_size + 1, "for a compiled program of %zu bytes", program.code_size));
     program.code = code;
     unroll_status status = xla_call(p, PJRT_COMPILED_PROGRAM, &args, "giving a compiled program");
     if (status == UNROLL_OK) {

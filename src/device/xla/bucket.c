@@ -59,11 +59,9 @@ static unroll_status find_places(struct bucket *b, const struct plan *host, stru
 {
     const struct plan *p = b->plan[0];
     size_t n = (size_t)p->buffers;
-    b->form = allocate_zeroed(n, sizeof *b->form);
-    b->place = allocate_zeroed(n, sizeof *b->place);
-    b->extra = allocate_zeroed(n, sizeof *b->extra);
-    if (!b->form || !b->place || !b->extra)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    TRY(ALLOCATE(b->form, n, "for an XLA program's buffers"));
+    TRY(ALLOCATE(b->place, n, "for an XLA program's buffers"));
+    TRY(ALLOCATE(b->extra, n, "for an XLA program's buffers"));
     for (int i = 0; i < p->buffers; i++) {
         int known = plan_find_buffer(host, p->buffer[i].name);
         if (p->buffer[i].segment == SEG_SCRATCH)
@@ -81,9 +79,7 @@ static unroll_status fill_bucket(struct bucket *b, const struct plan *host, cons
     int devices = 1;
     for (int m = 0; m < M_N; m++)
         devices *= mesh[m];
-    b->plan = allocate_zeroed((size_t)devices, sizeof *b->plan);
-    if (!b->plan)
-        return fail(UNROLL_RESOURCE, "no memory for the plans of %d devices", devices);
+    TRY(ALLOCATE(b->plan, (size_t)devices, "for the plans of %d devices", devices));
     b->mesh = (struct mesh_plans){ (const struct plan *const *)b->plan, devices, 0 };
     TRY(lower_all(b, host, mesh, number));
     return find_places(b, host, place);
@@ -92,9 +88,8 @@ static unroll_status fill_bucket(struct bucket *b, const struct plan *host, cons
 unroll_status bucket_new(const struct plan *host, const int mesh[M_N], int number, struct place *const *place,
                          struct bucket **bucket)
 {
-    struct bucket *b = allocate_zeroed(1, sizeof *b);
-    if (!b)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program");
+    struct bucket *b;
+    TRY(ALLOCATE(b, 1, "for an XLA program"));
     unroll_status status = fill_bucket(b, host, mesh, number, place);
     if (status != UNROLL_OK) {
         bucket_free(b, NULL);
@@ -151,10 +146,8 @@ static bool is_in(const struct program_buffers *list, int buffer)
 static unroll_status make_rows(pjrt_buffer ***all, pjrt_buffer ****rows, int devices, int count)
 {
     size_t n = (size_t)devices, m = (size_t)count;
-    *all = allocate_zeroed(n * m, sizeof **all);
-    *rows = allocate_zeroed(n, sizeof **rows);
-    if (!*all || !*rows)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    TRY(ALLOCATE(*all, n * m, "for an XLA program's buffers"));
+    TRY(ALLOCATE(*rows, n, "for an XLA program's buffers"));
     for (size_t r = 0; r < n; r++)
         (*rows)[r] = *all + r * m;
     return UNROLL_OK;
@@ -165,9 +158,7 @@ static unroll_status make_lists(struct bucket *b, struct program *p, struct tran
     p->argument = t->argument;
     p->result = t->result;
     t->argument.buffer = t->result.buffer = NULL;
-    p->lost.buffer = allocate_zeroed((size_t)b->plan[0]->buffers, sizeof *p->lost.buffer);
-    if (!p->lost.buffer)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    TRY(ALLOCATE(p->lost.buffer, (size_t)b->plan[0]->buffers, "for an XLA program's buffers"));
     for (int i = 0; i < b->plan[0]->buffers; i++)
         if (b->plan[0]->buffer[i].segment == SEG_STEP && is_written_in(b->plan[0], t->first, t->last, i) &&
             !is_in(&p->result, i))

@@ -1,8 +1,8 @@
-/* Reads serialized modules (compiled.h). Protocol buffers: a message is a row of fields, each a number (field << 3 |
- * kind) and a varint, 8 bytes, 4 bytes, or a length and so many bytes; fields that are not known are skipped. */
+/* Reads serialized modules (compiled.h), which are protocol buffers; fields that are not known are skipped. */
 #include "device/xla/compiled.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "file/protobuf.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,60 +20,14 @@ enum {
 
 /* ---- messages -------------------------------------------------------------------------- */
 
-struct span { const unsigned char *at, *end; };
-struct field { int number; uint64_t value; struct span bytes; };    /* bytes: of a field with a length */
-
-static bool read_varint(struct span *s, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; s->at < s->end && shift < 64; shift += 7) {
-        unsigned char byte = *s->at++;
-        *value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-static bool take(struct span *s, uint64_t size, struct span *taken)
-{
-    if (size > (uint64_t)(s->end - s->at))
-        return false;
-    *taken = (struct span){ s->at, s->at + size };
-    s->at += size;
-    return true;
-}
-
-/* 1: a field; 0: the message has ended; -1: it is broken. */
-static int next_field(struct span *s, struct field *f)
-{
-    uint64_t key, size = 0;
-    *f = (struct field){ 0 };
-    if (s->at == s->end)
-        return 0;
-    if (!read_varint(s, &key) || key >> 3 == 0 || key >> 3 > 1 << 29)
-        return -1;
-    f->number = (int)(key >> 3);
-    switch (key & 7) {
-    case 0: return read_varint(s, &f->value) ? 1 : -1;
-    case 1: return take(s, 8, &f->bytes) ? 1 : -1;
-    case 2: return read_varint(s, &size) && take(s, size, &f->bytes) ? 1 : -1;
-    case 5: return take(s, 4, &f->bytes) ? 1 : -1;
-    default: return -1;
-    }
-}
-
 /* Numbers come one a field, or several packed in one. */
-static bool read_numbers(const struct field *f, uint64_t *number, int most, int *count)
+static bool read_numbers(const struct pb_field *f, uint64_t *number, int most, int *count)
 {
-    struct span packed = f->bytes;
-    if (!packed.at) {
-        if (*count < most)
-            number[(*count)++] = f->value;
-        return true;
-    }
+    struct pb_reader packed = { .at = f->data, .end = f->data ? f->data + f->size : NULL };
+    if (f->wire != PB_BYTES && *count < most)
+        number[(*count)++] = f->value;
     for (uint64_t value; packed.at < packed.end;) {
-        if (!read_varint(&packed, &value))
+        if (pb_varint(&packed, &value) != UNROLL_OK)
             return false;
         if (*count < most)
             number[(*count)++] = value;
@@ -81,63 +35,58 @@ static bool read_numbers(const struct field *f, uint64_t *number, int most, int 
     return true;
 }
 
-static bool is_word(struct span s, const char *word)
+static bool is_word(struct pb_field f, const char *word)
 {
-    return (size_t)(s.end - s.at) == strlen(word) && !memcmp(s.at, word, strlen(word));
+    return f.size == strlen(word) && !memcmp(f.data, word, f.size);
 }
 
 /* ---- instructions ---------------------------------------------------------------------- */
 
 struct instruction {
-    struct span name, opcode, config, direction, literal;
+    struct pb_field name, opcode, config, direction, literal;
     uint64_t id, operand[2], called[2];
     int operands, calls;
 };
 
-static bool read_instruction(struct span s, struct instruction *i)
+static bool read_instruction(struct pb_reader s, struct instruction *i)
 {
-    struct field f;
-    int more;
+    struct pb_field f;
+    bool good = true;
     *i = (struct instruction){ 0 };
-    while ((more = next_field(&s, &f)) > 0)
+    while (good && pb_next(&s, &f))
         switch (f.number) {
-        case INSTRUCTION_NAME: i->name = f.bytes; break;
-        case INSTRUCTION_OPCODE: i->opcode = f.bytes; break;
-        case INSTRUCTION_CONFIG: i->config = f.bytes; break;
-        case INSTRUCTION_DIRECTION: i->direction = f.bytes; break;
-        case INSTRUCTION_LITERAL: i->literal = f.bytes; break;
+        case INSTRUCTION_NAME: i->name = f; break;
+        case INSTRUCTION_OPCODE: i->opcode = f; break;
+        case INSTRUCTION_CONFIG: i->config = f; break;
+        case INSTRUCTION_DIRECTION: i->direction = f; break;
+        case INSTRUCTION_LITERAL: i->literal = f; break;
         case INSTRUCTION_ID: i->id = f.value; break;
-        case INSTRUCTION_OPERANDS:
-            if (!read_numbers(&f, i->operand, 2, &i->operands))
-                return false;
-            break;
-        case INSTRUCTION_CALLED:
-            if (!read_numbers(&f, i->called, 2, &i->calls))
-                return false;
+        case INSTRUCTION_OPERANDS: good = read_numbers(&f, i->operand, 2, &i->operands); break;
+        case INSTRUCTION_CALLED: good = read_numbers(&f, i->called, 2, &i->calls); break;
         }
-    return more == 0;
+    return good && s.status == UNROLL_OK;
 }
 
 /* "estimated_cycles":"448" in a backend's configuration; 0: there is none. */
 static double cycles_of(const struct instruction *i)
 {
     static const char key[] = "\"estimated_cycles\":\"";
-    size_t length = sizeof key - 1;
-    for (const unsigned char *p = i->config.at; p && p + length < i->config.end; p++) {
-        const char *at = (const char *)p + length, *end = (const char *)i->config.end;
-        int64_t cycles;
-        if (!memcmp(p, key, length))
-            return number_integer(&at, end, 0, INT64_MAX, &cycles) == NUMBER_OK ? (double)cycles : 0;
-    }
-    return 0;
+    const char *at = i->config.size ? memmem(i->config.data, i->config.size, key, sizeof key - 1) : NULL;
+    int64_t cycles;
+    if (!at)
+        return 0;
+    at += sizeof key - 1;
+    return number_integer(&at, (const char *)i->config.data + i->config.size, 0, INT64_MAX, &cycles) == NUMBER_OK
+        ? (double)cycles : 0;
 }
 
 /* The one i32 of a literal. */
-static bool read_literal(struct span s, uint64_t *number)
+static bool read_literal(const struct pb_field *literal, uint64_t *number)
 {
-    struct field f;
+    struct pb_reader s = pb_inside(&(struct pb_reader){ .where = "a literal" }, literal);
+    struct pb_field f;
     int count = 0;
-    while (next_field(&s, &f) > 0)
+    while (pb_next(&s, &f))
         if (f.number == LITERAL_S32 && !read_numbers(&f, number, 1, &count))
             return false;
     return count == 1;
@@ -149,7 +98,7 @@ enum { DEPTH = 64 };
 
 struct computation {
     uint64_t id, root;
-    struct span body;
+    struct pb_reader body;
     double cycles;                      /* of one call */
     enum { UNKNOWN, BEGUN, KNOWN } state;
 };
@@ -174,21 +123,22 @@ static struct computation *find_computation(struct module *m, uint64_t id)
     return NULL;
 }
 
-/* The next instruction of a computation; 1, 0, -1 as next_field. */
-static int next_instruction(struct span *s, struct instruction *i)
+/* The next instruction of a computation; false: the end, or damage. */
+static bool next_instruction(struct pb_reader *s, struct instruction *i)
 {
-    struct field f;
-    int more;
-    while ((more = next_field(s, &f)) > 0)
-        if (f.number == COMPUTATION_INSTRUCTION)
-            return read_instruction(f.bytes, i) ? 1 : -1;
-    return more;
+    struct pb_field f;
+    while (pb_next(s, &f))
+        if (f.number == COMPUTATION_INSTRUCTION) {
+            s->status = read_instruction(pb_inside(s, &f), i) ? UNROLL_OK : UNROLL_DATA;
+            return s->status == UNROLL_OK;
+        }
+    return false;
 }
 
 static bool find_instruction(const struct computation *c, uint64_t id, struct instruction *i)
 {
-    struct span s = c->body;
-    while (next_instruction(&s, i) > 0)
+    struct pb_reader s = c->body;
+    while (next_instruction(&s, i))
         if (i->id == id)
             return true;
     return false;
@@ -202,7 +152,7 @@ static unroll_status read_turns(const struct computation *condition, double *tur
     if (!find_instruction(condition, condition->root, &compare) || !is_word(compare.opcode, "compare") ||
         !is_word(compare.direction, "LT") || compare.operands != 2 ||
         !find_instruction(condition, compare.operand[1], &operand) || !is_word(operand.opcode, "constant") ||
-        !read_literal(operand.literal, &end) || end > INT32_MAX)
+        !read_literal(&operand.literal, &end) || end > INT32_MAX)
         return broken("a loop whose number of turns is not told");
     *turns = (double)end;
     return UNROLL_OK;
@@ -213,7 +163,7 @@ static void enter_cost(struct compiled *c, const struct instruction *i, double c
 {
     struct compiled_cost cost = { .cycles = cycles * turns, .turns = turns };
     int at = COMPILED_COSTLIEST;
-    snprintf(cost.name, sizeof cost.name, "%.*s", (int)(i->name.end - i->name.at), (const char *)i->name.at);
+    snprintf(cost.name, sizeof cost.name, "%.*s", (int)i->name.size, (const char *)i->name.data);
     while (at > 0 && cost.cycles > c->costliest[at - 1].cycles)
         at--;
     if (at == COMPILED_COSTLIEST)
@@ -244,8 +194,7 @@ static unroll_status price_loop(struct module *m, const struct instruction *i, d
 static unroll_status price(struct module *m, struct computation *c, double turns, double *cycles)
 {
     struct instruction i;
-    struct span s = c->body;
-    int more;
+    struct pb_reader s = c->body;
     *cycles = c->cycles;
     if (c->state == KNOWN)
         return UNROLL_OK;
@@ -253,7 +202,7 @@ static unroll_status price(struct module *m, struct computation *c, double turns
         return broken("computations call each other without end");
     c->state = BEGUN;
     m->depth++;
-    while ((more = next_instruction(&s, &i)) > 0) {
+    while (next_instruction(&s, &i)) {
         struct computation *called = i.calls && is_word(i.opcode, "call") ? find_computation(m, i.called[0]) : NULL;
         double own = cycles_of(&i), inside = 0;
         if (is_word(i.opcode, "while"))
@@ -265,7 +214,7 @@ static unroll_status price(struct module *m, struct computation *c, double turns
         m->result->priced += own > 0;
         c->cycles += own + inside;
     }
-    if (more < 0)
+    if (s.status != UNROLL_OK)
         return broken("an instruction is damaged");
     c->state = KNOWN;
     m->depth--;
@@ -275,74 +224,62 @@ static unroll_status price(struct module *m, struct computation *c, double turns
 
 /* ---- the module ------------------------------------------------------------------------ */
 
-static bool read_computation(struct span s, struct computation *c)
+static bool read_computation(struct pb_reader s, struct computation *c)
 {
-    struct field f;
-    int more;
+    struct pb_field f;
     *c = (struct computation){ .body = s };
-    while ((more = next_field(&s, &f)) > 0)
+    while (pb_next(&s, &f))
         if (f.number == COMPUTATION_ID)
             c->id = f.value;
         else if (f.number == COMPUTATION_ROOT)
             c->root = f.value;
-    return more == 0;
+    return s.status == UNROLL_OK;
 }
 
-static unroll_status read_alias(struct span s, struct compiled *c)
+static unroll_status read_alias(struct pb_reader s, struct compiled *c)
 {
-    struct field f;
+    struct pb_field f;
     uint64_t argument = 0;
-    int more;
-    while ((more = next_field(&s, &f)) > 0)
+    while (pb_next(&s, &f))
         if (f.number == ALIAS_ARGUMENT)
             argument = f.value;
-    if (more < 0 || argument >= COMPILED_ARGUMENTS)
+    if (s.status != UNROLL_OK || argument >= COMPILED_ARGUMENTS)
         return broken("which arguments give their memory");
     c->aliases += !c->aliased[argument];
     c->aliased[argument] = true;
     return UNROLL_OK;
 }
 
-static unroll_status read_aliases(struct span s, struct compiled *c)
+static unroll_status read_aliases(struct pb_reader s, struct compiled *c)
 {
-    struct field f;
-    int more;
-    while ((more = next_field(&s, &f)) > 0)
+    struct pb_field f;
+    while (pb_next(&s, &f))
         if (f.number == ALIASES_ENTRY)
-            TRY(read_alias(f.bytes, c));
-    return more == 0 ? UNROLL_OK : broken("which arguments give their memory");
+            TRY(read_alias(pb_inside(&s, &f), c));
+    return s.status == UNROLL_OK ? UNROLL_OK : broken("which arguments give their memory");
 }
 
-static unroll_status add_computation(struct module *m, struct span s)
+static unroll_status add_computation(struct module *m, struct pb_reader s)
 {
-    struct computation *more = m->computation;
-    if ((m->computations & (m->computations - 1)) == 0) {          /* room doubles at powers of two */
-        size_t room = m->computations ? 2 * (size_t)m->computations : 1;
-        more = allocate_zeroed(room, sizeof *more);
-        if (!more)
-            return fail(UNROLL_RESOURCE, "no memory to read a compiled program");
-        if (m->computations)
-            memcpy(more, m->computation, (size_t)m->computations * sizeof *more);
-        release(m->computation);
-        m->computation = more;
-    }
+    const size_t count = (size_t)m->computations, size = sizeof *m->computation;
+    if ((count & (count - 1)) == 0 && !enlarge(&m->computation, count * size, (2 * count + 1) * size))
+        return fail(UNROLL_RESOURCE, "no memory to read a compiled program");       /* room doubles at powers of two */
     return read_computation(s, &m->computation[m->computations++]) ? UNROLL_OK : broken("a computation is damaged");
 }
 
-static unroll_status read_module(struct module *m, struct span s)
+static unroll_status read_module(struct module *m, struct pb_reader s)
 {
-    struct field f;
+    struct pb_field f;
     double cycles;
-    int more;
-    while ((more = next_field(&s, &f)) > 0)
+    while (pb_next(&s, &f))
         if (f.number == MODULE_COMPUTATION)
-            TRY(add_computation(m, f.bytes));
+            TRY(add_computation(m, pb_inside(&s, &f)));
         else if (f.number == MODULE_ENTRY)
             m->entry = f.value;
         else if (f.number == MODULE_ALIASES)
-            TRY(read_aliases(f.bytes, m->result));
+            TRY(read_aliases(pb_inside(&s, &f), m->result));
     struct computation *entry = find_computation(m, m->entry);
-    if (more < 0 || !entry)
+    if (s.status != UNROLL_OK || !entry)
         return broken("it has no beginning or no end");
     TRY(price(m, entry, 1, &cycles));
     m->result->cycles = cycles;
@@ -351,18 +288,16 @@ static unroll_status read_module(struct module *m, struct span s)
 
 unroll_status read_compiled(const void *bytes, size_t size, const char *format, struct compiled *result)
 {
-    struct span s = { bytes, (const unsigned char *)bytes + size };
+    struct pb_reader s = { bytes, (const uint8_t *)bytes + size, "a compiled program", UNROLL_OK };
     struct module m = { .result = result };
-    struct field f = { 0 };
+    struct pb_field f = { 0 };
     *result = (struct compiled){ 0 };
     if (!strcmp(format, "hlo_with_config")) {
-        struct span outer = s;
-        int more = 0;
-        while ((more = next_field(&outer, &f)) > 0 && f.number != WITH_CONFIG_MODULE)
+        while (f.number != WITH_CONFIG_MODULE && pb_next(&s, &f))
             ;
-        if (more <= 0 || !f.bytes.at)
+        if (s.status != UNROLL_OK || f.number != WITH_CONFIG_MODULE || !f.data)
             return broken("it holds no module");
-        s = f.bytes;
+        s = pb_inside(&s, &f);
     } else if (strcmp(format, "hlo")) {
         return fail(UNROLL_UNSUPPORTED, "the XLA plugin gives compiled programs as '%s', which is not read here", format);
     }

@@ -40,9 +40,7 @@ unroll_status form_new(struct mesh_plans mesh, int index, const struct buffer *h
     const struct buffer *b = &mesh.plan[0]->buffer[index];
     *f = (struct form){ .type = buffer_type(b), .devices = mesh.devices };
     f->hidden = !host || host->shared || b->shared || host->rank != b->rank || host->dtype != b->dtype;
-    f->share = allocate_zeroed((size_t)mesh.devices, sizeof *f->share);
-    if (!f->share)
-        return fail(UNROLL_RESOURCE, "no memory for the shares of '%s'", b->name);
+    TRY(ALLOCATE(f->share, (size_t)mesh.devices, "for the shares of '%s'", b->name));
     for (int r = 0; r < mesh.devices; r++)
         describe_share(mesh, index, r, f);
     return UNROLL_OK;

@@ -205,9 +205,8 @@ static unroll_status start(struct xla_plugin *p, const struct xla_plugin *known,
 static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices,
                               struct xla_plugin **plugin)
 {
-    struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
-    if (!p)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
+    struct xla_plugin *p;
+    TRY(ALLOCATE(p, 1, "for an XLA plugin"));
     snprintf(p->path, sizeof p->path, "%s", path);
     unroll_status status = load(p);
     if (status == UNROLL_OK)
@@ -253,9 +252,8 @@ static void stand_in_for_tpu(void)
 
 static unroll_status load_new(const char *path, struct xla_plugin **plugin)
 {
-    struct xla_plugin *p = allocate_zeroed(1, sizeof *p);
-    if (!p)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA plugin");
+    struct xla_plugin *p;
+    TRY(ALLOCATE(p, 1, "for an XLA plugin"));
     snprintf(p->path, sizeof p->path, "%s", path);
     stand_in_for_tpu();
     unroll_status status = load(p);

@@ -315,9 +315,8 @@ struct value rnn_goes_on(struct recurrence *r)
 /* Records are large: not for the stack. */
 unroll_status rnn_translate(struct translation *t, const struct op *op, step_writer *write)
 {
-    struct recurrence *r = allocate_zeroed(1, sizeof *r);
-    if (!r)
-        return fail(UNROLL_RESOURCE, "no memory to translate a recurrence");
+    struct recurrence *r;
+    TRY(ALLOCATE(r, 1, "to translate a recurrence"));
     unroll_status status = describe(r, t, op);
     if (status == UNROLL_OK)
         status = write(r);

@@ -114,9 +114,7 @@ static bool is_result(const struct translation *t, int buffer)
 static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct translation *, int),
                                   struct program_buffers *list)
 {
-    list->buffer = allocate_zeroed((size_t)t->plan->buffers, sizeof *list->buffer);
-    if (!list->buffer)
-        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
+    TRY(ALLOCATE(list->buffer, (size_t)t->plan->buffers, "to translate a plan"));
     for (int i = 0; i < t->plan->buffers; i++)
         if (belongs(t, i))
             list->buffer[list->count++] = i;
@@ -476,10 +474,8 @@ static unroll_status end(struct translation *t, const char *name)
 
 static unroll_status write_program(struct translation *t, const char *name)
 {
-    t->value = allocate_zeroed((size_t)t->plan->buffers, sizeof *t->value);
-    t->evaluation = allocate_zeroed(1, sizeof *t->evaluation);
-    if (!t->value || !t->evaluation)
-        return fail(UNROLL_RESOURCE, "no memory to translate a plan");
+    TRY(ALLOCATE(t->value, (size_t)t->plan->buffers, "to translate a plan"));
+    TRY(ALLOCATE(t->evaluation, 1, "to translate a plan"));
     for (int i = 0; i < t->plan->buffers; i++)
         t->value[i] = buffer_type(&t->plan->buffer[i]);
     TRY(list_buffers(t, is_argument, &t->argument));

@@ -127,10 +127,8 @@ static bool is_given(const struct plan *p, int buffer)
 
 static unroll_status make_places(struct xla_instance *x, struct xla_store *store)
 {
-    x->own = allocate_zeroed((size_t)x->plan->buffers, sizeof *x->own);
-    x->place = allocate_zeroed((size_t)x->plan->buffers, sizeof *x->place);
-    if (!x->own || !x->place)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program's buffers");
+    TRY(ALLOCATE(x->own, (size_t)x->plan->buffers, "for an XLA program's buffers"));
+    TRY(ALLOCATE(x->place, (size_t)x->plan->buffers, "for an XLA program's buffers"));
     for (int i = 0; i < x->plan->buffers; i++) {
         const struct buffer *b = &x->plan->buffer[i];
         if (b->segment == SEG_SCRATCH)
@@ -213,9 +211,8 @@ static unroll_status read_options(struct xla_instance *x, const struct device_op
 static unroll_status xla_instance_new(const struct plan *plan, void *store,
                                       const struct device_options *options, void **instance)
 {
-    struct xla_instance *x = allocate_zeroed(1, sizeof *x);
-    if (!x)
-        return fail(UNROLL_RESOURCE, "no memory for an XLA program");
+    struct xla_instance *x;
+    TRY(ALLOCATE(x, 1, "for an XLA program"));
     x->plan = plan;
     unroll_status status = read_options(x, options);
     if (status == UNROLL_OK)
