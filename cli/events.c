@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "console.h"
 #include "crc.h"
@@ -34,10 +35,10 @@ static void put_bytes(struct message *m, const void *bytes, size_t count)
     m->length += count;
 }
 
-static void put_little_endian(struct message *m, uint64_t value, int bytes)
+static void put_little_endian(struct message *m, uint64_t value, size_t bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        m->bytes[m->length++] = (uint8_t)(value >> 8 * i);
+    put_number(m->bytes + m->length, value, bytes);
+    m->length += bytes;
 }
 
 /* Seven bits a byte, lowest first. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 enum { LONGEST_NUMBER = 64 };      /* bytes of it in a line, with what is around it */
@@ -187,15 +188,6 @@ static unroll_status next_raw(struct frames *f, float *frame, bool *more)
     return read_frame(f, frame, (size_t)f->width * sizeof *frame, more);
 }
 
-static unsigned little_endian(const unsigned char *at, int bytes)
-{
-    unsigned number = 0;
-
-    for (int i = bytes; i-- > 0;)
-        number = number << 8 | at[i];
-    return number;
-}
-
 static const char *name_of(const struct frames *f)
 {
     return f->format == FRAMES_NPY ? "array" : "sound";
@@ -221,7 +213,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
                       (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
     for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
-        uint32_t bits = little_endian(at, f->sample_bytes);
+        uint32_t bits = (uint32_t)get_number(at, (size_t)f->sample_bytes);
         if (f->sample_bytes == 2)
             frame[i] = (float)(int16_t)bits * 0x1p-15f;
         else
@@ -269,10 +261,10 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
         status = skip_bytes(f, (uint64_t)bytes - known + bytes % 2);
     if (status != UNROLL_OK)
         return status;
-    unsigned kind = little_endian(at, 2), channels = little_endian(at + 2, 2);
-    unsigned bits = little_endian(at + 14, 2);
+    unsigned kind = (unsigned)get_number(at, 2), channels = (unsigned)get_number(at + 2, 2);
+    unsigned bits = (unsigned)get_number(at + 14, 2);
     if (kind == EXTENSIBLE && known >= 26)
-        kind = little_endian(at + 24, 2);
+        kind = (unsigned)get_number(at + 24, 2);
     if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
         return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
                       "floats", kind, bits);
@@ -310,7 +302,7 @@ static unroll_status read_header(struct frames *f)
         status = need_bytes(f, at, 8, "header");
         if (status != UNROLL_OK)
             break;
-        unsigned bytes = little_endian(at + 4, 4);
+        unsigned bytes = (unsigned)get_number(at + 4, 4);
         if (memcmp(at, "data", 4) == 0)
             return read_length(f, bytes);
         bool is_format = memcmp(at, "fmt ", 4) == 0;            /* chunks begin at even places */
@@ -378,7 +370,7 @@ static unroll_status read_npy_header(struct frames *f)
     status = need_bytes(f, at + NPY_PREFIX, (size_t)bytes, "header");
     if (status != UNROLL_OK)
         return status;
-    unsigned length = little_endian(at + NPY_PREFIX, bytes);
+    unsigned length = (unsigned)get_number(at + NPY_PREFIX, (size_t)bytes);
     if (length > NPY_LONGEST)
         return refuse(f, "the header of the array has %u bytes, more than %d", length, NPY_LONGEST);
     status = need_bytes(f, (unsigned char *)header, length, "header");

@@ -41,4 +41,13 @@ static inline bool all_finite(const float *x, size_t n)
     return copy_finite(NULL, x, n);
 }
 
+/* The first that is not; n: all are. */
+static inline size_t first_not_finite(const float *x, size_t n)
+{
+    size_t i = 0;
+    while (i < n && x[i] - x[i] == 0)
+        i++;
+    return i;
+}
+
 #endif

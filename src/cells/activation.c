@@ -22,6 +22,15 @@ const char *activation_name(enum activation_kind kind)
     return table[kind].name;
 }
 
+int activation_numbers(enum activation_kind kind)
+{
+    switch (kind) {
+    case ACTIVATION_LEAKY_RELU: case ACTIVATION_THRESHOLDED_RELU: case ACTIVATION_ELU: return 1;
+    case ACTIVATION_AFFINE: case ACTIVATION_SCALED_TANH: case ACTIVATION_HARD_SIGMOID: return 2;
+    default: return 0;
+    }
+}
+
 /* "(0.2)" or "(0.2,0.5)" */
 static bool parse_numbers(const char *text, struct activation *f)
 {

@@ -36,6 +36,9 @@ struct activation {
 
 const char *activation_name(enum activation_kind kind);
 
+/* How many numbers it has: 1, alpha; 2, alpha and beta. */
+int activation_numbers(enum activation_kind kind);
+
 /* "hard_sigmoid", with the default alpha and beta, or "hard_sigmoid(0.2,0.5)"; false: it is none. */
 bool activation_parse(const char *name, struct activation *activation);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 
 #define ROW(name) &format_##name,
@@ -90,7 +91,7 @@ static bool is_archive_of(const char *name, const char *head, size_t bytes)
 
     if (bytes < NAME_AT || memcmp(head, "PK\3\4", 4))
         return false;
-    size_t length = (unsigned char)head[LENGTH_AT] | (size_t)(unsigned char)head[LENGTH_AT + 1] << 8;
+    size_t length = get_number(head + LENGTH_AT, 2);
     return length >= wanted && NAME_AT + length <= bytes && !memcmp(head + NAME_AT + length - wanted, name, wanted);
 }
 

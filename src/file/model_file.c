@@ -1,6 +1,7 @@
 /* Model files: safetensors with PyTorch's names; the network and the symbols as JSON in the
  * metadata. No time stamp: the same weights give the same bytes. Files of version 1: model_file_1.c. */
 #include "file/model_file.h"
+#include "base/finite.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -16,17 +17,6 @@ static const char format_version[] = "2", version_1[] = "1";
 /* The fields of a network that a file holds, once for writing and reading. */
 #define NETWORK_INTEGERS(FIELD) FIELD(tokens) FIELD(input) FIELD(embed) FIELD(tied)
 
-/* Which number of a parameter is NaN or infinite; as many as it has: none. */
-static size_t first_not_finite(const struct unroll_model *m, int i)
-{
-    unroll_parameter q;
-    size_t k = 0;
-    unroll_model_parameter((struct unroll_model *)m, i, &q);
-    while (k < m->parameter[i].count && q.data[k] - q.data[k] == 0)
-        k++;
-    return k;
-}
-
 /* ---- writing --------------------------------------------------------------------------- */
 
 /* The fields of a layer, likewise. Its sources are an array. */
@@ -35,82 +25,71 @@ static size_t first_not_finite(const struct unroll_model *m, int i)
     FIELD(bias) FIELD(output)
 #define LAYER_REALS(FIELD) FIELD(clip) FIELD(dropout) FIELD(alpha) FIELD(beta)
 
-static json_t *layer_to_json(const unroll_layer *l)
+/* NULL: something was missing. */
+static json_t *whole(json_t *json, bool good)
 {
-    json_t *json = json_object(), *sources = json_array();
-    bool good = json && sources && !json_object_set_new(json, "kind", json_string(l->kind)) &&
-                !json_object_set_new(json, "name", json_string(l->name)) &&
-                (!l->functions || !json_object_set_new(json, "functions", json_string(l->functions))) &&
-                (!l->activation || !json_object_set_new(json, "activation", json_string(l->activation)));
-    for (int i = 0; good && i < l->sources; i++)
-        good = !json_array_append_new(sources, json_integer(l->source[i]));
-    good = good && !json_object_set(json, "sources", sources);
-#define SET_LAYER_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(l->name));
-#define SET_LAYER_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)l->name));
-    LAYER_INTEGERS(SET_LAYER_INTEGER)
-    LAYER_REALS(SET_LAYER_REAL)
-    json_decref(sources);
     if (good)
         return json;
     json_decref(json);
     return NULL;
+}
+
+static json_t *layer_to_json(const unroll_layer *l)
+{
+    json_t *sources = json_array();
+    bool good = sources != NULL;
+    for (int i = 0; good && i < l->sources; i++)
+        good = !json_array_append_new(sources, json_integer(l->source[i]));
+    json_t *json = json_pack("{ss ss ss* ss* so}", "kind", l->kind, "name", l->name, "functions", l->functions,
+                             "activation", l->activation, "sources", sources);
+#define SET_LAYER_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(l->name));
+#define SET_LAYER_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)l->name));
+    LAYER_INTEGERS(SET_LAYER_INTEGER)
+    LAYER_REALS(SET_LAYER_REAL)
+    return whole(json, good);
 }
 
 static json_t *layers_to_json(const struct unroll_model *m)
 {
     json_t *json = json_array();
-    bool good = json != NULL;
+    bool good = true;
     for (int i = 0; good && i < m->layers; i++) {
         unroll_layer layer;
         unroll_model_layer(m, i, &layer);
         good = !json_array_append_new(json, layer_to_json(&layer));
     }
-    if (good)
-        return json;
-    json_decref(json);
-    return NULL;
+    return whole(json, good);
 }
 
 static json_t *network_to_json(const struct unroll_model *m)
 {
-    json_t *json = json_object();
-    bool good = json && !json_object_set_new(json, "embedding", json_string(m->embedding)) &&
-                !json_object_set_new(json, "loss", json_string(loss_name(m->loss))) &&
-                !json_object_set_new(json, "layers", layers_to_json(m));
+    json_t *json = json_pack("{ss ss so}", "embedding", m->embedding, "loss", loss_name(m->loss), "layers",
+                             layers_to_json(m));
+    bool good = json != NULL;
 #define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
     NETWORK_INTEGERS(SET_INTEGER)
-    if (good)
-        return json;
-    json_decref(json);
-    return NULL;
+    return whole(json, good);
 }
 
 static json_t *symbols_to_json(const struct unroll_model *m)
 {
     json_t *json = json_array();
-    bool good = json != NULL;
+    bool good = true;
     for (int i = 0; good && m->symbol && i < m->input; i++)
         good = !json_array_append_new(json, json_string(m->symbol[i]));
-    if (!good) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
+    return whole(json, good);
 }
 
 static json_t *signature_to_json(const struct unroll_model *m)
 {
     json_t *json = json_array();
-    bool good = json != NULL;
+    bool good = true;
     for (int i = 0; good && i < m->signatures; i++) {
         const struct signature *e = &m->signature[i];
         good = !json_array_append_new(json, json_pack("{ss ss ss}", e->is_output ? "output" : "input", e->name, "array",
                                                       e->array, "axes", e->axes));
     }
-    if (good)
-        return json;
-    json_decref(json);
-    return NULL;
+    return whole(json, good);
 }
 
 static unroll_status to_text(json_t *json, char **text)
@@ -218,10 +197,10 @@ static unroll_status describe(const struct unroll_model *m, struct description *
 static unroll_status check_weights(const struct unroll_model *m, const char *path)
 {
     for (int i = 0; i < m->parameters; i++) {
-        size_t k = first_not_finite(m, i);
-        if (k < m->parameter[i].count)
-            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k,
-                        m->parameter[i].name);
+        const struct parameter *q = &m->parameter[i];
+        size_t k = first_not_finite(m->values + q->first, q->count);
+        if (k < q->count)
+            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k, q->name);
     }
     return UNROLL_OK;
 }
@@ -422,7 +401,7 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
         return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path,
                     q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
-    size_t k = first_not_finite(m, i);
+    size_t k = first_not_finite(q.data, m->parameter[i].count);
     if (k < m->parameter[i].count)
         return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
     return UNROLL_OK;
@@ -437,12 +416,12 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
     for (int i = 0; i < m->parameters; i++)
         TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {
-        bool known = false;
-        for (int k = 0; k < m->parameters && !known; k++)
-            known = !strcmp(m->parameter[k].name, safetensors_at(file, i)->name);
-        if (!known)
-            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its network does not know", path,
-                        safetensors_at(file, i)->name);
+        const char *name = safetensors_at(file, i)->name;
+        int k = 0;
+        while (k < m->parameters && strcmp(m->parameter[k].name, name))
+            k++;
+        if (k == m->parameters)
+            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its network does not know", path, name);
     }
     return UNROLL_OK;
 }
@@ -466,10 +445,9 @@ unroll_status unroll_model_load(const char *path, unroll_model **model)
     if (status == UNROLL_OK)
         status = fill_from(file, path, m);
     safetensors_close(file);
-    if (status != UNROLL_OK) {
+    if (status == UNROLL_OK)
+        *model = m;
+    else
         unroll_model_free(m);
-        return say_fix(status);
-    }
-    *model = m;
-    return UNROLL_OK;
+    return say_fix(status);
 }

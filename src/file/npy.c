@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -154,9 +155,7 @@ static unroll_status find_npy_header(const unsigned char *bytes, size_t size, co
     size_t prefix = bytes[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
     if (size < prefix)
         return fail(UNROLL_DATA, "'%s' is cut short", name);
-    size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
-    if (bytes[6] > 1)
-        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    size_t length = get_number(bytes + 8, prefix - 8);
     if (length > size - prefix)
         return fail(UNROLL_DATA, "'%s' is cut short: its header needs %zu bytes, %zu are there", name, length,
                     size - prefix);
@@ -206,10 +205,8 @@ static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char 
     memset(text + n, ' ', whole - NPY_PREFIX - n);
     to[whole - 1] = '\n';
     memcpy(to, npy_magic, sizeof npy_magic);
-    to[6] = 1;
-    to[7] = 0;
-    to[8] = (unsigned char)((whole - NPY_PREFIX) & 0xff);
-    to[9] = (unsigned char)((whole - NPY_PREFIX) >> 8);
+    put_number(to + 6, 1, 2);
+    put_number(to + 8, whole - NPY_PREFIX, 2);
     return whole;
 }
 
@@ -255,21 +252,6 @@ struct npz {
     int count;
 };
 
-static uint32_t number(const unsigned char *at, int bytes)
-{
-    uint32_t value = 0;
-
-    for (int i = 0; i < bytes; i++)
-        value |= (uint32_t)at[i] << 8 * i;
-    return value;
-}
-
-static void put_number(unsigned char *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        at[i] = (unsigned char)(value >> 8 * i);
-}
-
 /* CRC-32 as zip has it (reflected 0xedb88320), of more bytes after those of `before`, which begins as 0. */
 static uint32_t crc32_of(uint32_t before, const void *bytes, size_t size)
 {
@@ -299,10 +281,10 @@ static unroll_status find_directory(const struct archive *a, size_t *at, size_t 
 
     for (size_t i = a->size >= END_BYTES ? a->size - END_BYTES + 1 : 0; i-- > lowest;) {
         const unsigned char *end = a->bytes + i;
-        if (number(end, 4) != END_SIGNATURE || number(end + 20, 2) != a->size - i - END_BYTES)
+        if (get_number(end, 4) != END_SIGNATURE || get_number(end + 20, 2) != a->size - i - END_BYTES)
             continue;
-        *entries = number(end + 10, 2);
-        *at = number(end + 16, 4);
+        *entries = get_number(end + 10, 2);
+        *at = get_number(end + 16, 4);
         if (*at == UINT32_MAX || *entries == UINT16_MAX)
             return fail(UNROLL_UNSUPPORTED, "'%s' is an archive of the kind for more than 4 GiB or 65,534 arrays; fix: "
                         "save fewer arrays in a file", a->name);
@@ -326,13 +308,13 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
     const unsigned char *record = a->bytes + *at;
     size_t left = a->size - *at;
 
-    if (left < CENTRAL_BYTES || number(record, 4) != CENTRAL_SIGNATURE)
+    if (left < CENTRAL_BYTES || get_number(record, 4) != CENTRAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': a record of its directory is damaged", a->name);
-    *m = (struct member){.name = record + CENTRAL_BYTES, .name_bytes = number(record + 28, 2),
-                         .bytes = number(record + 24, 4), .local = number(record + 42, 4),
-                         .method = number(record + 10, 2), .flags = number(record + 8, 2),
-                         .crc = number(record + 16, 4)};
-    size_t whole = CENTRAL_BYTES + m->name_bytes + number(record + 30, 2) + number(record + 32, 2);
+    *m = (struct member){.name = record + CENTRAL_BYTES, .name_bytes = get_number(record + 28, 2),
+                         .bytes = get_number(record + 24, 4), .local = get_number(record + 42, 4),
+                         .method = get_number(record + 10, 2), .flags = get_number(record + 8, 2),
+                         .crc = get_number(record + 16, 4)};
+    size_t whole = CENTRAL_BYTES + m->name_bytes + get_number(record + 30, 2) + get_number(record + 32, 2);
     if (whole > left)
         return fail(UNROLL_DATA, "'%s': a record of its directory is cut short", a->name);
     *at += whole;
@@ -347,7 +329,7 @@ static unroll_status check_member(const struct archive *a, const struct member *
         return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is compressed; fix: numpy.savez instead of savez_compressed",
                     a->name, name);
     if (m->local > a->size || a->size - m->local < LOCAL_BYTES
-        || number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
+        || get_number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': '%s' does not lie where the directory says", a->name, name);
     return UNROLL_OK;
 }
@@ -358,7 +340,7 @@ static unroll_status open_member(const struct archive *a, const struct member *m
 {
     TRY(check_member(a, m, name));
     const unsigned char *local = a->bytes + m->local;
-    size_t begin = m->local + LOCAL_BYTES + number(local + 26, 2) + number(local + 28, 2);
+    size_t begin = m->local + LOCAL_BYTES + get_number(local + 26, 2) + get_number(local + 28, 2);
     if (begin > a->size || m->bytes > a->size - begin)
         return fail(UNROLL_DATA, "'%s': '%s' leaves the file", a->name, name);
     if (crc32_of(0, a->bytes + begin, m->bytes) != m->crc)

@@ -16,16 +16,17 @@ static char *numbers(const struct onnx_tensor *t)
 
 /* ---- views ----------------------------------------------------------------------------- */
 
-unroll_status onnx_strided(struct onnx_import *im, const struct onnx_tensor *t, int rank, const int64_t *dim,
-                           const int64_t *stride, int64_t first, struct onnx_tensor **made)
+/* Numbers of t from `first` on, along axis k `stride[k]` apart: an array of its rank. */
+static unroll_status strided(struct onnx_import *im, const struct onnx_tensor *t, const int64_t *dim,
+                             const int64_t *stride, int64_t first, struct onnx_tensor **made)
 {
     struct onnx_tensor *m;
     int64_t at[ONNX_RANK] = { 0 }, from = first;
     size_t size = number_size(t);
-    TRY(onnx_new_tensor(im, rank, dim, t->f != NULL, &m));
+    TRY(onnx_new_tensor(im, t->rank, dim, t->f != NULL, &m));
     for (size_t n = 0; n < m->count; n++) {
         memcpy(numbers(m) + n * size, numbers(t) + (size_t)from * size, size);
-        for (int k = rank - 1; k >= 0; k--) {
+        for (int k = t->rank - 1; k >= 0; k--) {
             from += stride[k];
             if (++at[k] < dim[k])
                 break;
@@ -44,9 +45,22 @@ static void strides_of(const struct onnx_tensor *t, int64_t *stride)
         stride[k] = step;
 }
 
-unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis,
-                                  int64_t first, int64_t step,
-                                  int64_t count, struct onnx_tensor **made)
+/* Axis k of the result is axis order[k]. */
+unroll_status onnx_constant_transpose(struct onnx_import *im, const struct onnx_tensor *t, const int64_t *order)
+{
+    int64_t of[ONNX_RANK], dim[ONNX_RANK], stride[ONNX_RANK];
+    struct onnx_tensor *m;
+    strides_of(t, of);
+    for (int k = 0; k < t->rank; k++) {
+        dim[k] = t->dim[order[k]];
+        stride[k] = of[order[k]];
+    }
+    TRY(strided(im, t, dim, stride, 0, &m));
+    return onnx_set_constant(im, 0, m);
+}
+
+unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tensor *t, int axis, int64_t first,
+                                  int64_t step, int64_t count, struct onnx_tensor **made)
 {
     int64_t dim[ONNX_RANK], stride[ONNX_RANK];
     strides_of(t, stride);
@@ -54,12 +68,10 @@ unroll_status onnx_constant_slice(struct onnx_import *im, const struct onnx_tens
     int64_t from = count ? first * stride[axis] : 0;
     dim[axis] = count;
     stride[axis] *= step;
-    return onnx_strided(im, t, t->rank, dim, stride, from, made);
+    return strided(im, t, dim, stride, from, made);
 }
 
-unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank,
-                                    const int64_t *dim,
-                                    struct onnx_tensor **made)
+unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_tensor *t, int rank, const int64_t *dim)
 {
     struct onnx_tensor *m = onnx_allocate(im->file, 1, sizeof *m);
     if (!m)
@@ -73,12 +85,11 @@ unroll_status onnx_constant_reshape(struct onnx_import *im, const struct onnx_te
         return refuse_node(im, "a constant can't get this shape");
     if (count != t->count)
         return refuse_node(im, "a constant of %zu numbers can't get a shape of %zu", t->count, count);
-    *made = m;
-    return UNROLL_OK;
+    return onnx_set_constant(im, 0, m);
 }
 
 unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_tensor *t, int axis,
-                                   const struct onnx_tensor *index, struct onnx_tensor **made)
+                                   const struct onnx_tensor *index)
 {
     int64_t dim[ONNX_RANK], outer = 1, inner = 1;
     int rank = t->rank - 1 + index->rank;
@@ -102,12 +113,11 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
                    numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
                    bytes);
         }
-    *made = m;
-    return UNROLL_OK;
+    return onnx_set_constant(im, 0, m);
 }
 
 /* Of all inputs of the node, which are constants. */
-unroll_status onnx_constant_concat(struct onnx_import *im, int axis, struct onnx_tensor **made)
+unroll_status onnx_constant_concat(struct onnx_import *im, int axis)
 {
     const struct onnx_tensor *first = onnx_input(im, 0)->constant;
     int64_t dim[ONNX_RANK], outer = 1, inner = 1;
@@ -135,8 +145,7 @@ unroll_status onnx_constant_concat(struct onnx_import *im, int axis, struct onnx
                 memcpy(to, numbers(t) + (size_t)o * bytes, bytes);
             to += bytes;
         }
-    *made = m;
-    return UNROLL_OK;
+    return onnx_set_constant(im, 0, m);
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------ */
@@ -278,12 +287,8 @@ unroll_status onnx_constant_of_shape(struct onnx_import *im)
     bool known = true, is_float = !one || one->f;
     for (int k = 0; k < rank; k++)
         known = known && !is_symbol(dim[k]);
-    if (is_float) {
-        struct value *v = onnx_output(im, 0);
-        v->kind = VALUE_FILL;
-        v->fill = one ? one->f[0] : 0;
-        return UNROLL_OK;
-    }
+    if (is_float)
+        return onnx_set_fill(im, 0, one ? one->f[0] : 0);
     struct onnx_tensor *m;
     if (!known)
         return refuse_node(im, "integers of a shape that is known only when the network runs");

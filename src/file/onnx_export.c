@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "file/file_table.h"
@@ -85,12 +86,6 @@ static void put_string(struct exporter *e, const char *name, const char *value)
 
 /* ---- constants ------------------------------------------------------------------------- */
 
-static void put_little_endian(uint8_t *to, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
-}
-
 /* Room for the raw bytes of an initializer; ends the tensor. */
 static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank,
                            const size_t *dim)
@@ -110,7 +105,7 @@ static void put_floats(uint8_t *raw, const float *from, size_t count)
     for (size_t i = 0; raw && i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &from[i], sizeof bits);
-        put_little_endian(raw + 4 * i, bits, 4);
+        put_number(raw + 4 * i, bits, 4);
     }
 }
 
@@ -123,13 +118,7 @@ static void put_integers(struct exporter *e, const char *name, int rank, const i
 {
     uint8_t *raw = put_tensor(e, name, ONNX_INT64, rank, &count);
     for (size_t i = 0; raw && i < count; i++)
-        put_little_endian(raw + 8 * i, (uint64_t)value[i], 8);
-}
-
-static const float *values_of(const struct exporter *e, enum parameter_role role, int layer, int direction)
-{
-    int i = model_find(e->m, role, layer, direction);
-    return i < 0 ? NULL : e->m->values + e->m->parameter[i].first;
+        put_number(raw + 8 * i, (uint64_t)value[i], 8);
 }
 
 /* ---- inputs and outputs of the graph --------------------------------------------------- */
@@ -181,7 +170,7 @@ static void export_input(struct exporter *e)
     snprintf(e->y[0], sizeof e->y[0], "embedded");
     if (s->embed) {
         size_t dim[] = { (size_t)s->input, (size_t)s->embed };
-        put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), values_of(e, PARAM_EMBEDDING, 0, 0),
+        put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), model_values(e->m, PARAM_EMBEDDING, 0, 0),
                    dim[0] * dim[1]);
         put_node(e, "Gather", "embedding.weight tokens", "embedded");
         return;
@@ -205,7 +194,7 @@ static void export_weights(struct exporter *e, const char *name, int layer, cons
     uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, columns ? 3 : 2, dim);
     for (int d = 0; raw && d < l->directions; d++)
         for (int r = 0; r < roles; r++, raw += 4 * whole) {
-            const float *from = values_of(e, role[r], layer, l->first_direction + d);
+            const float *from = model_values(e->m, role[r], layer, l->first_direction + d);
             for (int k = 0; k < blocks; k++)
                 put_floats(raw + 4 * (size_t)order[k] * block, from + (size_t)k * block, block);
         }
@@ -223,22 +212,12 @@ static void onnx_name(enum activation_kind kind, char *name)
     *name = 0;
 }
 
-/* How many numbers a function has: alpha; alpha and beta. */
-static int numbers_of(enum activation_kind kind)
-{
-    switch (kind) {
-    case ACTIVATION_LEAKY_RELU: case ACTIVATION_THRESHOLDED_RELU: case ACTIVATION_ELU: return 1;
-    case ACTIVATION_AFFINE: case ACTIVATION_SCALED_TANH: case ACTIVATION_HARD_SIGMOID: return 2;
-    default: return 0;
-    }
-}
-
 static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count,
                            int directions, int which)
 {
     size_t a = begin_attribute(e, name, ONNX_A_FLOATS);
     for (int i = 0; i < count * directions; i++)
-        if (numbers_of(f[i % count].kind) >= which)
+        if (activation_numbers(f[i % count].kind) >= which)
             pb_put_float(&e->w, 7, which == 1 ? f[i % count].alpha : f[i % count].beta);
     pb_end(&e->w, a);
 }
@@ -260,7 +239,7 @@ static void export_functions(struct exporter *e, const struct layer *l)
         char name[32];
         onnx_name(f[i % count].kind, name);
         pb_put_string(&e->w, 9, name);
-        numbers = numbers_of(f[i % count].kind) > numbers ? numbers_of(f[i % count].kind) : numbers;
+        numbers = activation_numbers(f[i % count].kind) > numbers ? activation_numbers(f[i % count].kind) : numbers;
     }
     pb_end(&e->w, a);
     if (numbers > 0)
@@ -370,9 +349,9 @@ static void export_activation(struct exporter *e, int layer, const char *x, cons
     }
     onnx_name(f->kind, op);
     size_t node = begin_node(e, op, x, y);
-    if (numbers_of(f->kind) > 0)
+    if (activation_numbers(f->kind) > 0)
         put_float(e, "alpha", f->alpha);
-    if (numbers_of(f->kind) > 1)
+    if (activation_numbers(f->kind) > 1)
         put_float(e, "beta", f->beta);
     if (f->kind == ACTIVATION_SOFTMAX)
         put_int(e, "axis", -1);
@@ -389,7 +368,7 @@ static void export_dense_weight(struct exporter *e, int layer, char *name, size_
         return;
     }
     size_t dim[] = { l->input, l->outputs };
-    const float *w = values_of(e, PARAM_W_DENSE, layer, 0);
+    const float *w = model_values(e->m, PARAM_W_DENSE, layer, 0);
     uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, 2, dim);
     for (size_t k = 0; raw && k < dim[0]; k++)
         for (size_t n = 0; n < dim[1]; n++, raw += 4)
@@ -412,7 +391,7 @@ static void export_dense(struct exporter *e, int layer, const char *x)
         char bias[32];
         snprintf(bias, sizeof bias, "bias.l%d", layer);
         put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){ l->outputs }),
-                   values_of(e, PARAM_B_DENSE, layer, 0), l->outputs);
+                   model_values(e->m, PARAM_B_DENSE, layer, 0), l->outputs);
         snprintf(inputs, sizeof inputs, "%s %s", product, bias);
         put_node(e, "Add", inputs, last);
     }

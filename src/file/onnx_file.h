@@ -18,6 +18,11 @@ enum onnx_type {
     ONNX_UINT64 = 13, ONNX_BFLOAT16 = 16,
 };
 
+static inline bool onnx_is_float(int64_t type)
+{
+    return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE || type == ONNX_BFLOAT16;
+}
+
 /* A constant. Numbers of all floating types are floats here, those of all others int64. */
 struct onnx_tensor {
     const char *name;

@@ -14,34 +14,37 @@
 
 #define RECURRENT "activation_alpha activation_beta activations clip direction hidden_size layout "
 
-static const struct row { const char *op; onnx_operator *read; const char *attributes; } operators[] = {
-    { "LSTM", onnx_recurrent, RECURRENT "input_forget" },
-    { "GRU", onnx_recurrent, RECURRENT "linear_before_reset" },
-    { "RNN", onnx_recurrent, RECURRENT },
-    { "MatMul", onnx_matmul, "" },
-    { "Gemm", onnx_gemm, "alpha beta transA transB" },
-    { "Add", onnx_add, "" },
-    { "Sub", onnx_arithmetic, "" }, { "Mul", onnx_arithmetic, "" }, { "Div", onnx_arithmetic, "" },
-    { "Relu", onnx_activation, "" }, { "Tanh", onnx_activation, "" }, { "Sigmoid", onnx_activation, "" },
-    { "LeakyRelu", onnx_activation, "alpha" }, { "ThresholdedRelu", onnx_activation, "alpha" },
-    { "HardSigmoid", onnx_activation, "alpha beta" }, { "Elu", onnx_activation, "alpha" },
-    { "Softsign", onnx_activation, "" }, { "Softplus", onnx_activation, "" }, { "Softmax", onnx_activation,
-                                                                                "axis" },
-    { "Gather", onnx_embedding_or_gather, "axis" },
-    { "OneHot", onnx_one_hot, "axis" },
-    { "Transpose", onnx_transpose, "perm" },
-    { "Squeeze", onnx_squeeze, "axes" }, { "Unsqueeze", onnx_unsqueeze, "axes" },
-    { "Reshape", onnx_reshape, "allowzero" }, { "Flatten", onnx_flatten, "axis" },
-    { "Concat", onnx_concat, "axis" },
-    { "Slice", onnx_slice, "axes starts ends" },
-    { "Split", onnx_split, "axis split num_outputs" },
-    { "Shape", onnx_shape, "start end" },
-    { "Constant", onnx_constant, "value value_float value_floats value_int value_ints" },
-    { "ConstantOfShape", onnx_constant_of_shape, "value" },
-    { "Expand", onnx_expand, "" },
-    { "Cast", onnx_cast, "to saturate round_mode" },
-    { "Equal", onnx_equal, "" }, { "Where", onnx_where, "" },
-    { "Identity", onnx_pass, "" }, { "Dropout", onnx_dropout, "ratio seed" },
+/* Of the first input: it must be there; what is filled with one number stays so, whatever is moved. */
+enum { ANY, NEEDS, MOVES };
+
+static const struct row { const char *op; onnx_operator *read; const char *attributes; int first; } operators[] = {
+    { "LSTM", onnx_recurrent, RECURRENT "input_forget", ANY },
+    { "GRU", onnx_recurrent, RECURRENT "linear_before_reset", ANY },
+    { "RNN", onnx_recurrent, RECURRENT, ANY },
+    { "MatMul", onnx_matmul, "", ANY },
+    { "Gemm", onnx_gemm, "alpha beta transA transB", ANY },
+    { "Add", onnx_add, "", ANY },
+    { "Sub", onnx_arithmetic, "", ANY }, { "Mul", onnx_arithmetic, "", ANY }, { "Div", onnx_arithmetic, "", ANY },
+    { "Relu", onnx_activation, "", ANY }, { "Tanh", onnx_activation, "", ANY }, { "Sigmoid", onnx_activation, "", ANY },
+    { "LeakyRelu", onnx_activation, "alpha", ANY }, { "ThresholdedRelu", onnx_activation, "alpha", ANY },
+    { "HardSigmoid", onnx_activation, "alpha beta", ANY }, { "Elu", onnx_activation, "alpha", ANY },
+    { "Softsign", onnx_activation, "", ANY }, { "Softplus", onnx_activation, "", ANY },
+    { "Softmax", onnx_activation, "axis", ANY },
+    { "Gather", onnx_embedding_or_gather, "axis", MOVES },
+    { "OneHot", onnx_one_hot, "axis", ANY },
+    { "Transpose", onnx_transpose, "perm", MOVES },
+    { "Squeeze", onnx_squeeze, "axes", MOVES }, { "Unsqueeze", onnx_unsqueeze, "axes", MOVES },
+    { "Reshape", onnx_reshape, "allowzero", MOVES }, { "Flatten", onnx_flatten, "axis", ANY },
+    { "Concat", onnx_concat, "axis", ANY },
+    { "Slice", onnx_slice, "axes starts ends", MOVES },
+    { "Split", onnx_split, "axis split num_outputs", MOVES },
+    { "Shape", onnx_shape, "start end", NEEDS },
+    { "Constant", onnx_constant, "value value_float value_floats value_int value_ints", ANY },
+    { "ConstantOfShape", onnx_constant_of_shape, "value", ANY },
+    { "Expand", onnx_expand, "", ANY },
+    { "Cast", onnx_cast, "to saturate round_mode", NEEDS },
+    { "Equal", onnx_equal, "", ANY }, { "Where", onnx_where, "", ANY },
+    { "Identity", onnx_pass, "", NEEDS }, { "Dropout", onnx_dropout, "ratio seed", NEEDS },
 };
 
 static const struct row *find_operator(const char *op)
@@ -73,7 +76,14 @@ static unroll_status read_node(struct onnx_import *im)
     for (int i = 0; i < n->attributes; i++)
         if (!is_listed(row->attributes, n->attribute[i].name))
             return refuse_node(im, "the attribute '%.60s' is not known", n->attribute[i].name);
-    return row->read(im);
+    const struct value *first = onnx_input(im, 0);
+    if (row->first != ANY && !first)
+        return refuse_node(im, "its first input is missing");
+    if (row->first != MOVES || first->kind != VALUE_FILL)
+        return row->read(im);
+    for (int k = 0; k < n->outputs; k++)
+        onnx_set_fill(im, k, first->fill);
+    return UNROLL_OK;
 }
 
 /* ---- errors ---------------------------------------------------------------------------- */
@@ -183,11 +193,6 @@ static unroll_status start_values(struct onnx_import *im)
     return UNROLL_OK;
 }
 
-static bool is_number_type(int type)
-{
-    return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_DOUBLE || type == ONNX_BFLOAT16;
-}
-
 static unroll_status add_input(struct onnx_import *im, int index)
 {
     const struct onnx_value_info *info = &im->file->input[index];
@@ -200,7 +205,7 @@ static unroll_status add_input(struct onnx_import *im, int index)
                     info->name);
     v->kind = VALUE_FLOW;
     v->flow.rank = info->rank;
-    v->flow.is_integer = !is_number_type(info->type);
+    v->flow.is_integer = !onnx_is_float(info->type);
     for (int k = 0; k < info->rank; k++)
         v->flow.axis[k] = (struct axis){ .id = AXIS_OF_INPUT + index * ONNX_RANK + k,
                                          .size = info->dim[k].size };
@@ -341,6 +346,14 @@ unroll_status onnx_set_constant(struct onnx_import *im, int output, const struct
     return UNROLL_OK;
 }
 
+unroll_status onnx_set_fill(struct onnx_import *im, int output, float fill)
+{
+    struct value *v = onnx_output(im, output);
+    v->kind = VALUE_FILL;
+    v->fill = fill;
+    return UNROLL_OK;
+}
+
 unroll_status onnx_new_pieces(struct onnx_import *im, struct flow *f, int stacks, int pieces)
 {
     enum { MOST = 4096 };
@@ -348,10 +361,14 @@ unroll_status onnx_new_pieces(struct onnx_import *im, struct flow *f, int stacks
     f->pieces = pieces;
     if (stacks < 1 || pieces < 1 || stacks > MOST || pieces > MOST / stacks)
         return fail(UNROLL_UNSUPPORTED, "'%s': a value is put together of more than %d parts, or of none",
-                    im->file->path,
-                    MOST);
+                    im->file->path, MOST);
     f->piece = onnx_allocate(im->file, (size_t)stacks * (size_t)pieces, sizeof *f->piece);
     return f->piece ? UNROLL_OK : fail(UNROLL_RESOURCE, "'%s': no memory", im->file->path);
+}
+
+int onnx_rank(const struct value *v)
+{
+    return v->kind == VALUE_FLOW ? v->flow.rank : v->constant ? v->constant->rank : 0;
 }
 
 int onnx_axis(int64_t axis, int rank)

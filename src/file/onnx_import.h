@@ -140,8 +140,10 @@ unroll_status onnx_ints(struct onnx_import *, int k, const char *attribute, cons
 unroll_status onnx_new_tensor(struct onnx_import *, int rank, const int64_t *dim, bool is_float,
                               struct onnx_tensor **);
 unroll_status onnx_set_constant(struct onnx_import *, int output, const struct onnx_tensor *);
+unroll_status onnx_set_fill(struct onnx_import *, int output, float fill);
 unroll_status onnx_new_pieces(struct onnx_import *, struct flow *, int stacks, int pieces);
 int onnx_axis(int64_t axis, int rank);                      /* negative ones from the end; -1: out of range */
+int onnx_rank(const struct value *);                        /* of a constant, of a flow */
 int64_t onnx_axis_size(const struct axis *);                /* or its symbol */
 const char *onnx_axis_word(const struct onnx_import *, int id);     /* "time", "the batch", ... */
 unroll_status onnx_set_flow(struct onnx_import *, int output, const struct flow *);
@@ -169,15 +171,13 @@ onnx_operator onnx_recurrent, onnx_matmul, onnx_gemm, onnx_add, onnx_arithmetic,
     onnx_flatten, onnx_concat, onnx_slice, onnx_split, onnx_shape, onnx_constant, onnx_constant_of_shape,
     onnx_expand, onnx_cast, onnx_pass, onnx_dropout, onnx_equal, onnx_where;
 
-/* Constants taken apart and put together (onnx_constants.c). */
-unroll_status onnx_strided(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim,
-                           const int64_t *stride, int64_t first, struct onnx_tensor **);
+/* Constants taken apart and put together (onnx_constants.c): the node's output, but for a slice, which is one of many. */
+unroll_status onnx_constant_transpose(struct onnx_import *, const struct onnx_tensor *, const int64_t *order);
 unroll_status onnx_constant_slice(struct onnx_import *, const struct onnx_tensor *, int axis, int64_t first,
                                   int64_t step, int64_t count, struct onnx_tensor **);
 unroll_status onnx_constant_gather(struct onnx_import *, const struct onnx_tensor *, int axis,
-                                   const struct onnx_tensor *index, struct onnx_tensor **);
-unroll_status onnx_constant_concat(struct onnx_import *, int axis, struct onnx_tensor **);
-unroll_status onnx_constant_reshape(struct onnx_import *, const struct onnx_tensor *, int rank,
-                                    const int64_t *dim, struct onnx_tensor **);
+                                   const struct onnx_tensor *index);
+unroll_status onnx_constant_concat(struct onnx_import *, int axis);
+unroll_status onnx_constant_reshape(struct onnx_import *, const struct onnx_tensor *, int rank, const int64_t *dim);
 
 #endif

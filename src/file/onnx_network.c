@@ -2,9 +2,10 @@
  * outputs are is said in onnx_signature.c. */
 #include "file/onnx_network.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/finite.h"
 
 #include "file/file_table.h"
 #include "model/model.h"
@@ -54,12 +55,6 @@ static unroll_status make_network(struct onnx_import *im)
 
 /* ---- weights --------------------------------------------------------------------------- */
 
-static float *parameter_of(const struct onnx_import *im, enum parameter_role role, int layer, int direction)
-{
-    int i = model_find(im->model, role, layer, direction);
-    return i < 0 ? NULL : im->model->values + im->model->parameter[i].first;
-}
-
 /* Blocks of `size` numbers in our order. */
 static void copy_blocks(float *to, const float *from, const int *order, int count, size_t size)
 {
@@ -95,20 +90,20 @@ static void fill_recurrent(const struct onnx_import *im, int index)
     for (int d = 0; d < l->directions; d++) {
         size_t block = (size_t)(l->first_block + d), rows = (size_t)gates * hidden;
         int direction = l->layer.reverse ? 1 : d;
-        float *w = parameter_of(im, PARAM_W_IH, index, direction);
+        float *w = model_values(im->model, PARAM_W_IH, index, direction);
         for (int k = 0; k < gates; k++)
             copy_columns(l, w + (size_t)k * hidden * inputs,
                          l->W->f + (block * rows + (size_t)order[k] * hidden) * width, hidden, width, inputs);
-        copy_blocks(parameter_of(im, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order,
+        copy_blocks(model_values(im->model, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order,
                     gates, hidden * hidden);
         if (l->B) {
-            copy_blocks(parameter_of(im, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order,
+            copy_blocks(model_values(im->model, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order,
                         gates, hidden);
-            copy_blocks(parameter_of(im, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows,
+            copy_blocks(model_values(im->model, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows,
                         order, gates, hidden);
         }
         if (l->P)
-            copy_blocks(parameter_of(im, PARAM_VECTOR, index, direction), l->P->f + block * (size_t)cell->vectors * hidden,
+            copy_blocks(model_values(im->model, PARAM_VECTOR, index, direction), l->P->f + block * (size_t)cell->vectors * hidden,
                         cell->foreign.onnx_vectors, cell->vectors, hidden);
     }
 }
@@ -116,7 +111,7 @@ static void fill_recurrent(const struct onnx_import *im, int index)
 static void fill_dense(const struct onnx_import *im, int index)
 {
     const struct imported_layer *l = &im->layer[index];
-    float *w = parameter_of(im, PARAM_W_DENSE, index, 0), *b = parameter_of(im, PARAM_B_DENSE, index, 0);
+    float *w = model_values(im->model, PARAM_W_DENSE, index, 0), *b = model_values(im->model, PARAM_B_DENSE, index, 0);
     size_t outputs = (size_t)l->layer.width, inputs = im->model->layer[index].input;
     size_t width = l->weight ? l->weight->count / outputs : outputs;
     memset(w, 0, outputs * inputs * sizeof *w);
@@ -132,7 +127,7 @@ static unroll_status fill_weights(struct onnx_import *im)
 {
     const struct unroll_model *m = im->model;
     if (im->embedding)
-        memcpy(parameter_of(im, PARAM_EMBEDDING, 0, 0), im->embedding->f,
+        memcpy(model_values(im->model, PARAM_EMBEDDING, 0, 0), im->embedding->f,
                im->embedding->count * sizeof(float));
     for (int i = 0; i < im->layers; i++)
         if (onnx_is_recurrent(&im->layer[i]))
@@ -140,10 +135,9 @@ static unroll_status fill_weights(struct onnx_import *im)
         else
             fill_dense(im, i);
     for (int i = 0; i < m->parameters; i++)
-        for (size_t k = 0; k < m->parameter[i].count; k++)
-            if (!isfinite(m->values[m->parameter[i].first + k]))
-                return fail(UNROLL_DATA, "'%s': what becomes '%s' holds NaN or infinity", im->file->path,
-                            m->parameter[i].name);
+        if (first_not_finite(m->values + m->parameter[i].first, m->parameter[i].count) < m->parameter[i].count)
+            return fail(UNROLL_DATA, "'%s': what becomes '%s' holds NaN or infinity", im->file->path,
+                        m->parameter[i].name);
     return UNROLL_OK;
 }
 

@@ -75,19 +75,6 @@ static unroll_status take_direction(struct onnx_import *im, struct recurrent *r)
     return UNROLL_OK;
 }
 
-static bool has_alpha(const struct activation *f)
-{
-    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_LEAKY_RELU ||
-           f->kind == ACTIVATION_THRESHOLDED_RELU || f->kind == ACTIVATION_SCALED_TANH ||
-           f->kind == ACTIVATION_HARD_SIGMOID || f->kind == ACTIVATION_ELU;
-}
-
-static bool has_beta(const struct activation *f)
-{
-    return f->kind == ACTIVATION_AFFINE || f->kind == ACTIVATION_SCALED_TANH ||
-           f->kind == ACTIVATION_HARD_SIGMOID;
-}
-
 /* A function's defaults are those of ONNX's operator of its name, which these two have not: ONNX Runtime computes
  * with zeros. */
 static bool has_default(const struct activation *f)
@@ -118,9 +105,9 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
             if (!has_default(f) && (next_alpha == alphas || next_beta == betas))
                 return refuse_node(im, "the activation '%s' lacks its alpha or beta, for which ONNX has no defaults",
                                    names->strings[d * r->functions + k]);
-            if (has_alpha(f) && next_alpha < alphas)
+            if (activation_numbers(f->kind) > 0 && next_alpha < alphas)
                 f->alpha = alpha->floats[next_alpha++];
-            if (has_beta(f) && next_beta < betas)
+            if (activation_numbers(f->kind) > 1 && next_beta < betas)
                 f->beta = beta->floats[next_beta++];
         }
     if (next_alpha < alphas || next_beta < betas)

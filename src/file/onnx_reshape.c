@@ -171,7 +171,6 @@ static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_
 {
     int64_t dim[ONNX_RANK], known = 1;
     int open = -1;
-    struct onnx_tensor *m;
     if (targets > ONNX_RANK)
         return refuse_node(im, "a shape of more than %d axes", ONNX_RANK);
     for (int k = 0; k < targets; k++) {
@@ -185,28 +184,19 @@ static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_
     }
     if (open >= 0)
         dim[open] = known ? (int64_t)t->count / known : 0;
-    TRY(onnx_constant_reshape(im, t, targets, dim, &m));
-    return onnx_set_constant(im, 0, m);
+    return onnx_constant_reshape(im, t, targets, dim);
 }
 
 unroll_status onnx_reshape(struct onnx_import *im)
 {
-    struct value *from = onnx_input(im, 0);
+    const struct value *from = onnx_input(im, 0);
     const int64_t *target;
     int targets;
-    if (!from)
-        return refuse_node(im, "its input is missing");
     TRY(onnx_ints(im, 1, NULL, &target, &targets));
     if (targets < 0)
         return refuse_node(im, "its shape is missing");
-    if (from->kind == VALUE_FLOW)
-        return reshape_flow(im, &from->flow, target, targets);
-    if (from->kind == VALUE_CONSTANT)
-        return reshape_constant(im, from->constant, target, targets);
-    struct value *v = onnx_output(im, 0);
-    v->kind = VALUE_FILL;
-    v->fill = from->fill;
-    return UNROLL_OK;
+    return from->kind == VALUE_FLOW ? reshape_flow(im, &from->flow, target, targets)
+                                    : reshape_constant(im, from->constant, target, targets);
 }
 
 /* [.., ..] of what lies before the axis and after it. */

@@ -9,25 +9,9 @@ static bool same_axis(const struct axis *a, const struct axis *b)
     return a->id == b->id && a->second == b->second;
 }
 
-/* What is filled with one number stays so. */
-static unroll_status set_fill(struct onnx_import *im, int output, float fill)
-{
-    struct value *v = onnx_output(im, output);
-    v->kind = VALUE_FILL;
-    v->fill = fill;
-    return UNROLL_OK;
-}
-
-static unroll_status first_input(struct onnx_import *im, struct value **v)
-{
-    *v = onnx_input(im, 0);
-    return *v ? UNROLL_OK : refuse_node(im, "its first input is missing");
-}
-
 unroll_status onnx_pass(struct onnx_import *im)
 {
-    struct value *from, *v = onnx_output(im, 0);
-    TRY(first_input(im, &from));
+    struct value *from = onnx_input(im, 0), *v = onnx_output(im, 0);
     if (im->node->outputs > 1 && *im->node->output[1] && onnx_output(im, 1)->uses)
         return refuse_node(im, "its mask is read, which is of training");
     v->kind = from->kind;
@@ -50,11 +34,10 @@ unroll_status onnx_dropout(struct onnx_import *im)
 
 unroll_status onnx_cast(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     struct onnx_tensor *m;
     int64_t to = onnx_int(im, "to", 0);
-    bool to_float = to == ONNX_FLOAT || to == ONNX_FLOAT16 || to == ONNX_DOUBLE || to == ONNX_BFLOAT16;
-    TRY(first_input(im, &from));
+    bool to_float = onnx_is_float(to);
     if (from->kind != VALUE_CONSTANT) {
         if (from->kind == VALUE_FLOW && from->flow.is_integer == to_float)
             return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats"
@@ -80,12 +63,11 @@ unroll_status onnx_cast(struct onnx_import *im)
 
 unroll_status onnx_shape(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     struct onnx_tensor *m;
-    TRY(first_input(im, &from));
     if (from->kind != VALUE_FLOW && from->kind != VALUE_CONSTANT)
         return refuse_node(im, "the shape of '%.80s' is not known", from->name);
-    int rank = from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank;
+    const int rank = onnx_rank(from);
     int64_t begin = onnx_int(im, "start", 0), end = onnx_int(im, "end", rank);
     begin = begin < 0 ? begin + rank : begin;
     end = end < 0 ? end + rank : end > rank ? rank : end;
@@ -102,13 +84,10 @@ unroll_status onnx_shape(struct onnx_import *im)
 
 unroll_status onnx_transpose(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     const struct onnx_attribute *perm = onnx_attribute(im->node, "perm");
-    int64_t dim[ONNX_RANK], stride[ONNX_RANK], order[ONNX_RANK], step = 1;
-    TRY(first_input(im, &from));
-    if (from->kind == VALUE_FILL)
-        return set_fill(im, 0, from->fill);
-    int rank = from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank;
+    int64_t order[ONNX_RANK];
+    const int rank = onnx_rank(from);
     if (perm && (perm->count != rank || (rank && !perm->ints)))
         return refuse_node(im, "its permutation has %d axes, its input %d", perm->count, rank);
     unsigned seen = 0;
@@ -118,22 +97,12 @@ unroll_status onnx_transpose(struct onnx_import *im)
             return refuse_node(im, "its axes are no permutation");
         seen |= 1u << order[k];
     }
-    if (from->kind == VALUE_FLOW) {
-        struct flow f = from->flow;
-        for (int k = 0; k < rank; k++)
-            f.axis[k] = from->flow.axis[order[k]];
-        return onnx_set_flow(im, 0, &f);
-    }
-    int64_t of[ONNX_RANK];
-    for (int k = rank - 1; k >= 0; step *= from->constant->dim[k--])
-        of[k] = step;
-    for (int k = 0; k < rank; k++) {
-        dim[k] = from->constant->dim[order[k]];
-        stride[k] = of[order[k]];
-    }
-    struct onnx_tensor *m;
-    TRY(onnx_strided(im, from->constant, rank, dim, stride, 0, &m));
-    return onnx_set_constant(im, 0, m);
+    if (from->kind == VALUE_CONSTANT)
+        return onnx_constant_transpose(im, from->constant, order);
+    struct flow f = from->flow;
+    for (int k = 0; k < rank; k++)
+        f.axis[k] = from->flow.axis[order[k]];
+    return onnx_set_flow(im, 0, &f);
 }
 
 static bool may_vanish(const struct flow *f, int k)
@@ -157,16 +126,13 @@ static unroll_status squeeze_flow(struct onnx_import *im, const struct flow *fro
 
 unroll_status onnx_squeeze(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     const int64_t *axes;
     int count;
     unsigned gone = 0;
-    TRY(first_input(im, &from));
     TRY(onnx_ints(im, 1, "axes", &axes, &count));
-    if (from->kind == VALUE_FILL)
-        return set_fill(im, 0, from->fill);
     const struct onnx_tensor *t = from->constant;
-    int rank = from->kind == VALUE_FLOW ? from->flow.rank : t->rank;
+    const int rank = onnx_rank(from);
     for (int k = 0; k < count; k++) {
         int axis = onnx_axis(axes[k], rank);
         if (axis < 0)
@@ -180,25 +146,20 @@ unroll_status onnx_squeeze(struct onnx_import *im)
         return squeeze_flow(im, &from->flow, gone);
     int64_t dim[ONNX_RANK];
     int kept = 0;
-    struct onnx_tensor *m;
     for (int k = 0; k < rank; k++)
         if (!(gone >> k & 1))
             dim[kept++] = t->dim[k];
-    TRY(onnx_constant_reshape(im, t, kept, dim, &m));
-    return onnx_set_constant(im, 0, m);
+    return onnx_constant_reshape(im, t, kept, dim);
 }
 
 unroll_status onnx_unsqueeze(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     const int64_t *axes;
     int count, next = 0;
     unsigned made = 0;
-    TRY(first_input(im, &from));
     TRY(onnx_ints(im, 1, "axes", &axes, &count));
-    if (from->kind == VALUE_FILL)
-        return set_fill(im, 0, from->fill);
-    int rank = (from->kind == VALUE_FLOW ? from->flow.rank : from->constant->rank) + count;
+    const int rank = onnx_rank(from) + count;
     if (count < 0 || rank > ONNX_RANK)
         return refuse_node(im, "it does not say where, or makes more than %d axes", ONNX_RANK);
     for (int k = 0; k < count; k++) {
@@ -209,7 +170,6 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
     }
     struct flow f = from->flow;
     int64_t dim[ONNX_RANK];
-    struct onnx_tensor *m;
     for (int k = 0; k < rank; k++) {
         bool is_new = made >> k & 1;
         dim[k] = is_new || from->kind == VALUE_FLOW ? 1 : from->constant->dim[next];
@@ -217,10 +177,7 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
         next += !is_new;
     }
     f.rank = rank;
-    if (from->kind == VALUE_FLOW)
-        return onnx_set_flow(im, 0, &f);
-    TRY(onnx_constant_reshape(im, from->constant, rank, dim, &m));
-    return onnx_set_constant(im, 0, m);
+    return from->kind == VALUE_FLOW ? onnx_set_flow(im, 0, &f) : onnx_constant_reshape(im, from->constant, rank, dim);
 }
 
 /* ---- taking parts ---------------------------------------------------------------------- */
@@ -345,30 +302,25 @@ static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis
 
 unroll_status onnx_slice(struct onnx_import *im)
 {
-    struct value *from;
+    const struct value *from = onnx_input(im, 0);
     const int64_t *starts, *ends, *axes, *steps;
     int n, ends_count, axes_count, steps_count;
-    TRY(first_input(im, &from));
     TRY(onnx_ints(im, 1, "starts", &starts, &n));
     TRY(onnx_ints(im, 2, "ends", &ends, &ends_count));
     TRY(onnx_ints(im, 3, "axes", &axes, &axes_count));
     TRY(onnx_ints(im, 4, NULL, &steps, &steps_count));
-    if (from->kind == VALUE_FILL)
-        return set_fill(im, 0, from->fill);
     if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) ||
         (steps_count >= 0 && steps_count != n))
         return refuse_node(im, "its starts, ends, axes and steps do not fit together");
     struct flow f = from->flow;
     const struct onnx_tensor *t = from->constant;
     for (int k = 0; k < n; k++) {
-        int axis = onnx_axis(axes_count < 0 ? k : axes[k], from->kind == VALUE_FLOW ? f.rank : t->rank);
-        int64_t step = steps_count < 0 ? 1 : steps[k];
+        int64_t wanted = axes_count < 0 ? k : axes[k], step = steps_count < 0 ? 1 : steps[k];
+        int axis = onnx_axis(wanted, onnx_rank(from));
         if (axis < 0)
-            return refuse_node(im, "it has no axis %lld", (long long)(axes_count < 0 ? k : axes[k]));
-        if (from->kind == VALUE_FLOW)
-            TRY(slice_flow(im, &f, axis, starts[k], ends[k], step));
-        else
-            TRY(slice_constant(im, &t, axis, starts[k], ends[k], step));
+            return refuse_node(im, "it has no axis %lld", (long long)wanted);
+        TRY(from->kind == VALUE_FLOW ? slice_flow(im, &f, axis, starts[k], ends[k], step)
+                                     : slice_constant(im, &t, axis, starts[k], ends[k], step));
     }
     return from->kind == VALUE_FLOW ? onnx_set_flow(im, 0, &f) : onnx_set_constant(im, 0, t);
 }
@@ -392,42 +344,46 @@ static unroll_status gather_flow(struct onnx_import *im, const struct flow *from
     return squeeze_flow(im, &f, 1u << axis);
 }
 
+static bool may_be_symbols(const struct onnx_import *im, const struct flow *f)
+{
+    return !im->tokens && f->piece[0].kind == PIECE_INPUT && f->is_integer && f->rank < ONNX_RANK;
+}
+
+/* The flow is the network's symbols, so many, and becomes features. */
+static unroll_status read_symbols(struct onnx_import *im, const struct flow *from, int64_t symbols, int64_t width)
+{
+    struct flow f = *from;
+    im->tokens = true;
+    im->input = symbols;
+    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = width };
+    f.is_integer = false;
+    TRY(onnx_new_pieces(im, &f, 1, 1));
+    f.piece[0] = from->piece[0];
+    f.piece[0].width = width;
+    return onnx_set_flow(im, 0, &f);
+}
+
 unroll_status onnx_embedding_or_gather(struct onnx_import *im)
 {
-    struct value *from, *index = onnx_input(im, 1);
-    TRY(first_input(im, &from));
+    struct value *from = onnx_input(im, 0), *index = onnx_input(im, 1);
+    const int axis = onnx_axis(onnx_int(im, "axis", 0), onnx_rank(from));
     if (!index)
         return refuse_node(im, "its indices are missing");
-    if (from->kind == VALUE_FILL)
-        return set_fill(im, 0, from->fill);
-    int axis = onnx_axis(onnx_int(im, "axis", 0), from->kind == VALUE_FLOW ? from->flow.rank
-                         : from->constant->rank);
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
     if (from->kind == VALUE_FLOW) {
         TRY(onnx_want(im, 1, VALUE_CONSTANT, &index));
         return gather_flow(im, &from->flow, axis, index->constant);
     }
-    if (index->kind == VALUE_CONSTANT) {
-        struct onnx_tensor *m;
-        TRY(onnx_constant_gather(im, from->constant, axis, index->constant, &m));
-        return onnx_set_constant(im, 0, m);
-    }
+    if (index->kind == VALUE_CONSTANT)
+        return onnx_constant_gather(im, from->constant, axis, index->constant);
     const struct onnx_tensor *table = from->constant;
     if (index->kind != VALUE_FLOW || axis != 0 || table->rank != 2 || !table->f)
         return refuse_node(im, "an embedding is a table of floats [symbols, width], read by its first axis");
-    struct flow f = index->flow;
-    if (im->embedding || im->tokens || f.piece[0].kind != PIECE_INPUT || !f.is_integer || f.rank >= ONNX_RANK)
+    if (im->embedding || !may_be_symbols(im, &index->flow))
         return refuse_node(im, "a network has one embedding, of its input, which are integers");
     im->embedding = table;
-    im->tokens = true;
-    im->input = table->dim[0];
-    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = table->dim[1] };
-    f.is_integer = false;
-    TRY(onnx_new_pieces(im, &f, 1, 1));
-    f.piece[0] = index->flow.piece[0];
-    f.piece[0].width = table->dim[1];
-    return onnx_set_flow(im, 0, &f);
+    return read_symbols(im, &index->flow, table->dim[0], table->dim[1]);
 }
 
 /* The symbols of a network without an embedding. */
@@ -438,21 +394,13 @@ unroll_status onnx_one_hot(struct onnx_import *im)
     TRY(onnx_want(im, 1, VALUE_CONSTANT, &depth));
     TRY(onnx_want(im, 2, VALUE_CONSTANT, &values));
     const struct onnx_tensor *v = values->constant, *d = depth->constant;
-    struct flow f = from->flow;
-    if (im->tokens || f.piece[0].kind != PIECE_INPUT || !f.is_integer || f.rank >= ONNX_RANK ||
-        onnx_axis(onnx_int(im, "axis", -1), f.rank + 1) != f.rank)
+    if (!may_be_symbols(im, &from->flow) ||
+        onnx_axis(onnx_int(im, "axis", -1), from->flow.rank + 1) != from->flow.rank)
         return refuse_node(im, "a network has one kind of symbols, at its input, with the one-hot axis last");
     if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f ||
         v->f[0] != 0 || v->f[1] != 1)
         return refuse_node(im, "one-hot numbers are 0 and 1 of a known depth");
-    im->tokens = true;
-    im->input = d->i[0];
-    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = d->i[0] };
-    f.is_integer = false;
-    TRY(onnx_new_pieces(im, &f, 1, 1));
-    f.piece[0] = from->flow.piece[0];
-    f.piece[0].width = d->i[0];
-    return onnx_set_flow(im, 0, &f);
+    return read_symbols(im, &from->flow, d->i[0], d->i[0]);
 }
 
 /* How large part k is, of n. */
@@ -464,26 +412,19 @@ static int64_t part_size(int64_t size, const int64_t *sizes, int n, int k)
 
 unroll_status onnx_split(struct onnx_import *im)
 {
-    struct value *from;
+    struct value *from = onnx_input(im, 0);
     const int64_t *sizes = NULL;
     int count, n = im->node->outputs;
-    TRY(first_input(im, &from));
     TRY(onnx_ints(im, 1, "split", &sizes, &count));
-    bool is_flow = from->kind == VALUE_FLOW;
-    int axis = from->kind == VALUE_FILL ? 0
-        : onnx_axis(onnx_int(im, "axis", 0), is_flow ? from->flow.rank : from->constant->rank);
+    const bool is_flow = from->kind == VALUE_FLOW;
+    const int axis = onnx_axis(onnx_int(im, "axis", 0), onnx_rank(from));
     if (axis < 0 || (count >= 0 && count != n))
         return refuse_node(im, "its axis or its sizes do not fit");
     if (is_flow && axis == 0 && from->flow.axis[0].id >= AXIS_OF_INPUT)
         TRY(open_rows(im, &from->flow));
-    int64_t at = 0, size = from->kind == VALUE_FILL ? 0 : is_flow ? from->flow.axis[axis].size
-        : from->constant->dim[axis];
+    int64_t at = 0, size = is_flow ? from->flow.axis[axis].size : from->constant->dim[axis];
     for (int k = 0; k < n; k++) {
         int64_t part = part_size(size, count < 0 ? NULL : sizes, n, k);
-        if (from->kind == VALUE_FILL) {
-            TRY(set_fill(im, k, from->fill));
-            continue;
-        }
         if (part < 0 || part > size - at)
             return refuse_node(im, "its parts are more than there is");
         if (is_flow && onnx_output(im, k)->uses) {
@@ -554,19 +495,15 @@ unroll_status onnx_concat(struct onnx_import *im)
         fills += v->kind == VALUE_FILL && v->fill == onnx_input(im, 0)->fill;
     }
     if (n && fills == n)
-        return set_fill(im, 0, onnx_input(im, 0)->fill);
+        return onnx_set_fill(im, 0, onnx_input(im, 0)->fill);
     if (!n || (constants && constants != n))
         return refuse_node(im, "it joins constants with what is computed");
     const struct value *first = onnx_input(im, 0);
-    int axis = onnx_axis(onnx_int(im, "axis", INT64_MIN / 2), first->kind == VALUE_FLOW ? first->flow.rank
-                         : first->constant ? first->constant->rank : 0);
+    int axis = onnx_axis(onnx_int(im, "axis", INT64_MIN / 2), onnx_rank(first));
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
-    if (constants) {
-        struct onnx_tensor *m;
-        TRY(onnx_constant_concat(im, axis, &m));
-        return onnx_set_constant(im, 0, m);
-    }
+    if (constants)
+        return onnx_constant_concat(im, axis);
     struct flow f, more;
     for (int i = 0; i < n; i++) {
         struct value *v;

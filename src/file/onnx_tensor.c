@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -35,14 +36,6 @@ struct reading {
 
 /* ---- single numbers -------------------------------------------------------------------- */
 
-static uint64_t little_endian(const uint8_t *bytes, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)bytes[i] << 8 * i;
-    return v;
-}
-
 static float float_from(int type, uint64_t bits)
 {
     double wide;
@@ -64,7 +57,7 @@ static int64_t integer_from(int type, uint64_t bits)
     }
 }
 
-static void put_number(const struct reading *g, size_t index, uint64_t bits)
+static void set_number(const struct reading *g, size_t index, uint64_t bits)
 {
     if (g->type->is_float)
         g->tensor->f[index] = float_from(g->type->type, bits);
@@ -78,7 +71,7 @@ static unroll_status add_number(const struct reading *g, const struct pb_reader 
 {
     if (*filled == g->tensor->count)
         return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where, g->tensor->name);
-    put_number(g, (*filled)++, bits);
+    set_number(g, (*filled)++, bits);
     return UNROLL_OK;
 }
 
@@ -104,7 +97,7 @@ static unroll_status read_packed(const struct reading *g, const struct pb_reader
     while (inside.at < inside.end) {
         uint64_t bits;
         if (fixed) {
-            bits = little_endian(inside.at, fixed);
+            bits = get_number(inside.at, fixed);
             inside.at += fixed;
         } else {
             TRY(pb_varint(&inside, &bits));
@@ -136,7 +129,7 @@ static unroll_status fill_from_raw(const struct reading *g, const struct pb_read
         return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu bytes, its shape and type need %zu", r->where,
                     g->tensor->name, g->raw_bytes, g->tensor->count * g->type->bytes);
     for (size_t i = 0; i < g->tensor->count; i++)
-        put_number(g, i, little_endian(g->raw + i * g->type->bytes, g->type->bytes));
+        set_number(g, i, get_number(g->raw + i * g->type->bytes, g->type->bytes));
     return UNROLL_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -29,9 +30,7 @@ static unroll_status read_fixed(struct pb_reader *r, size_t bytes, uint64_t *val
 {
     if ((size_t)(r->end - r->at) < bytes)
         return fail(UNROLL_DATA, "%s ends inside a number", r->where);
-    *value = 0;
-    for (size_t i = 0; i < bytes; i++)
-        *value |= (uint64_t)r->at[i] << 8 * i;
+    *value = get_number(r->at, bytes);
     r->at += bytes;
     return UNROLL_OK;
 }
@@ -108,7 +107,7 @@ static uint8_t *grow(struct pb_writer *w, size_t bytes)
     return w->data + w->size - bytes;
 }
 
-static void put_number(struct pb_writer *w, uint64_t value)
+static void put_varint(struct pb_writer *w, uint64_t value)
 {
     uint8_t bytes[10];
     size_t n = 0;
@@ -124,13 +123,13 @@ static void put_number(struct pb_writer *w, uint64_t value)
 
 static void put_tag(struct pb_writer *w, uint32_t field, enum pb_wire wire)
 {
-    put_number(w, (uint64_t)field << 3 | wire);
+    put_varint(w, (uint64_t)field << 3 | wire);
 }
 
 void pb_put_varint(struct pb_writer *w, uint32_t field, uint64_t value)
 {
     put_tag(w, field, PB_VARINT);
-    put_number(w, value);
+    put_varint(w, value);
 }
 
 void pb_put_float(struct pb_writer *w, uint32_t field, float value)
@@ -139,14 +138,14 @@ void pb_put_float(struct pb_writer *w, uint32_t field, float value)
     memcpy(&bits, &value, sizeof bits);
     put_tag(w, field, PB_FIXED32);
     uint8_t *to = grow(w, 4);
-    for (int i = 0; to && i < 4; i++)
-        to[i] = (uint8_t)(bits >> 8 * i);
+    if (to)
+        put_number(to, bits, 4);
 }
 
 void *pb_put_room(struct pb_writer *w, uint32_t field, size_t size)
 {
     put_tag(w, field, PB_BYTES);
-    put_number(w, size);
+    put_varint(w, size);
     return grow(w, size);
 }
 

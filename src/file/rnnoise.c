@@ -81,11 +81,9 @@ static unroll_status read_layer(struct scanner *s, enum place place, struct read
     TRY(read_integer(s, where, 0, 2, &l->activation));
     size_t columns = (size_t)l->units * (places[place].gru ? 3 : 1), inputs = (size_t)l->inputs;
     size_t states = places[place].gru ? (size_t)l->units : 0;
-    l->kernel = allocate_zeroed(inputs * columns, sizeof(float));
-    l->recurrent = allocate_zeroed(states * columns, sizeof(float));
-    l->bias = allocate_zeroed(columns, sizeof(float));
-    if (!l->kernel || !l->recurrent || !l->bias)
-        return fail(UNROLL_RESOURCE, "no memory for %s", where);
+    TRY(ALLOCATE(l->kernel, inputs * columns, "for %s", where));
+    TRY(ALLOCATE(l->recurrent, states * columns, "for %s", where));
+    TRY(ALLOCATE(l->bias, columns, "for %s", where));
     TRY(read_weights(s, where, inputs * columns, l->kernel));
     TRY(read_weights(s, where, states * columns, l->recurrent));
     return read_weights(s, where, columns, l->bias);
@@ -124,25 +122,6 @@ static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS]
     }
 }
 
-static void fill_layer(struct unroll_model *m, int index, const struct read_layer *l)
-{
-    const struct keras_gates gates = keras_gates(m->layer[index].cell);
-    const bool gru = m->layer[index].cell != NULL;
-    size_t inputs = (size_t)l->inputs, units = (size_t)l->units;
-    unroll_parameter p;
-
-    unroll_model_parameter(m, model_find(m, gru ? PARAM_W_IH : PARAM_W_DENSE, index, 0), &p);
-    keras_kernel(&gates, l->kernel, inputs, units, p.data);
-    unroll_model_parameter(m, model_find(m, gru ? PARAM_B_IH : PARAM_B_DENSE, index, 0), &p);
-    keras_bias(&gates, l->bias, units, p.data);
-    if (!gru)
-        return;
-    unroll_model_parameter(m, model_find(m, PARAM_W_HH, index, 0), &p);
-    keras_kernel(&gates, l->recurrent, units, units, p.data);
-    unroll_model_parameter(m, model_find(m, PARAM_B_HH, index, 0), &p);
-    memset(p.data, 0, 3 * units * sizeof *p.data);
-}
-
 static unroll_status build(const struct read_layer *layers, const unroll_import_config *config,
                            unroll_model **model)
 {
@@ -165,7 +144,7 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
         }
         report_import(config, "%s: %s %d -> %d, %s", layer[i].name, layer[i].kind, l->inputs, l->units,
                       of_dense[l->activation]);
-        fill_layer(m, i, l);
+        keras_fill(m, i, &(struct keras_weights){ l->kernel, l->recurrent, l->bias, NULL });
     }
     *model = m;
     return UNROLL_OK;

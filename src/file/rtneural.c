@@ -207,89 +207,45 @@ static unroll_status describe_layers(json_t *json, struct described *d)
 
 /* ---- weights --------------------------------------------------------------------------- */
 
-struct target { const char *where; struct keras_gates gates; size_t units; };
-
-static unroll_status fill_kernel(const struct target *t, const json_t *json, const unroll_parameter *p)
+/* A matrix of this shape; of a bias [gates x units] rank 1. `parameter`: what it becomes. */
+static unroll_status read_weights(const json_t *json, const char *where, const struct parameter *parameter,
+                                  const struct matrix *wanted, struct matrix *m)
 {
-    struct matrix m;
-    size_t rows = (size_t)p->shape[0], inputs = (size_t)p->shape[1];
-
-    TRY(read_matrix(json, t->where, &m));
-    bool fits = m.rank == 2 && m.rows == inputs && m.columns == rows;
-    if (fits)
-        keras_kernel(&t->gates, m.data, inputs, t->units, p->data);
-    release(m.data);
-    return fits ? UNROLL_OK
-                : fail(UNROLL_DATA, "%s: '%s' must be %zu x %zu numbers, not %zu x %zu", t->where, p->name,
-                       inputs, rows, m.rows, m.columns);
-}
-
-/* Of a bias [gates x units], or [2, gates x units]: row `which`. */
-static unroll_status fill_bias(const struct target *t, const json_t *json, int rank, size_t which,
-                               const unroll_parameter *p)
-{
-    struct matrix m;
-    size_t count = (size_t)p->shape[0];
-
-    TRY(read_matrix(json, t->where, &m));
-    bool fits = m.rank == rank && (rank == 2 ? m.rows == 2 && m.columns == count : m.rows == count);
-    if (fits)
-        keras_bias(&t->gates, m.data + which * m.columns, t->units, p->data);
-    release(m.data);
-    return fits ? UNROLL_OK
-                : fail(UNROLL_DATA, "%s: '%s' must be %s%zu numbers, not %zu x %zu", t->where, p->name,
-                       rank == 2 ? "2 x " : "", count, m.rows, m.columns);
-}
-
-static unroll_status parameter_of(struct unroll_model *m, enum parameter_role role, int layer,
-                                  unroll_parameter *p)
-{
-    return unroll_model_parameter(m, model_find(m, role, layer, 0), p);
-}
-
-static unroll_status fill_dense(struct unroll_model *m, int layer, const struct target *t, json_t *weights)
-{
-    unroll_parameter p;
-    bool bias = m->layer[layer].bias;
-
-    TRY(parameter_of(m, PARAM_W_DENSE, layer, &p));
-    TRY(fill_kernel(t, json_array_get(weights, 0), &p));
-    if (bias) {
-        TRY(parameter_of(m, PARAM_B_DENSE, layer, &p));
-        TRY(fill_bias(t, json_array_get(weights, 1), 1, 0, &p));
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status fill_recurrent(struct unroll_model *m, int layer, const struct target *t,
-                                    json_t *weights)
-{
-    unroll_parameter p;
-    bool two = m->layer[layer].cell->foreign.keras_biases == 2;
-
-    TRY(parameter_of(m, PARAM_W_IH, layer, &p));
-    TRY(fill_kernel(t, json_array_get(weights, 0), &p));
-    TRY(parameter_of(m, PARAM_W_HH, layer, &p));
-    TRY(fill_kernel(t, json_array_get(weights, 1), &p));
-    TRY(parameter_of(m, PARAM_B_IH, layer, &p));
-    TRY(fill_bias(t, json_array_get(weights, 2), two ? 2 : 1, 0, &p));
-    TRY(parameter_of(m, PARAM_B_HH, layer, &p));
-    if (two)
-        return fill_bias(t, json_array_get(weights, 2), 2, 1, &p);
-    memset(p.data, 0, (size_t)p.shape[0] * sizeof *p.data);
-    return UNROLL_OK;
+    TRY(read_matrix(json, where, m));
+    if (m->rank == wanted->rank && m->rows == wanted->rows && m->columns == wanted->columns)
+        return UNROLL_OK;
+    char columns[32] = "";
+    if (wanted->rank == 2)
+        snprintf(columns, sizeof columns, " x %zu", wanted->columns);
+    return fail(UNROLL_DATA, "%s: '%s' must be %zu%s numbers, not %zu x %zu", where, parameter->name, wanted->rows, columns,
+                m->rows, m->columns);
 }
 
 static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
 {
-    const bool dense = !m->layer[layer].cell;
-    struct target t = { .where = d->name[layer], .units = (size_t)d->layer[layer].width,
-                        .gates = keras_gates(m->layer[layer].cell) };
-    size_t wanted = dense ? 1 + (size_t)d->layer[layer].bias : 3, given = json_array_size(d->weights[layer]);
-
+    static const enum parameter_role dense_roles[] = { PARAM_W_DENSE, PARAM_B_DENSE },
+                                     roles[] = { PARAM_W_IH, PARAM_W_HH, PARAM_B_IH };
+    const struct layer *l = &m->layer[layer];
+    const bool dense = !l->cell, two = !dense && l->cell->foreign.keras_biases == 2;
+    const size_t units = (size_t)d->layer[layer].width, rows = dense ? units : units * (size_t)cell_inputs_from(l->cell, FROM_X);
+    const size_t wanted = dense ? 1 + (size_t)l->bias : 3, given = json_array_size(d->weights[layer]);
+    const struct matrix bias = { .rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1 };
+    const struct matrix shape[] = { { .rank = 2, .rows = l->input, .columns = rows },
+                                    dense ? bias : (struct matrix){ .rank = 2, .rows = units, .columns = rows }, bias };
+    struct matrix w[3] = { { 0 } };
+    unroll_status status = UNROLL_OK;
     if (given != wanted)
-        return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu", t.where, given, wanted);
-    return (dense ? fill_dense : fill_recurrent)(m, layer, &t, d->weights[layer]);
+        return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu", d->name[layer], given, wanted);
+    for (size_t i = 0; i < wanted && status == UNROLL_OK; i++) {
+        const int of = model_find(m, (dense ? dense_roles : roles)[i], layer, 0);
+        status = read_weights(json_array_get(d->weights[layer], i), d->name[layer], &m->parameter[of], &shape[i], &w[i]);
+    }
+    if (status == UNROLL_OK)
+        keras_fill(m, layer, &(struct keras_weights){ w[0].data, w[1].data, w[dense ? 1 : 2].data,
+                                                      two ? w[2].data + rows : NULL });
+    for (int i = 0; i < 3; i++)
+        release(w[i].data);
+    return status;
 }
 
 /* ---- the model ------------------------------------------------------------------------- */
@@ -311,12 +267,11 @@ static unroll_status import_described(const struct described *d, const unroll_im
                       l->activation ? ", " : "", l->activation ? l->activation : "");
         status = fill_layer(made, i, d);
     }
-    if (status != UNROLL_OK) {
+    if (status == UNROLL_OK)
+        *model = made;
+    else
         unroll_model_free(made);
-        return status;
-    }
-    *model = made;
-    return UNROLL_OK;
+    return status;
 }
 
 static unroll_status import_layers(json_t *json, const unroll_import_config *config, unroll_model **model)

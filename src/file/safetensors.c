@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -222,12 +223,9 @@ static unroll_status check_checksum(const struct safetensors *file, const char *
 /* Finds the header's text: *length bytes at bytes + 8. */
 static unroll_status find_header(const unsigned char *bytes, uint64_t size, const char *name, size_t *length)
 {
-    uint64_t stated = 0;
-
     if (size < LENGTH_BYTES)
         return fail(UNROLL_DATA, "'%s' is no safetensors file: %" PRIu64 " bytes are too few", name, size);
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        stated |= (uint64_t)bytes[i] << 8 * i;
+    const uint64_t stated = get_number(bytes, LENGTH_BYTES);
     if (stated > SAFETENSORS_LARGEST_HEADER)
         return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64
                     " bytes is larger than %d", name, stated, SAFETENSORS_LARGEST_HEADER);
@@ -446,8 +444,7 @@ static unroll_status encode_header(const char *path, const json_t *header, unsig
                     padded, SAFETENSORS_LARGEST_HEADER);
     unsigned char *encoded;
     TRY(ALLOCATE(encoded, LENGTH_BYTES + padded, "for the header of '%s'", path));
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        encoded[i] = (unsigned char)((uint64_t)padded >> 8 * i);
+    put_number(encoded, padded, LENGTH_BYTES);
     json_dumpb(header, (char *)encoded + LENGTH_BYTES, length, JSON_COMPACT);
     memset(encoded + LENGTH_BYTES + length, ' ', padded - length);
     *bytes = encoded;

@@ -144,9 +144,7 @@ static unroll_status open_index(const char *path, struct tensor_set *set)
 
 static unroll_status open_one(const char *path, struct tensor_set *set)
 {
-    set->file = allocate_zeroed(1, sizeof(struct safetensors *));
-    if (!set->file)
-        return fail(UNROLL_RESOURCE, "no memory for '%s'", path);
+    TRY(ALLOCATE(set->file, 1, "for '%s'", path));
     TRY(safetensors_open(path, &set->file[0]));
     set->files = 1;
     return UNROLL_OK;
@@ -174,18 +172,9 @@ void tensor_set_close(struct tensor_set *set)
 
 const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name)
 {
-    int low = 0, high = set->count;
-
-    while (low < high) {
-        int middle = (low + high) / 2, order = strcmp(set->tensor[middle]->name, name);
-        if (order == 0)
-            return set->tensor[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const struct tensor_view wanted = { .name = name }, *key = &wanted;
+    const struct tensor_view **found = bsearch(&key, set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
+    return found ? *found : NULL;
 }
 
 const char *tensor_set_metadata(const struct tensor_set *set, const char *key)

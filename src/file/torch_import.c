@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/memory.h"
 #include "file/file_table.h"
 #include "file/torch.h"
@@ -151,10 +152,9 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
     if (!t || tensor_view_count(t) != count)
         return fail(UNROLL_DATA, "the tensor for '%s' is missing, or of another size", p->name);
     TRY(tensor_view_to_floats(t, p->data));
-    for (size_t k = 0; k < count; k++)
-        if (!(p->data[k] - p->data[k] == 0))
-            return fail(UNROLL_DATA, "the tensor '%.160s' holds NaN or infinity at number %zu", t->name, k);
-    return UNROLL_OK;
+    size_t k = first_not_finite(p->data, count);
+    return k == count ? UNROLL_OK
+                      : fail(UNROLL_DATA, "the tensor '%.160s' holds NaN or infinity at number %zu", t->name, k);
 }
 
 static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all,

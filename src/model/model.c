@@ -33,6 +33,12 @@ int model_find(const struct unroll_model *m, enum parameter_role role, int layer
     return -1;
 }
 
+float *model_values(const struct unroll_model *m, enum parameter_role role, int layer, int direction)
+{
+    int i = model_find(m, role, layer, direction);
+    return i < 0 ? NULL : m->values + m->parameter[i].first;
+}
+
 bool model_multiplies(const struct unroll_model *m, const struct parameter *q)
 {
     return q->role == PARAM_W_IH || q->role == PARAM_W_HH || q->role == PARAM_W_DENSE ||

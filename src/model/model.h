@@ -96,6 +96,9 @@ struct unroll_model {
 /* Index of a parameter, or -1: the model has none of that role there. */
 int model_find(const struct unroll_model *, enum parameter_role role, int layer, int direction);
 
+/* Its numbers; NULL: there are none. */
+float *model_values(const struct unroll_model *, enum parameter_role role, int layer, int direction);
+
 /* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
 bool model_multiplies(const struct unroll_model *, const struct parameter *);
 
