@@ -38,6 +38,7 @@ typedef struct unroll_session_config {
     int         steps, rows;        /* T and B of every batch */
     int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
     int         resets;             /* 1: batches say where rows start anew */
+    int         results;            /* 1: eval: what the last layer gives is kept for unroll_read, on devices that would not */
     int         carry;              /* 1: a run starts from the states the last one left */
     int         input_gradient;     /* 1: the gradient of float inputs is wanted */
     int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */

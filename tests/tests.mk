@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
-    train/test_text train/test_words train/test_toys train/test_batches train/test_divide train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_divide train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -68,6 +68,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 RUN_device/test_xla = $T/device/fake_plugin.so
 RUN_session/test_fork = $T/device/fake_plugin.so
 RUN_train/test_toys = $T/device/fake_plugin.so
+RUN_train/test_toy_data = $T/device/fake_plugin.so
 RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt

@@ -8,24 +8,21 @@
 
 unroll_status dataset_new(int columns, unroll_dataset **dataset)
 {
-    unroll_dataset *made = allocate_zeroed(1, sizeof *made);
+    unroll_dataset *made;
 
-    if (made)
-        made->column = allocate_zeroed((size_t)columns, sizeof *made->column);
-    if (made == NULL || made->column == NULL) {
+    TRY(ALLOCATE(made, 1, "for a data set"));
+    unroll_status status = ALLOCATE(made->column, (size_t)columns, "for a data set");
+    made->columns = status == UNROLL_OK ? columns : 0;
+    if (status == UNROLL_OK)
+        *dataset = made;
+    else
         release(made);
-        return fail(UNROLL_RESOURCE, "no memory for a data set");
-    }
-    made->columns = columns;
-    *dataset = made;
-    return UNROLL_OK;
+    return status;
 }
 
 unroll_status dataset_one_sequence(unroll_dataset *dataset)
 {
-    dataset->begin = allocate_zeroed(2, sizeof *dataset->begin);
-    if (dataset->begin == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for a data set");
+    TRY(ALLOCATE(dataset->begin, 2, "for a data set"));
     dataset->begin[1] = dataset->steps;
     dataset->sequences = 1;
     return UNROLL_OK;

@@ -1,60 +1,29 @@
 /* Finds the reader of a file and leaves the rest to it. No reader is known here but by its row. */
 #include "data/reader_table.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/table.h"
 
 #define ROW(name) &reader_##name,
-enum { MAX_ADDED = 4, BUILT_IN = sizeof (const struct reader *[]){ READERS(ROW) } / sizeof (void *), KNOWN = 256 };
-
-static const struct reader *added[MAX_ADDED], *const built_in[] = { READERS(ROW) };
-static int added_count;
-
-static const struct reader *reader_at(int index)
-{
-    if (index < added_count)
-        return index < 0 ? NULL : added[index];
-    return index - added_count < BUILT_IN ? built_in[index - added_count] : NULL;
-}
+static const void *const rows[] = { READERS(ROW) };
+static struct table readers = TABLE("reader", rows);
 
 unroll_status reader_add(const struct reader *reader)
 {
-    if (added_count == MAX_ADDED)
-        return fail(UNROLL_RESOURCE, "there are %d readers already", added_count + BUILT_IN);
-    added[added_count++] = reader;
-    return UNROLL_OK;
+    return table_add(&readers, reader);
 }
 
 const char *unroll_reader_name(int index, const char **about)
 {
-    const struct reader *reader = reader_at(index);
-
-    if (reader && about)
-        *about = reader->about;
-    return reader ? reader->name : NULL;
-}
-
-static const char *name_at(int index)
-{
-    return unroll_reader_name(index, NULL);
-}
-
-static unroll_status find_by_name(const char *name, const struct reader **found)
-{
-    char known[KNOWN];
-
-    for (int i = 0; (*found = reader_at(i)); i++)
-        if (strcmp((*found)->name, name) == 0)
-            return UNROLL_OK;
-    return fail(UNROLL_USAGE, "there is no reader '%.40s'; fix: choose one of %s", name,
-                list_names(name_at, known, sizeof known));
+    return table_name(&readers, index, about);
 }
 
 /* What can be read once only, as a pipe, is not looked into. */
 static unroll_status find_by_content(const char *path, const struct reader **found)
 {
+    const struct reader *reader;
     char head[READER_HEAD];
     size_t bytes = 0;
     uint64_t size;
@@ -62,20 +31,21 @@ static unroll_status find_by_content(const char *path, const struct reader **fou
 
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
         TRY(read_file_start(path, head, sizeof head, &bytes, &size));
-    for (int i = 0; (*found = reader_at(i)); i++)
-        if ((*found)->recognises == NULL || (*found)->recognises(path, head, bytes))
-            break;
+    *found = NULL;
+    for (int i = 0; (reader = table_at(&readers, i)); i++)
+        if (reader->recognises ? reader->recognises(path, head, bytes) : *found == NULL)
+            *found = reader;
     return UNROLL_OK;
 }
 
 unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct tokenizer *tokenizer,
                            unroll_dataset **dataset)
 {
-    const struct reader *found;
+    const struct reader *found = reader ? table_at(&readers, table_find(&readers, reader)) : NULL;
 
-    if (reader)
-        TRY(find_by_name(reader, &found));
-    else
+    if (reader && found == NULL)
+        return table_refuse(&readers, reader);
+    if (reader == NULL)
         TRY(find_by_content(path, &found));
     return found->open(path, options, tokenizer, dataset);
 }

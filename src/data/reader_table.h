@@ -16,7 +16,7 @@ struct tokenizer {
 
 struct reader {
     const char *name, *about;       /* "text", "text in UTF-8" */
-    /* Is this file likely one? `head` are its first bytes, at most READER_HEAD. NULL: takes what no other does. */
+    /* Is this file one? `head` are its first bytes, at most READER_HEAD. NULL: of one row, which takes what no other does. */
     bool (*recognises)(const char *path, const char *head, size_t bytes);
     /* path "-": standard input. options: the reader's own, as key_value.h has them. tokenizer: of the model that the data
      * are for; NULL: there is none yet. */
@@ -26,17 +26,17 @@ struct reader {
 
 enum { READER_HEAD = 4096 };
 
-/* Asked in this order. A new reader is one more here; the last takes all. */
+/* A new reader is one more here. Of those that recognise a file the last reads it. */
 #define READERS(READER) READER(text)
 
 #define DECLARE_READER(name) extern const struct reader reader_##name;
 READERS(DECLARE_READER)
 #undef DECLARE_READER
 
-/* With the reader of this name; NULL: the first that recognises the file. */
+/* With the reader of this name; NULL: with one that recognises the file. */
 unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct tokenizer *tokenizer,
                            unroll_dataset **dataset);
 
-unroll_status reader_add(const struct reader *reader);      /* one more row before the others, for tests */
+unroll_status reader_add(const struct reader *reader);      /* one more row, for tests */
 
 #endif

@@ -198,10 +198,9 @@ static unroll_status check_all_known(const struct column *text, size_t steps, co
 static unroll_status number_characters(struct column *text, size_t steps, const char *name, int32_t largest,
                                        const struct tokenizer *tokenizer)
 {
-    int32_t *number = allocate_zeroed((size_t)largest + 1, sizeof *number);
+    int32_t *number;
 
-    if (number == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the vocabulary of '%.*s'", NAME_SHOWN, name);
+    TRY(ALLOCATE(number, (size_t)largest + 1, "for the vocabulary of '%.*s'", NAME_SHOWN, name));
     for (int32_t code = 0; code <= largest; code++)
         number[code] = NO_SYMBOL;
     unroll_status status = tokenizer->vocabulary ? use_symbols(text, number, largest, tokenizer->vocabulary,
@@ -242,9 +241,7 @@ static unroll_status parse_into(unroll_dataset *dataset, const struct source *so
     TRY(check_bytes(source, &characters));
     strcpy(text->name, "text");
     text->kind = tokenizer->kind;
-    text->tokens = allocate_zeroed(characters, sizeof *text->tokens);
-    if (text->tokens == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the characters of '%.*s'", NAME_SHOWN, source->name);
+    TRY(ALLOCATE(text->tokens, characters, "for the characters of '%.*s'", NAME_SHOWN, source->name));
     TRY(decode_all(source, text->tokens, &dataset->steps, &largest));
     if (tokenizer->kind == UNROLL_WORDS)
         TRY(number_words(text, &dataset->steps, tokenizer));

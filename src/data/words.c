@@ -216,10 +216,7 @@ static int32_t vocabulary_find(const struct vocabulary *vocabulary, struct codes
 static unroll_status make_tokens(struct codes text, struct column *words, size_t *count)
 {
     *count = count_words(text);
-    words->tokens = allocate_zeroed(*count, sizeof *words->tokens);
-    if (words->tokens == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the %zu words of a text", *count);
-    return UNROLL_OK;
+    return ALLOCATE(words->tokens, *count, "for the %zu words of a text", *count);
 }
 
 /* The unknown word is word 0, whether the text has it or not. */
@@ -268,12 +265,9 @@ static void give_numbers(struct vocabulary *vocabulary, struct word **sorted, in
 
 static unroll_status make_symbols(struct column *words, int count, size_t bytes)
 {
-    words->vocabulary = allocate_zeroed((size_t)count, sizeof *words->vocabulary);
-    words->strings = allocate_zeroed(bytes, 1);
     words->vocabulary_size = count;
-    if (words->vocabulary == NULL || words->strings == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for %d words", count);
-    return UNROLL_OK;
+    TRY(ALLOCATE(words->vocabulary, (size_t)count, "for %d words", count));
+    return ALLOCATE(words->strings, bytes, "for %d words", count);
 }
 
 static unroll_status spell(struct word *const *sorted, int count, struct column *words)
@@ -295,11 +289,10 @@ static unroll_status spell(struct word *const *sorted, int count, struct column 
 
 static unroll_status choose_symbols(struct vocabulary *vocabulary, int max, size_t count, struct column *words)
 {
-    struct word **sorted = allocate_zeroed((size_t)vocabulary->count, sizeof *sorted);
+    struct word **sorted;
     int kept;
 
-    if (sorted == NULL)
-        return fail(UNROLL_RESOURCE, "no memory to sort %d words", vocabulary->count);
+    TRY(ALLOCATE(sorted, (size_t)vocabulary->count, "to sort %d words", vocabulary->count));
     give_numbers(vocabulary, sorted, max, &kept);
     unroll_status status = spell(sorted, kept, words);
     release(sorted);
@@ -396,8 +389,8 @@ unroll_status words_use(struct codes text, const char *const *symbols, int symbo
         bytes += strlen(symbols[i]) + 1;
     TRY(make_tokens(text, words, count));
     TRY(copy_symbols(symbols, symbol_count, bytes, words));
-    int32_t *codes = allocate_zeroed(bytes, sizeof *codes);
-    unroll_status status = codes ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d words", symbol_count);
+    int32_t *codes;
+    unroll_status status = ALLOCATE(codes, bytes, "for %d words", symbol_count);
     if (status == UNROLL_OK)
         status = add_symbols(&vocabulary, symbols, symbol_count, codes);
     if (status == UNROLL_OK)

@@ -7,11 +7,21 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/table.h"
 
 #define ROW(name) &format_##name,
-static const struct file_format *const formats[] = { FILE_FORMATS(ROW) };
-#undef ROW
-enum { FORMATS = sizeof formats / sizeof *formats };
+static const void *const rows[] = { FILE_FORMATS(ROW) };
+static struct table formats = TABLE("format", rows);
+
+unroll_status format_add(const struct file_format *format)
+{
+    return table_add(&formats, format);
+}
+
+static const struct file_format *format_at(int index)
+{
+    return table_at(&formats, index);
+}
 
 enum direction { IMPORT, EXPORT };
 
@@ -22,15 +32,13 @@ static bool offers(const struct file_format *format, enum direction direction)
 
 const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about)
 {
-    if (index < 0 || index >= FORMATS)
-        return NULL;
-    if (can_import)
-        *can_import = offers(formats[index], IMPORT);
-    if (can_export)
-        *can_export = offers(formats[index], EXPORT);
-    if (about)
-        *about = formats[index]->about;
-    return formats[index]->name;
+    const struct file_format *format = format_at(index);
+
+    if (format && can_import)
+        *can_import = offers(format, IMPORT);
+    if (format && can_export)
+        *can_export = offers(format, EXPORT);
+    return table_name(&formats, index, about);
 }
 
 void report_line(void (*report)(void *arg, const char *line), void *arg, const char *format, ...)
@@ -59,9 +67,11 @@ enum { KNOWN = 256 };
 /* The formats that a direction offers, by their number among them. */
 static const char *name_of(enum direction direction, int index)
 {
-    for (int i = 0; i < FORMATS; i++)
-        if (offers(formats[i], direction) && index-- == 0)
-            return formats[i]->name;
+    const struct file_format *format;
+
+    for (int i = 0; (format = format_at(i)) != NULL; i++)
+        if (offers(format, direction) && index-- == 0)
+            return format->name;
     return NULL;
 }
 
@@ -73,11 +83,9 @@ static unroll_status find_by_name(const char *name, enum direction direction,
 {
     char known[KNOWN];
 
-    for (int i = 0; i < FORMATS; i++)
-        if (offers(formats[i], direction) && !strcmp(formats[i]->name, name)) {
-            *found = formats[i];
-            return UNROLL_OK;
-        }
+    *found = format_at(table_find(&formats, name));
+    if (*found && offers(*found, direction))
+        return UNROLL_OK;
     return fail(UNROLL_USAGE, "models are not %s '%.40s'; fix: choose one of %s",
                 direction == IMPORT ? "imported from" : "exported to", name,
                 list_names(direction == IMPORT ? importable : exportable, known, sizeof known));
@@ -119,11 +127,9 @@ static unroll_status find_by_content(const char *path, const struct file_format 
     uint64_t size;
 
     TRY(read_file_start(path, head, sizeof head, &bytes, &size));
-    for (int i = 0; i < FORMATS; i++)
-        if (formats[i]->import && formats[i]->recognises && formats[i]->recognises(path, head, bytes)) {
-            *found = formats[i];
+    for (int i = 0; (*found = format_at(i)) != NULL; i++)
+        if ((*found)->import && (*found)->recognises && (*found)->recognises(path, head, bytes))
             return UNROLL_OK;
-        }
     return refuse_content(path, head, bytes);
 }
 

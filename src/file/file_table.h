@@ -31,6 +31,8 @@ enum { FORMAT_HEAD = 4096 };
 FILE_FORMATS(DECLARE_FORMAT)
 #undef DECLARE_FORMAT
 
+unroll_status format_add(const struct file_format *format);     /* one more row, for tests */
+
 /* One line for the caller's report, if it wants one: what was found, what was chosen. */
 #define report_import(config, ...) report_line((config)->report, (config)->arg, __VA_ARGS__)
 #define report_export(config, ...) report_line((config)->report, (config)->arg, __VA_ARGS__)

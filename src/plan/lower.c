@@ -226,7 +226,8 @@ int lower_result(struct plan *p, const char *prefix, int layer, uint32_t width, 
     const struct plan_config *c = &p->config;
     char name[32];
     snprintf(name, sizeof name, layer < 0 ? "%s" : "%s.l%d", prefix, layer);
-    bool for_host = is_output && (c->mode == MODE_INFER || c->mode == MODE_MODULE);
+    bool runs = c->mode == MODE_INFER || c->mode == MODE_MODULE || (c->mode == MODE_EVAL && c->results);
+    bool for_host = is_output && runs;
     int made = plan_add(p, name, c->real, for_host ? SEG_IO : SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
     if (made >= 0)
         p->buffer[made].wants_gradient = true;

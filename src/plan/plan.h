@@ -180,6 +180,7 @@ struct plan_config {
     uint32_t       shards;          /* virtual shards of the batch in the sum contract */
     bool           exact;           /* a hidden cut keeps the order of sums over units: it gathers what they add */
     bool           lengths, resets; /* rows may end early; rows may start anew */
+    bool           results;         /* of an evaluation: the host reads what the last layer gives */
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
     bool           no_dropout;      /* a module that evaluates: gradients, no masks */

@@ -43,6 +43,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     p->shards = (uint32_t)(m->exact ? m->exact : c->shards);
     p->lengths = c->lengths;
     p->resets = c->resets;
+    p->results = c->results;
     p->carry = c->carry;
     p->input_gradient = c->input_gradient;
     p->no_dropout = c->no_dropout;

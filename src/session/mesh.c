@@ -149,7 +149,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
     const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
                                  c->shards, c->exact, c->traits.operands != NULL, c->traits.splits,
                                  c->traits.meets, c->precision, (uint64_t)(c->sum + 1),
-                                 c->lengths, c->resets, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
+                                 c->lengths, c->resets, c->results, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
                                  (uint64_t)model->parameters };
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
     for (int i = 0; i < model->parameters; i++)

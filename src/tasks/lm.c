@@ -167,10 +167,9 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
 
 static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
 {
-    double *count = allocate_zeroed((size_t)vocabulary_size, sizeof *count), all = (double)(lm->part.items - 1);
+    double *count, all = (double)(lm->part.items - 1);
 
-    if (count == NULL)
-        return fail(UNROLL_RESOURCE, "no memory to count %d tokens", vocabulary_size);
+    TRY(ALLOCATE(count, (size_t)vocabulary_size, "to count %d tokens", vocabulary_size));
     for (size_t i = 1; i < lm->part.items; i++)
         count[lm->tokens[i]]++;
     for (int i = 0; i < vocabulary_size; i++)
@@ -238,9 +237,8 @@ static unroll_status lm_open(const struct task_request *request, enum part_of wh
     TRY(choose_tokens(request, which, &tokens, &count));
     if (which != PART_TRAINING && count == 0)
         return UNROLL_OK;
-    struct lm_part *lm = allocate_zeroed(1, sizeof *lm);
-    if (lm == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for a part of a text");
+    struct lm_part *lm;
+    TRY(ALLOCATE(lm, 1, "for a part of a text"));
     lm->tokens = tokens;
     lm->part.items = count;
     lm->kind = text_of(request->data)->kind;

@@ -61,6 +61,6 @@ struct task {
 /* By name; NULL: the model's, if it has one, else the first that suits the data. */
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data, const struct task **task);
 
-unroll_status task_add(const struct task *task);        /* one more row before the others, for tests */
+unroll_status task_add(const struct task *task);        /* one more row, for tests */
 
 #endif

@@ -44,6 +44,7 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.rows = evaluator->part->rows;
     config.lengths = evaluator->part->lengths;
     config.resets = evaluator->part->resets;
+    config.results = evaluator->task->observe != NULL;
     config.carry = 1;
     config.machine = *machine;
     config.machine.chunks = count_chunks(evaluator, model, machine);
@@ -58,22 +59,22 @@ static unroll_status take_results(struct evaluator *evaluator, const unroll_mode
         return UNROLL_OK;
     evaluator->results = model_results(model, evaluator->name);
     evaluator->count = unroll_count(evaluator->session, evaluator->results);
-    evaluator->observed = allocate_zeroed(evaluator->count, sizeof *evaluator->observed);
-    return evaluator->observed ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the results of a batch");
+    return ALLOCATE(evaluator->observed, evaluator->count, "for the results of a batch");
 }
 
 unroll_status evaluator_new(unroll_model *model, const struct task *task, struct part *part,
                             const unroll_machine *machine, struct evaluator **evaluator)
 {
-    struct evaluator *made = allocate_zeroed(1, sizeof *made);
+    struct evaluator *made;
+    unroll_status status = ALLOCATE(made, 1, "for an evaluation");
 
-    if (made == NULL) {
+    if (status != UNROLL_OK) {
         release(part);
-        return fail(UNROLL_RESOURCE, "no memory for an evaluation");
+        return status;
     }
     made->task = task;
     made->part = part;
-    unroll_status status = feed_new(model, part, &made->feed);
+    status = feed_new(model, part, &made->feed);
     if (status == UNROLL_OK)
         status = open_session(made, model, machine);
     if (status == UNROLL_OK)

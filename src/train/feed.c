@@ -5,12 +5,6 @@
 #include "losses/loss.h"
 #include "model/model.h"
 
-static unroll_status take(size_t count, size_t size, bool wanted, void **array)
-{
-    *array = wanted ? allocate_zeroed(count, size) : NULL;
-    return wanted && *array == NULL ? fail(UNROLL_RESOURCE, "no memory for batches of %zu entries", count) : UNROLL_OK;
-}
-
 unroll_status feed_new(const unroll_model *model, const struct part *part, struct feed *feed)
 {
     const struct loss *loss = loss_at(model->loss);
@@ -18,14 +12,16 @@ unroll_status feed_new(const unroll_model *model, const struct part *part, struc
     struct task_batch *a = &feed->arrays;
     size_t rows = (size_t)part->rows, entries = (size_t)part->steps * rows;
 
-#define TAKE(member, count, wanted) TRY(take(count, sizeof *a->member, wanted, (void **)&a->member))
+#define TAKE(member, count, wanted) \
+    if (wanted)                     \
+        TRY(ALLOCATE(a->member, count, "for batches of %d x %d", part->steps, part->rows));
     *feed = (struct feed){.part = part};
-    TAKE(tokens, entries, model->tokens);
-    TAKE(inputs, entries * (size_t)model->input, !model->tokens);
-    TAKE(classes, entries, classes);
-    TAKE(values, entries * (size_t)unroll_model_outputs(model), loss && !classes);
-    TAKE(lengths, rows, part->lengths);
-    TAKE(reset, entries, part->resets);
+    TAKE(tokens, entries, model->tokens)
+    TAKE(inputs, entries * (size_t)model->input, !model->tokens)
+    TAKE(classes, entries, classes)
+    TAKE(values, entries * (size_t)unroll_model_outputs(model), loss && !classes)
+    TAKE(lengths, rows, part->lengths)
+    TAKE(reset, entries, part->resets)
     feed->batch = (unroll_batch){.tokens = a->tokens, .inputs = a->inputs, .classes = a->classes, .values = a->values,
                                  .lengths = a->lengths, .reset = a->reset};
     return UNROLL_OK;

@@ -175,9 +175,8 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
                                  const unroll_train_config *config, unroll_trainer **trainer)
 {
     TRY(check_config(config));
-    unroll_trainer *made = allocate_zeroed(1, sizeof *made);
-    if (made == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for a trainer");
+    unroll_trainer *made;
+    TRY(ALLOCATE(made, 1, "for a trainer"));
     made->model = model;
     made->data = dataset;
     made->config = *config;

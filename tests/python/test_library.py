@@ -101,7 +101,7 @@ class Package(unittest.TestCase):
             ({"cell": 3}, TypeError, "a str is wanted"),
             ({"cell": "ls\0tm"}, ValueError, "null"),
             ({"cell": "ltsm"}, unroll.UsageError, "choose one of"),
-            ({"loss": "l1"}, unroll.UsageError, "loss = 'l1': choose one of none, xent, mse, mae"),
+            ({"loss": "l1"}, unroll.UsageError, "there is no loss 'l1'; fix: choose one of xent, mse, mae"),
             ({"seed": -1}, OverflowError, "seed = -1 is outside 0..2^64 - 1"),
         ):
             with self.assertRaises(kind) as caught:

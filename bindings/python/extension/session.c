@@ -22,9 +22,8 @@ static const char *const modes[] = { "infer", "eval", "train", "module", NULL };
 static const struct field config_fields[] = {
 #define C(member, kind) FIELD(unroll_session_config, member, kind)
     { "mode", FIELD_CHOICE, offsetof(unroll_session_config, mode), modes },
-    C(steps, FIELD_INT), C(rows, FIELD_INT), C(lengths, FIELD_INT), C(resets, FIELD_INT), C(carry, FIELD_INT),
-    C(input_gradient, FIELD_INT),
-    C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(shards, FIELD_INT),
+    C(steps, FIELD_INT), C(rows, FIELD_INT), C(lengths, FIELD_INT), C(resets, FIELD_INT), C(results, FIELD_INT),
+    C(carry, FIELD_INT), C(input_gradient, FIELD_INT), C(no_dropout, FIELD_INT), C(optimizer, FIELD_TEXT), C(seed, FIELD_UNSIGNED), C(shards, FIELD_INT),
     MACHINE_FIELDS(unroll_session_config), { NULL, 0, 0, NULL },
 #undef C
 };

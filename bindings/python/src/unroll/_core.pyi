@@ -95,6 +95,7 @@ class Session:
         rows: int = 1,
         lengths: int = 0,
         resets: int = 0,
+        results: int = 0,
         carry: int = 0,
         input_gradient: int = 0,
         no_dropout: int = 0,

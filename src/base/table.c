@@ -1,0 +1,53 @@
+/* Rows are looked at as a name and a few words; the rest is the room's. */
+#include "base/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct row { const char *name, *about; };
+
+const void *table_at(const struct table *table, int index)
+{
+    if (index < 0 || index >= table->built_in + table->added)
+        return NULL;
+    return index < table->built_in ? table->row[index] : table->more[index - table->built_in];
+}
+
+const char *table_name(const struct table *table, int index, const char **about)
+{
+    const struct row *row = table_at(table, index);
+
+    if (row && about)
+        *about = row->about;
+    return row ? row->name : NULL;
+}
+
+int table_find(const struct table *table, const char *name)
+{
+    const struct row *row;
+
+    for (int i = 0; (row = table_at(table, i)) != NULL; i++)
+        if (row->name && strcmp(row->name, name) == 0)
+            return i;
+    return -1;
+}
+
+unroll_status table_refuse(const struct table *table, const char *name)
+{
+    char known[256] = "";
+    const char *other;
+    size_t used = 0;
+
+    for (int i = 0; (other = table_name(table, i, NULL)) != NULL && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", other);
+    return fail(UNROLL_USAGE, "there is no %s '%.40s'; fix: choose one of %s", table->what, name, known);
+}
+
+unroll_status table_add(struct table *table, const void *row)
+{
+    if (table->added == TABLE_ADDED_MAX)
+        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already", table->built_in + table->added,
+                    table->what);
+    table->more[table->added++] = row;
+    return UNROLL_OK;
+}
