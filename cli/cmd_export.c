@@ -11,9 +11,9 @@
 static void take_line(void *lines, const char *line)
 {
     if (lines)
-        json_array_append_new(lines, json_string(line));
+        json_array_append_new(lines, json_string(as_options(line)));
     else
-        puts(line);
+        puts(as_options(line));
 }
 
 /* A format has a JSON object to report, or lines. */

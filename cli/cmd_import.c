@@ -45,9 +45,9 @@ static void take_line(void *arg, const char *line)
     struct importing *i = arg;
 
     if (i->found)
-        json_array_append_new(i->found, json_string(line));
+        json_array_append_new(i->found, json_string(as_options(line)));
     else
-        puts(line);
+        puts(as_options(line));
 }
 
 static unroll_status read_model(struct importing *i)

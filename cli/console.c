@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "options.h"
+
 enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
 
 static struct {
@@ -143,7 +145,7 @@ unroll_status complain(unroll_status status, const char *format, ...)
 
 unroll_status complain_library(unroll_status status)
 {
-    return status == UNROLL_OK ? status : complain(status, "%s", unroll_last_error());
+    return status == UNROLL_OK ? status : complain(status, "%s", as_options(unroll_last_error()));
 }
 
 static bool is_plain(unsigned char c)

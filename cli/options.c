@@ -638,6 +638,7 @@ static unroll_status check_positional(const struct settings *settings)
 
 unroll_status settings_load(struct settings *settings, enum command command, int count, char *const words[])
 {
+    field_names_for(command);
     struct line line = {.settings = settings, .count = count, .word = words};
 
     *settings = (struct settings){.command = command};

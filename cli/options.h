@@ -96,6 +96,11 @@ json_t *settings_to_json(const struct settings *settings);
 /* With a checksum, which settings_read_json compares. free() it; NULL: no memory. */
 char *settings_to_text(const struct settings *settings);
 
+/* A sentence of the library, with the fields that it names as options of the command at work (field_names.c); good until
+ * this thread's next call. */
+const char *as_options(const char *sentence);
+void field_names_for(enum command command);
+
 /* "rnn, lstm" from "rnn lstm". */
 void list_choices(const char *choices, char *text, size_t size);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "options.h"
 #include "output.h"
 #include "run.h"
 
@@ -31,7 +32,7 @@ static unroll_status check_checkpoint(const struct run *run, int64_t step, unrol
     if (status == UNROLL_OK)
         say_always("damaged: '%s' holds the checkpoint of step %" PRId64, path, progress->step);
     else if (status == UNROLL_DATA)
-        say_always("damaged: %s", unroll_last_error());
+        say_always("damaged: %s", as_options(unroll_last_error()));
     else
         return complain_library(status);
     return UNROLL_DATA;

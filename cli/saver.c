@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "options.h"
 
 static void *write_checkpoint(void *argument)
 {
@@ -13,7 +14,7 @@ static void *write_checkpoint(void *argument)
 
     saver->status = run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep);
     if (saver->status != UNROLL_OK)
-        snprintf(saver->error, sizeof saver->error, "%s", unroll_last_error());
+        snprintf(saver->error, sizeof saver->error, "%s", as_options(unroll_last_error()));
     atomic_store(&saver->is_done, true);
     return NULL;
 }

@@ -592,7 +592,7 @@ static unroll_status explain_divergence(const struct loop *loop)
     char path[PATH_MAX] = "none", word[PATH_MAX];
 
     complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite",
-             loop->saver.status == UNROLL_DIVERGED ? loop->saver.error : unroll_last_error(),
+             loop->saver.status == UNROLL_DIVERGED ? loop->saver.error : as_options(unroll_last_error()),
              number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
              as_word(word, sizeof word, run->directory));
     if (run->newest >= 0)

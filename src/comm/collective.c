@@ -201,7 +201,7 @@ unroll_status comm_join(struct unroll_comm *comm, const int *ranks, int size)
     TRY(find_place(comm, ranks, size, 0, &place));
     if (comm->engine->join)
         return comm->engine->join(comm, ranks, size);
-    return fail(UNROLL_UNSUPPORTED, "the engine '%s' has no sums of its own; fix: --sum auto", comm->engine->name);
+    return fail(UNROLL_UNSUPPORTED, "the engine '%s' has no sums of its own; fix: `sum` auto", comm->engine->name);
 }
 
 static void put_away(struct unroll_comm *comm, struct collective **at)

@@ -135,7 +135,7 @@ unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
     comm->engine->drop(comm, r);
     snprintf(from, sizeof from, r->from == ENGINE_SUM ? "the other ranks of a sum" : "a message from rank %d", r->from);
     return fail(UNROLL_COMMUNICATION, "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
-                "its machine lost, or allow more time (--deadline)", comm->rank, comm->ping.waited, from,
+                "its machine lost, or allow more time (`deadline`)", comm->rank, comm->ping.waited, from,
                 (unsigned)r->tag, comm_silence(comm, silence));
 }
 

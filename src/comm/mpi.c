@@ -202,7 +202,7 @@ static unroll_status mpi_sum(struct unroll_comm *comm, struct receipt *receipt, 
     if (!group)
         return fail(UNROLL_COMMUNICATION, "the %d ranks of a sum (tag %u) have not joined", sum->size, (unsigned)sum->tag);
     if (sum->count > INT_MAX)
-        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: --sum auto", sum->count,
+        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: `sum` auto", sum->count,
                     INT_MAX);
     int error = r->mpi->sum(sum->data, (int)sum->count, sum->is_double, &group->group, &request);
     memcpy(&receipt->request, &request, sizeof request);

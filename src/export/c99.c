@@ -59,7 +59,7 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     if (!*is_integer && strcmp(dtype, "fp32"))
         return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; fix: choose one of fp32, int8", dtype);
     if (c->calibration && !*is_integer)
-        return fail(UNROLL_USAGE, "a calibration is for integers; fix: --dtype int8");
+        return fail(UNROLL_USAGE, "a calibration is for integers; fix: `dtype` int8");
     if (model->count > MOST_WEIGHTS)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has %zu weights; C for small processors is written for at most %d",
@@ -242,7 +242,7 @@ static void report(const struct program *p, const unroll_export_config *config, 
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
     if (p->is_integer && !config->calibration)
         report_export(config, "formats were chosen from noise; inputs like those to come are better: "
-                              "--calibrate x.npy");
+                              "`calibration` x.npy");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

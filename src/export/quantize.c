@@ -56,7 +56,7 @@ static unroll_status quantize_matrix(struct matrix *m)
     if (m->width > WIDEST)
         return fail(UNROLL_UNSUPPORTED,
                     "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; "
-                    "fix: --dtype fp32", m->parameter->name, m->width, WIDEST);
+                    "fix: `dtype` fp32", m->parameter->name, m->width, WIDEST);
     m->q = allocate_zeroed(m->rows, m->width);
     m->scale = allocate_zeroed(m->rows, sizeof *m->scale);
     if (!m->q || !m->scale)
@@ -186,7 +186,7 @@ static unroll_status size_sums(struct program *p)
         if (fraction < 0)
             return fail(UNROLL_UNSUPPORTED,
                         "sums '%s' may become as large as %.3g, which integers have no room for; "
-                        "fix: --dtype fp32", p->vector[v].name, most);
+                        "fix: `dtype` fp32", p->vector[v].name, most);
         p->vector[v].fraction = fraction < MOST_SUM_FRACTION ? fraction : MOST_SUM_FRACTION;
     }
     return UNROLL_OK;
@@ -207,7 +207,7 @@ static unroll_status make_multipliers(struct act *a, const double *scale, uint32
     if (ldexp(largest, a->shift) > 0x1p30)
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d: weights are too large beside what they multiply for integers; fix: "
-                    "--dtype fp32", a->layer);
+                    "`dtype` fp32", a->layer);
     for (uint32_t i = 0; i < count; i++)
         a->multiplier[i] = (int32_t)nearbyint(ldexp(scale[i], power + a->shift));
     return UNROLL_OK;

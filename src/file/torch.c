@@ -59,7 +59,7 @@ static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_mo
     for (size_t i = 0; i < m->count; i++) {
         d->narrow[i] = dtype == DTYPE_F16 ? f32_to_f16(m->values[i]) : f32_to_bf16(m->values[i]);
         if (dtype == DTYPE_F16 && (d->narrow[i] & 0x7fff) == 0x7c00)
-            return fail(UNROLL_DATA, "a weight of %g does not fit fp16; fix: --dtype bf16 or fp32",
+            return fail(UNROLL_DATA, "a weight of %g does not fit fp16; fix: `dtype` bf16 or fp32",
                         (double)m->values[i]);
     }
     return UNROLL_OK;

@@ -22,7 +22,7 @@ static void report_stack(const unroll_import_config *config, const struct torch_
     for (int i = 0; cell_at(i) && !config->nonlinearity && !config->order; i++) {
         const struct cell_foreign *other = &cell_at(i)->foreign;
         if (cell_at(i) != m->cell && other->in_torch && !strcmp(other->name, m->cell->foreign.name))
-            report_import(config, "%s: %s is assumed, the file does not say it (--nonlinearity %s)", m->name,
+            report_import(config, "%s: %s is assumed, the file does not say it (`nonlinearity` %s)", m->name,
                           m->cell->foreign.kind, other->kind);
     }
 }

@@ -66,13 +66,13 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
             return UNROLL_OK;
     if (all->count == MODEL_LAYERS_MAX)
         return fail(UNROLL_UNSUPPORTED,
-                    "the file has more than %d modules; fix: --prefix to take a part of them",
+                    "the file has more than %d modules; fix: `prefix` to take a part of them",
                     MODEL_LAYERS_MAX);
     m += all->count++;
     *m = (struct torch_module){ .levels = 0 };
     if (base >= sizeof m->base || base > prefix + sizeof m->name)
         return fail(UNROLL_UNSUPPORTED,
-                    "the name of the tensor '%.200s' is too long; fix: --prefix for what is before "
+                    "the name of the tensor '%.200s' is too long; fix: `prefix` for what is before "
                     "its last %zu bytes",
                     name, sizeof m->name - 1);
     memcpy(m->base, name, base);
@@ -87,7 +87,7 @@ static unroll_status refuse_tensor(const struct tensor_view *t)
 
     return fail(UNROLL_UNSUPPORTED,
                 "the tensor '%.160s' %s is of no module that can be imported: RNN, LSTM, GRU, "
-                "Linear, Embedding; fix: --prefix to take a part of the file",
+                "Linear, Embedding; fix: `prefix` to take a part of the file",
                 t->name, tensor_view_shape(t, shape));
 }
 
@@ -257,7 +257,7 @@ static unroll_status check_names(const struct torch_modules *all)
         for (int k = 0; k < i; k++)
             if (!strcmp(all->module[i].name, all->module[k].name))
                 return fail(UNROLL_UNSUPPORTED,
-                            "'%s' and '%s' would both be called '%s'; fix: --prefix to take one of "
+                            "'%s' and '%s' would both be called '%s'; fix: `prefix` to take one of "
                             "them",
                             all->module[k].base, all->module[i].base, all->module[i].name);
     return UNROLL_OK;

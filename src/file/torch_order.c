@@ -54,7 +54,7 @@ static unroll_status take_variant(struct torch_module *m, const char *variant)
         return UNROLL_OK;
     }
     return fail(UNROLL_USAGE,
-                "--order: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
+                "`order`: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
                 "after or before, an RNN tanh or relu",
                 m->name, variant);
 }
@@ -68,10 +68,10 @@ static unroll_status take_word(struct torch_modules *all, const char *word, size
     char variant[32] = "", list[600];
 
     if (!m)
-        return fail(UNROLL_USAGE, "--order: there is no module '%.*s'; there are %s", (int)name, word,
+        return fail(UNROLL_USAGE, "`order`: there is no module '%.*s'; there are %s", (int)name, word,
                     list_modules(all, list, sizeof list));
     if (find_word(order, word, name))
-        return fail(UNROLL_USAGE, "--order: '%.*s' is named twice", (int)name, word);
+        return fail(UNROLL_USAGE, "`order`: '%.*s' is named twice", (int)name, word);
     order->module[order->count] = *m;
     m = &order->module[order->count++];
     if (m->kind == TORCH_MATRIX)
@@ -87,9 +87,9 @@ static unroll_status check_chain(const struct torch_modules *order)
     for (int i = 1; i < order->count; i++) {
         const struct torch_module *m = &order->module[i], *before = m - 1;
         if (m->kind == TORCH_EMBEDDING)
-            return fail(UNROLL_USAGE, "--order: the embedding '%s' can only be the first", m->name);
+            return fail(UNROLL_USAGE, "`order`: the embedding '%s' can only be the first", m->name);
         if (m->input != before->output)
-            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another --order",
+            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another `order`",
                         m->name, (unsigned)m->input, before->name, (unsigned)before->output);
     }
     return UNROLL_OK;
@@ -107,7 +107,7 @@ static unroll_status follow_order(const char *text, struct torch_modules *all, s
     }
     for (int i = 0; i < all->count; i++)
         if (!find_word(order, all->module[i].name, strlen(all->module[i].name)))
-            return fail(UNROLL_USAGE, "--order: the module '%s' is left out; fix: name it, or --prefix",
+            return fail(UNROLL_USAGE, "`order`: the module '%s' is left out; fix: name it, or `prefix`",
                         all->module[i].name);
     TRY(check_chain(order));
     *all = *order;
@@ -173,7 +173,7 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
     if (last->fits == 1 && last->trials < MOST_TRIALS) {
         if (s->fits > 1)
             report_import(config,
-                          "other orders fit too; this is the one whose linear layer is last (--order)");
+                          "other orders fit too; this is the one whose linear layer is last (`order`)");
         *all = last->first;
         return UNROLL_OK;
     }
@@ -185,11 +185,11 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
     if (s->fits == 0 && s->trials < MOST_TRIALS)
         return fail(UNROLL_DATA,
                     "no order of these modules is certain: %s; linear layers in a row have activations "
-                    "between them that the file does not hold; fix: --order with names and activations, such "
-                    "as lstm,fc1:relu,fc2, or --prefix", list);
+                    "between them that the file does not hold; fix: `order` with names and activations, such "
+                    "as lstm,fc1:relu,fc2, or `prefix`", list);
     return fail(UNROLL_DATA,
-                "the shapes of these modules allow several orders: %s; fix: --order with their names "
-                "from the input on, or --prefix",
+                "the shapes of these modules allow several orders: %s; fix: `order` with their names "
+                "from the input on, or `prefix`",
                 list);
 }
 

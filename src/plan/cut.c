@@ -38,7 +38,7 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
         case CARRIED:
             if (!(info->inside >> m & 1))
                 return refuse(p, op, m, "hands its state from step to step and can't exchange it along this axis; "
-                              "cut time into chunks instead (--chunk)");
+                              "cut time into chunks instead (`chunks`)");
             if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
                 return refuse(p, op, m, "projects its output, a sum over all units that ranks add in another order: "
                               "not exact; cut batch or layers, or leave out exact");
@@ -85,7 +85,7 @@ static unroll_status cut_buffer(struct plan *p, struct buffer *b, enum axis axis
     own_share(p, axis, m, b->size[dim], &first, &count);
     if (!count && axis == AX_B && p->config.shards > 1)
         return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: a batch of %u rows is summed as %u shards, which "
-                    "are not divided; fix: fewer ranks along this axis, or more shards (--exact)", mesh_names[m],
+                    "are not divided; fix: fewer ranks along this axis, or more shards (`exact`)", mesh_names[m],
                     p->config.mesh[m], p->config.B, p->config.shards);
     if (!count)
         return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks "

@@ -378,7 +378,7 @@ static unroll_status check_config(const struct plan_config *c)
         return fail(UNROLL_USAGE, "a plan needs at least one step and one row (T = %u, B = %u)", c->T, c->B);
     if ((uint64_t)c->T * c->B > UINT32_MAX)
         return fail(UNROLL_UNSUPPORTED, "T x B = %u x %u is more than 2^32 rows; use a smaller batch or "
-                    "shorter pieces of the sequence (--bptt)", c->T, c->B);
+                    "shorter pieces of the sequence (`steps`)", c->T, c->B);
     if (c->real != DTYPE_F32 && c->real != DTYPE_F64)
         return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s", dtype_name(c->real));
     if (c->weights != c->real && c->weights != DTYPE_F32) {

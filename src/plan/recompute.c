@@ -37,7 +37,7 @@ unroll_status pass_segment(struct plan *p)
         steps = root_of(T) > p->quantum ? root_of(T) : p->quantum;
     if (steps < p->quantum)
         return fail(UNROLL_UNSUPPORTED, "checkpoints every %u steps: gradients of weights are sums of %u steps at a "
-                    "time here; fix: --checkpoint-time %u or more, or auto", steps, p->quantum, p->quantum);
+                    "time here; fix: `checkpoint_time` %u or more, or auto", steps, p->quantum, p->quantum);
     uint32_t each = steps / p->quantum, segments = (quanta + each - 1) / each;
     if ((uint32_t)p->config.chunks < segments)
         p->config.chunks = (int)segments;

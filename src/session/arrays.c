@@ -51,8 +51,8 @@ static void name_state(const struct arrays *a, const struct stack *s, const char
 const char *arrays_hint(const struct arrays *a)
 {
     return a->single        ? ""
-           : a->batch_first ? "; fix: leave out --batch-first if x is [steps, rows, ..]"
-                            : "; fix: --batch-first if x is [rows, steps, ..]";
+           : a->batch_first ? "; fix: leave out `batch_first` if x is [steps, rows, ..]"
+                            : "; fix: `batch_first` if x is [rows, steps, ..]";
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
         return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, ring, halving, tree, star, mesh, native", name);
     if (exact && *sum >= 0 && *sum != COMM_TREE)
         return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
-                    "--sum auto, or leave out exact", name);
+                    "`sum` auto, or leave out `exact`", name);
     return UNROLL_OK;
 }
 
@@ -85,7 +85,7 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     if (ranks && product != ranks)
         return fail(UNROLL_USAGE,
                     "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
-                    "ranks as the mesh has (mpirun -n %ld), or cut for %d (--split batch=%d)",
+                    "ranks as the mesh has (mpirun -n %ld), or cut for %d (`split` batch=%d)",
                     sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     mesh_coordinate(sizes, rank, p->at);

@@ -160,8 +160,8 @@ static unroll_status check_memory(const struct unroll_session *s)
     if (needed <= limit)
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
-                "at once (--bptt), fewer rows (--batch), --checkpoint-time auto, a smaller network, or a higher limit "
-                "(--memory)",
+                "at once (`steps`), fewer rows (`rows`), `checkpoint_time` auto, a smaller network, or a higher limit "
+                "(`memory`)",
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
 }
 
@@ -179,7 +179,7 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
 {
     if (is_one_of_many(s) && s->device->cuts)
         return fail(UNROLL_UNSUPPORTED, "%s is driven by one process, and this is one of several; fix: start it once, "
-                    "without mpirun: --split then divides the work among its devices", s->device->name);
+                    "without mpirun: `split` then divides the work among its devices", s->device->name);
     for (int m = 0; m < M_N && s->device->cuts; m++) {
         if (p->exact && p->mesh[m] > 1)
             return fail(UNROLL_UNSUPPORTED, "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the "

@@ -214,7 +214,7 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
         *count = all - kept;
         if (request->share > 0 && *count < 2)
             return fail(UNROLL_DATA, "%g of %zu tokens is too little to validate on; fix: a longer text, or "
-                        "validation 0 (--val 0)", request->share, all);
+                        "`validation` 0", request->share, all);
     }
     if (*count == 1)
         return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");

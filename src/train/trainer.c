@@ -55,7 +55,7 @@ static unroll_status check_config(const unroll_train_config *config)
                     config->schedule ? config->schedule : "");
     if (!strcmp(config->schedule, "plateau") && config->validation == 0 && !config->validation_data)
         return fail(UNROLL_USAGE, "the schedule 'plateau' follows the validation, and there is none; fix: validate on "
-                    "a part of the data or on others (--val), or choose another schedule");
+                    "a part of the data or on others (`validation`), or choose another schedule");
     return UNROLL_OK;
 }
 

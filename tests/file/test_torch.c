@@ -198,13 +198,13 @@ static void test_batch_first_is_told(void)
     if (!MUST(import("tests/vectors/import/bare-gru.safetensors", NULL, NULL, NULL, &m)))
         return;
     CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/bare-gru.npz", &config, &difference), UNROLL_DATA,
-                  "there are 6 rows; fix: --batch-first if x is [rows, steps, ..]");
+                  "there are 6 rows; fix: `batch_first` if x is [rows, steps, ..]");
     unroll_model_free(m);
     if (!MUST(import("tests/vectors/import/tagger.safetensors", NULL, NULL, NULL, &m)))
         return;
     config.batch_first = 1;
     CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/tagger.npz", &config, &difference), UNROLL_DATA,
-                  "fix: leave out --batch-first if x is [steps, rows, ..]");
+                  "fix: leave out `batch_first` if x is [steps, rows, ..]");
     unroll_model_free(m);
 }
 
@@ -225,7 +225,7 @@ static void test_hints_lead_somewhere(void)
     MUST(npz_write(in_folder("changed.npz"), views, 2));
     CHECK(unroll_verify(m, in_folder("changed.npz"), &config, &difference) == UNROLL_DATA &&
           strstr(unroll_last_error(), "'y' has the shape [6, 3, 5]; the model gives [6, 3, 8]") &&
-          !strstr(unroll_last_error(), "--batch-first"), "y of another width: %s", unroll_last_error());
+          !strstr(unroll_last_error(), "batch_first"), "y of another width: %s", unroll_last_error());
     views[1].name = "tokens";
     MUST(npz_write(in_folder("changed.npz"), views, 2));
     CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,

@@ -358,7 +358,7 @@ static void check_refusals(const unroll_model *m)
     c = config_of(1, 1, 1, 1);
     c.T = 4096;
     c.checkpoint = 63;
-    check_refused(m, c, UNROLL_UNSUPPORTED, "--checkpoint-time 64 or more");
+    check_refused(m, c, UNROLL_UNSUPPORTED, "`checkpoint_time` 64 or more");
     c = config_of(1, 1, 2, 1);
     c.exact = true;
     check_refused(projected, c, UNROLL_UNSUPPORTED, "projects");

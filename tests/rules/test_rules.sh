@@ -65,6 +65,11 @@ for name in $(comm -23 "$place/public" "$place/called"); do
     echo "FAILED $name: neither the command nor a binding nor an example calls it"; failed=$((failed + 1))
 done
 [ "$(wc -l <"$place/public")" -gt 100 ] || { echo "FAILED few public functions were found"; failed=$((failed + 1)); }
+# The library's sentences name `fields`; which options these are the command says (cli/field_names.c).
+grep -rnE '"[^"]*--[a-z][^"]*"' src --include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh' >"$place/options"
+if [ -s "$place/options" ]; then
+    echo "FAILED options in sentences of the library: $(cat "$place/options")"; failed=$((failed + 1))
+fi
 # Kernels are given pointers, sizes and strides (device/cpu/kernel.h): they see neither plan nor model.
 cc -Iinclude -Isrc -MM src/device/cpu/kernels_scalar.c src/device/cpu/rnn_f32.c |
     grep -o 'src/plan/plan.h\|src/model/[a-z_]*.h' | sort -u >"$place/seen"

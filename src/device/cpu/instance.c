@@ -93,7 +93,7 @@ static unroll_status get_memory(struct instance *in, struct store *store, bool p
         if (!in->base[i])
             return fail(UNROLL_RESOURCE,
                         "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
-                        "(--bptt)", (unsigned long long)bytes, segment_name((enum segment)i));
+                        "(`steps`)", (unsigned long long)bytes, segment_name((enum segment)i));
     }
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
     in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);

@@ -66,7 +66,7 @@ static unroll_status late(struct ranks *r, const struct group *g, const char *do
 {
     char others[128], silence[SILENCE_SIZE];
     (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d waited %g seconds for %s%s; fix: see whether a rank is stopped or its "
-               "machine lost, or allow more time (--deadline)", doing, comm_rank(r->comm), comm_deadline(r->comm),
+               "machine lost, or allow more time (`deadline`)", doing, comm_rank(r->comm), comm_deadline(r->comm),
                name_others(r, g, others, sizeof others), comm_silence(r->comm, silence));
     return lose(r);
 }
@@ -214,7 +214,7 @@ static unroll_status ranks_check(const struct plan *p)
         return fail(UNROLL_UNSUPPORTED, "exact: NCCL adds in an order of its own, not in that of one process; fix: leave "
                     "out exact, or run on the cpu");
     if (p->config.sum >= 0 && p->config.sum != COMM_NATIVE)
-        return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: --sum auto",
+        return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: `sum` auto",
                     topology_name((enum topology)p->config.sum));
     if (p->chunk_axis == AX_B && p->config.chunks > 1)
         return fail(UNROLL_UNSUPPORTED, "layers that read both directions are cut into chunks of rows, which GPUs do not "

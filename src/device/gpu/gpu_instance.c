@@ -159,7 +159,7 @@ static unroll_status check_plan(const struct gpu_instance *in, const struct devi
         return fail(UNROLL_UNSUPPORTED, "GPUs compute in fp32, tf32, bf16 and fp16, not in double precision; fix: check "
                     "on the cpu");
     if (p->config.weights != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "weights kept in bf16 or int8 are for the cpu; fix: --precision bf16");
+        return fail(UNROLL_UNSUPPORTED, "weights kept in bf16 or int8 are for the cpu; fix: `precision` bf16");
     for (int i = 0; i < p->ops; i++) {
         const enum op_kind kind = p->op[i].kind;
         if (kind == OP_RNN)
@@ -180,7 +180,7 @@ static unroll_status take_memory(struct gpu_instance *in)
         if (is_stored(i))
             TRY(use_segment(in->store, i, p->segment_bytes[i]));
     TRY(in->driver->alloc(in->gpu, in->layout.total, "activations and scratch", "a smaller batch, fewer steps at once "
-                          "(--bptt) or --checkpoint-time auto", &in->arena));
+                          "(`steps`) or `checkpoint_time` auto", &in->arena));
     if (in->layout.host)
         TRY(in->driver->host_alloc(in->gpu, in->layout.host, &mirror));
     in->mirror = mirror;

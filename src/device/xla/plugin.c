@@ -112,7 +112,7 @@ static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
     for (int i = any ? 0 : wanted; i < PLATFORMS && (any || i == wanted); i++)
         if (library_find(platforms[i].library, found))
             return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (--device "
+    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (`device` "
                 "xla:PATH, or PJRT_PLUGIN=PATH in the environment), or %s", any ? "" : " for ", any ? "" : which,
                 library_fix(any ? LIBRARY_XLA_CPU : platforms[wanted].library, fix, sizeof fix));
 }

@@ -111,7 +111,7 @@ static void advise_all(struct step_estimate *e)
 {
     uint32_t rows = e->plan->rows;
     if (!e->fits)
-        advise(e, "the program does not fit; fix: a smaller batch, --checkpoint-time auto, or a cut of batch or hidden "
+        advise(e, "the program does not fit; fix: a smaller batch, checkpoints in time, or a cut of batch or hidden "
                "over the chips");
     if (rows < 128)
         advise(e, "%u rows a device leave the matrix unit waiting for weights, it works on 128 at a time; fix: a batch "
@@ -120,7 +120,7 @@ static void advise_all(struct step_estimate *e)
         advise(e, "%u rows a device are computed as %u; fix: a multiple of 128", rows, rounded_up(rows, 128));
     advise_on_widths(e);
     if (e->plan->config.precision == PRECISION_FP32)
-        advise(e, "fp32 products take six passes of bf16; fix: --precision bf16, if the network learns with it");
+        advise(e, "fp32 products take six passes of bf16; fix: precision bf16, if the network learns with it");
     if (e->in_place < e->donated)
         advise(e, "%d donated arguments lie in memory twice during a step", e->donated - e->in_place);
 }

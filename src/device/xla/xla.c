@@ -198,7 +198,7 @@ static unroll_status read_options(struct xla_instance *x, const struct device_op
                     options->isa);
     if (options->comm)
         return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "
-                    "it once, without mpirun: --split then divides the work among its devices");
+                    "it once, without mpirun: `split` then divides the work among its devices");
     x->devices = 1;
     for (int m = 0; m < M_N; m++)
         x->devices *= x->mesh[m] = options->mesh[m] ? options->mesh[m] : 1;

@@ -1,0 +1,52 @@
+/* The library's sentences name fields of its structs, in `backquotes`; who reads them here knows options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+/* Fields whose options have other names; the others are told by theirs: `checkpoint_time` is --checkpoint-time. */
+static const struct { const char *field, *option; } renamed[] = {
+    {"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"},
+};
+
+static enum command command;
+
+void field_names_for(enum command which)
+{
+    command = which;
+}
+
+/* Of a field, or NULL: the command at work has none for it. */
+static const char *option_of(const char *field, size_t length)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)length, field);
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(name, renamed[i].field) == 0)
+            snprintf(name, sizeof name, "%s", renamed[i].option);
+    for (char *c = name; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    enum option_id id = option_find(name);
+    return id < OPTION_COUNT && option_is_of(&options[id], command) ? options[id].name : NULL;
+}
+
+const char *as_options(const char *sentence)
+{
+    static _Thread_local char text[4096];
+    size_t used = 0;
+
+    for (const char *c = sentence; *c && used + 80 < sizeof text;) {
+        size_t length = *c == '`' ? strspn(c + 1, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
+        if (length == 0 || c[length + 1] != '`') {
+            text[used++] = *c++;
+            continue;
+        }
+        const char *option = option_of(c + 1, length);
+        used += (size_t)(option ? snprintf(text + used, sizeof text - used, "--%s", option)
+                                : snprintf(text + used, sizeof text - used, "%.*s", (int)length, c + 1));
+        c += length + 2;
+    }
+    text[used] = '\0';
+    return text;
+}
