@@ -56,19 +56,21 @@ static unroll_status check_request(struct settings *s)
     return settings_need(s, OPTION_DATA);
 }
 
-/* What depends on the optimizer. */
+/* What depends on the optimizer: its hyperparameters are options behind those of the table. */
 static unroll_status derive_rates(struct settings *s)
 {
     unroll_train_config standard = unroll_train_default();
     const char *optimizer = text_of(s, OPTION_OPTIMIZER);
-    bool is_standard = strcmp(optimizer, standard.optimizer) == 0;
+    bool is_standard = strcmp(optimizer, standard.rates.optimizer) == 0;
     unroll_rates rates = is_standard ? standard.rates : unroll_rates_default(optimizer);
+    const unroll_hyperparameter *h;
 
     if (!is_given(s, OPTION_RATE))
         TRY(settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate));
-    if (!is_given(s, OPTION_MOMENTUM))
-        TRY(settings_derive(s, OPTION_MOMENTUM, "%.15g", rates.momentum));
-    return is_given(s, OPTION_DECAY) ? UNROLL_OK : settings_derive(s, OPTION_DECAY, "%.15g", rates.decay);
+    for (int i = 0; (h = unroll_optimizer_hyperparameter(optimizer, i)); i++)
+        if (!is_given(s, option_find(h->name)))
+            TRY(settings_derive(s, option_find(h->name), "%.15g", h->standard));
+    return UNROLL_OK;
 }
 
 /* ---- network and trainer ---- */
@@ -89,16 +91,16 @@ static unroll_status make_trainer(struct training *t)
 {
     const struct settings *s = t->settings;
     unroll_train_config config = unroll_train_default();
+    const unroll_hyperparameter *h;
 
     config.task = text_of(s, OPTION_TASK);
     config.batch = (int)integer_of(s, OPTION_BATCH);
     config.bptt = (int)integer_of(s, OPTION_BPTT);
     config.carry = is_on(s, OPTION_CARRY_STATE);
-    config.optimizer = text_of(s, OPTION_OPTIMIZER);
-    config.rates = unroll_rates_default(config.optimizer);
+    config.rates = unroll_rates_default(text_of(s, OPTION_OPTIMIZER));
     config.rates.learning_rate = number_of(s, OPTION_RATE);
-    config.rates.momentum = number_of(s, OPTION_MOMENTUM);
-    config.rates.decay = number_of(s, OPTION_DECAY);
+    for (int i = 0; (h = unroll_optimizer_hyperparameter(config.rates.optimizer, i)); i++)
+        TRY(unroll_rates_set(&config.rates, h->name, number_of(s, option_find(h->name))));
     config.rates.clip = number_of(s, OPTION_CLIP);
     config.schedule = text_of(s, OPTION_SCHEDULE);
     config.warmup = integer_of(s, OPTION_WARMUP);

@@ -22,10 +22,10 @@ static bool reads_file(const struct option *o)
     return o->kind == PATH || o->kind == NUMBER_OR_PATH;
 }
 
-/* The positional options of a command, one after the other: from `id` on; OPTION_COUNT: there is no more. */
+/* The positional options of a command, one after the other: from `id` on; option_count: there is no more. */
 static int next_positional(int command, int id)
 {
-    while (id < OPTION_COUNT && !(options[id].positional && option_is_of(&options[id], command)))
+    while (id < option_count && !(options[id].positional && option_is_of(&options[id], command)))
         id++;
     return id;
 }
@@ -35,7 +35,7 @@ static int next_positional(int command, int id)
 static void bash_values(void)
 {
     puts("    case \"$before\" in");
-    for (int id = 0; id < OPTION_COUNT; id++) {
+    for (int id = 0; id < option_count; id++) {
         const struct option *o = &options[id];
         if (o->positional)
             continue;
@@ -59,7 +59,7 @@ static void bash_words(void)
         if (!command_is_listed(c))
             continue;
         printf("        %s) names='", commands[c].name);
-        for (int id = 0, first = 1; id < OPTION_COUNT; id++) {
+        for (int id = 0, first = 1; id < option_count; id++) {
             if (options[id].positional || !option_is_of(&options[id], c))
                 continue;
             printf("%s--%s", first ? "" : " ", options[id].name);
@@ -67,7 +67,7 @@ static void bash_words(void)
         }
         putchar('\'');
         int id = next_positional(c, 0);
-        if (id < OPTION_COUNT)
+        if (id < option_count)
             printf(options[id].choices ? " words='%s'" : " files=1", options[id].choices);
         puts(";;");
     }
@@ -108,11 +108,11 @@ static void zsh_value(const struct option *o)
 static void zsh_command(int c)
 {
     printf("        %s) _arguments", commands[c].name);
-    for (int id = next_positional(c, 0); id < OPTION_COUNT; id = next_positional(c, id + 1)) {
+    for (int id = next_positional(c, 0); id < option_count; id = next_positional(c, id + 1)) {
         printf(" \\\n            '%s", options[id].repeats ? "*" : "");
         zsh_value(&options[id]);
     }
-    for (int id = 0; id < OPTION_COUNT; id++) {
+    for (int id = 0; id < option_count; id++) {
         const struct option *o = &options[id];
         if (o->positional || !option_is_of(o, c))
             continue;
@@ -197,7 +197,7 @@ static void print_fish(void)
             print_doc(commands[c].does, "\\");
             puts("'");
         }
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         fish_option(&options[id]);
 }
 

@@ -116,7 +116,7 @@ static bool begins_group(int id, enum command command)
 void manual_usage(enum command command)
 {
     printf("usage: unroll %s", commands[command].name);
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].positional && option_is_of(&options[id], command))
             printf(options[id].scope == LINE ? " [%s]" : " %s", options[id].argument);
     puts(" [options]");
@@ -141,7 +141,7 @@ static void print_option(const struct option *o)
 static void print_group(int first, enum command command)
 {
     printf("\n%s:\n", group_of(&options[first]));
-    for (int id = first; id < OPTION_COUNT; id++)
+    for (int id = first; id < option_count; id++)
         if (!options[id].positional && option_is_of(&options[id], command) &&
             strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
             print_option(&options[id]);
@@ -151,7 +151,7 @@ void manual_help(enum command command)
 {
     manual_usage(command);
     printf("%s: %s.\n", commands[command].name, commands[command].does);
-    for (int id = 0, first = 1; id < OPTION_COUNT; id++) {
+    for (int id = 0, first = 1; id < option_count; id++) {
         if (!options[id].positional || !option_is_of(&options[id], command))
             continue;
         if (first)
@@ -159,7 +159,7 @@ void manual_help(enum command command)
         first = 0;
         print_option(&options[id]);
     }
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (!options[id].positional && option_is_of(&options[id], command) && begins_group(id, command))
             print_group(id, command);
     if (command == COMMAND_TRAIN)
@@ -225,11 +225,11 @@ static void roff_option(const struct option *o)
 static void roff_options(void)
 {
     puts(".SH ARGUMENTS");
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].positional)
             roff_option(&options[id]);
     puts(".SH OPTIONS");
-    for (int first = 0; first < OPTION_COUNT; first++) {
+    for (int first = 0; first < option_count; first++) {
         bool begins = !options[first].positional;
         for (int before = 0; before < first && begins; before++)
             begins = options[before].positional ||
@@ -237,7 +237,7 @@ static void roff_options(void)
         if (!begins)
             continue;
         printf(".SS %s\n", group_of(&options[first]));
-        for (int id = first; id < OPTION_COUNT; id++)
+        for (int id = first; id < option_count; id++)
             if (!options[id].positional && strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
                 roff_option(&options[id]);
     }

@@ -69,12 +69,6 @@ OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
        .fallback = "adam", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
        .group = "Training", .commands = IN(TRAIN), .doc = "learning rate at its highest")
-OPTION(MOMENTUM, "momentum", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 0.99999),
-       .group = "Training", .commands = IN(TRAIN), .with = OPTION_OPTIMIZER, .with_values = "momentum",
-       .doc = "momentum of the optimizer of that name")
-OPTION(DECAY, "decay", NUMBER, .argument = "X", .derived = "by --opt", RANGE(0, 10),
-       .group = "Training", .commands = IN(TRAIN),
-       .doc = "weight decay: adamw's shrinks weights by itself, of the others it is a part of the gradient")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
        .fallback = "cosine", .group = "Training", .commands = IN(TRAIN),
        .doc = "learning rate over time; step: a tenth at 60% and 85%; plateau: lower when validation "

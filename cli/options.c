@@ -20,9 +20,11 @@
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
     reader_names[160];                      /* one space between them */
 static char task_doc[256], data_doc[256];
-const struct option options[OPTION_COUNT] = {
+static struct option table[OPTION_MOST] = {
 #include "option_table.h"
 };
+const struct option *const options = table;
+int option_count = OPTION_COUNT;
 #undef OPTION
 
 static void join_names(const char *(*name_of)(int), char *text, size_t size)
@@ -73,6 +75,37 @@ static void write_docs(void)
     snprintf(data_doc + at, sizeof data_doc - (size_t)at, "; - is standard input");
 }
 
+/* One option for all optimizers that have a hyperparameter of this name. */
+static void add_hyperparameter(const unroll_hyperparameter *h, const char *optimizer)
+{
+    static char having[OPTION_MOST][sizeof optimizer_names], doc[OPTION_MOST][256];
+    int id = OPTION_COUNT;
+
+    while (id < option_count && strcmp(table[id].name, h->name) != 0)
+        id++;
+    if (id == OPTION_MOST)
+        return;
+    size_t used = strlen(having[id]);
+    snprintf(having[id] + used, sizeof *having - used, "%s%s", used ? " " : "", optimizer);
+    list_choices(having[id], doc[id], sizeof *doc);
+    used = strcmp(having[id], optimizer_names) == 0 ? 0 : strlen(doc[id]);
+    snprintf(doc[id] + used, sizeof *doc - used, "%s%s", used ? ": " : "", h->about);
+    table[id] = (struct option){.name = h->name, .kind = NUMBER, .argument = "X", .derived = "by --opt", .group = "Training",
+                                RANGE(h->least, h->most), .commands = IN(TRAIN), .doc = doc[id],
+                                .with = OPTION_OPTIMIZER, .with_values = having[id]};
+    option_count += id == option_count;
+}
+
+static void add_hyperparameters(void)
+{
+    const unroll_hyperparameter *h;
+    const char *name;
+
+    for (int i = 0; (name = unroll_optimizer_name(i)); i++)
+        for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++)
+            add_hyperparameter(h, name);
+}
+
 void options_begin(void)
 {
     write_docs();
@@ -82,6 +115,7 @@ void options_begin(void)
     join_names(export_name, export_names, sizeof export_names);
     join_names(unroll_cell_name, cell_names, sizeof cell_names);
     join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
+    add_hyperparameters();
 }
 
 enum { WHERE_LONGEST = 128, ALLOWED_LONGEST = 256 };
@@ -349,7 +383,7 @@ void settings_clear(struct settings *settings, enum option_id id)
 
 void settings_free(struct settings *settings)
 {
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         settings_clear(settings, id);
     for (int i = 0; i < settings->words; i++)
         free(settings->word[i]);
@@ -376,11 +410,11 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
 
 /* ---- names ---- */
 
-enum option_id option_find(const char *name)
+int option_find(const char *name)
 {
     int id = 0;
 
-    while (id < OPTION_COUNT && strcmp(options[id].name, name) != 0)
+    while (id < option_count && strcmp(options[id].name, name) != 0)
         id++;
     return id;
 }
@@ -388,16 +422,16 @@ enum option_id option_find(const char *name)
 static unroll_status refuse_name(enum command command, const char *name)
 {
     struct suggestion suggestion = suggestion_for(name);
-    enum option_id elsewhere = option_find(name);
+    int elsewhere = option_find(name);
 
-    if (elsewhere != OPTION_COUNT) {
+    if (elsewhere != option_count) {
         int owner = 0;
         while (!option_is_of(&options[elsewhere], owner))
             owner++;
         return complain(UNROLL_USAGE, "%s has no option --%s, but %s has; fix: see 'unroll %s --help'",
                         commands[command].name, name, commands[owner].name, commands[command].name);
     }
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (option_is_of(&options[id], command))
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
@@ -435,8 +469,8 @@ static unroll_status read_pair(struct line *line, const char *pair)
                         "hidden=128",
                         pair);
     snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
-    enum option_id id = option_find(name);
-    if (id == OPTION_COUNT || !option_is_of(&options[id], line->settings->command))
+    int id = option_find(name);
+    if (id == option_count || !option_is_of(&options[id], line->settings->command))
         return refuse_name(line->settings->command, name);
     if (id == OPTION_SET || id == OPTION_HELP)
         return complain(UNROLL_USAGE, "--set %s: this is not a setting; fix: write --%s", name, name);
@@ -466,15 +500,15 @@ static unroll_status read_option(struct line *line, const char *word)
     char name[WHERE_LONGEST];
 
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
-    enum option_id id = option_find(name);
-    if (id == OPTION_COUNT && strncmp(name, "no-", 3) == 0 && !equals) {
+    int id = option_find(name);
+    if (id == option_count && strncmp(name, "no-", 3) == 0 && !equals) {
         id = option_find(name + 3);
-        bool is_switch = id != OPTION_COUNT && options[id].kind == FLAG;
+        bool is_switch = id != option_count && options[id].kind == FLAG;
         if (is_switch && option_is_of(&options[id], line->settings->command))
             return set_named(line, id, "false");
-        id = OPTION_COUNT;
+        id = option_count;
     }
-    if (id == OPTION_COUNT || !option_is_of(&options[id], line->settings->command))
+    if (id == option_count || !option_is_of(&options[id], line->settings->command))
         return refuse_name(line->settings->command, name);
     return read_value(line, id, equals ? equals + 1 : NULL);
 }
@@ -484,7 +518,7 @@ static unroll_status read_letter(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
 
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].letter == word[1] && word[2] == '\0' && option_is_of(&options[id], command))
             return read_value(line, id, NULL);
     return complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two dashes, see "
@@ -496,7 +530,7 @@ static unroll_status read_positional(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
 
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].positional && option_is_of(&options[id], command) &&
             (options[id].repeats || !is_given(line->settings, id)))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
@@ -537,10 +571,10 @@ static unroll_status answer_unknown_variable(const struct settings *settings, co
 {
     const char *name = variable + sizeof prefix - 1;
     struct suggestion suggestion = suggestion_for(name);
-    char candidate[OPTION_COUNT][WHERE_LONGEST];
+    char candidate[OPTION_MOST][WHERE_LONGEST];
     size_t length = strlen(name);
 
-    for (int id = 0; id < OPTION_COUNT; id++) {
+    for (int id = 0; id < option_count; id++) {
         variable_of(&options[id], candidate[id]);
         if (options[id].scope != LINE)
             suggestion_offer(&suggestion, candidate[id] + sizeof prefix - 1);
@@ -562,7 +596,7 @@ static unroll_status read_variable(struct settings *settings, const char *entry)
     if (equals == NULL)
         return UNROLL_OK;
     snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
-    for (int id = 0; id < OPTION_COUNT; id++) {
+    for (int id = 0; id < option_count; id++) {
         variable_of(&options[id], variable);
         if (options[id].scope == LINE || strcmp(variable, name) != 0)
             continue;
@@ -595,7 +629,7 @@ static unroll_status read_run(struct settings *settings)
 
 static unroll_status fill_defaults(struct settings *settings)
 {
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (option_is_of(&options[id], settings->command) && options[id].fallback)
             TRY(settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT, options[id].name));
     return UNROLL_OK;
@@ -614,7 +648,7 @@ static bool is_among(const char *word, const char *words)
 /* What was asked for and would do nothing. Files and the environment may hold settings for many calls. */
 static unroll_status check_effects(const struct settings *settings)
 {
-    for (int id = 0; id < OPTION_COUNT; id++) {
+    for (int id = 0; id < option_count; id++) {
         const struct option *o = &options[id];
         const char *other = o->with_values ? text_of(settings, (enum option_id)o->with) : NULL;
         if (settings->of[id].source != SOURCE_LINE || !other || is_among(other, o->with_values))
@@ -630,7 +664,7 @@ static unroll_status check_effects(const struct settings *settings)
 /* What a command works on must be named. */
 static unroll_status check_positional(const struct settings *settings)
 {
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].positional && options[id].scope != LINE && option_is_of(&options[id], settings->command))
             TRY(settings_need(settings, id));
     return UNROLL_OK;

@@ -52,9 +52,12 @@ enum option_id {
 #undef OPTION
 #define IN(command) (1u << COMMAND_##command)
 
-extern const struct option options[OPTION_COUNT];
+/* Behind the table's: the hyperparameters of the library's optimizers, of each name one. */
+enum { OPTION_MOST = OPTION_COUNT + 24 };
+extern const struct option *const options;
+extern int option_count;
 
-/* Fills in the choices that the library knows: before anything else. */
+/* Fills in the choices and the hyperparameters that the library knows: before anything else. */
 void options_begin(void);
 
 enum source { SOURCE_NONE, SOURCE_DEFAULT, SOURCE_RUN, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE };
@@ -69,7 +72,7 @@ struct setting {
 
 struct settings {
     enum command   command;
-    struct setting of[OPTION_COUNT];
+    struct setting of[OPTION_MOST];
     char **word;                    /* values of the option that repeats, in their order */
     int    words;
 };
@@ -104,8 +107,8 @@ void field_names_for(enum command command);
 /* "rnn, lstm" from "rnn lstm". */
 void list_choices(const char *choices, char *text, size_t size);
 
-/* OPTION_COUNT: there is none of that name. */
-enum option_id option_find(const char *name);
+/* option_count: there is none of that name. */
+int option_find(const char *name);
 static inline bool option_is_of(const struct option *option, enum command command)
 {
     return option->commands >> command & 1;

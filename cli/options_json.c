@@ -19,12 +19,12 @@
 static unroll_status refuse_key(const char *path, const char *key)
 {
     struct suggestion suggestion = suggestion_for(key);
-    enum option_id known = option_find(key);
+    int known = option_find(key);
 
-    if (known != OPTION_COUNT)
+    if (known != option_count)
         return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path,
                         key, key);
-    for (int id = 0; id < OPTION_COUNT; id++)
+    for (int id = 0; id < option_count; id++)
         if (options[id].scope != LINE)
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
@@ -64,10 +64,10 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
         [INTEGERS] = "a string of whole numbers", [NUMBER_OR_PATH] = "a number or a path",
         [CHOICE] = "a string", [TEXT] = "a string", [PATH] = "a string", [DIRECTORY] = "a string",
     };
-    enum option_id id = option_find(key);
+    int id = option_find(key);
     char number[NUMBER_TEXT], where[512];
 
-    if (id == OPTION_COUNT || options[id].scope == LINE)
+    if (id == option_count || options[id].scope == LINE)
         return refuse_key(path, key);
     const char *text = text_of_json(&options[id], value, number);
     if (text == NULL)
@@ -190,7 +190,7 @@ json_t *settings_to_json(const struct settings *settings)
 {
     json_t *object = json_object();
 
-    for (int id = 0; object && id < OPTION_COUNT; id++) {
+    for (int id = 0; object && id < option_count; id++) {
         bool saved = options[id].scope == FIXED || options[id].scope == FREE;
         if (!saved || !is_given(settings, id) || !option_is_of(&options[id], settings->command))
             continue;

@@ -76,13 +76,26 @@ UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_ba
 /* After a forward; adds to the gradients, so that several batches may share one update. */
 UNROLL_API unroll_status unroll_backward(unroll_session *session);
 
+/* What an optimizer can be told besides the learning rate: "beta1" of "adam". The index-th; NULL after the last. */
+typedef struct unroll_hyperparameter {
+    const char *name, *about;
+    double      standard, least, most;      /* the default; both limits are allowed */
+} unroll_hyperparameter;
+
+UNROLL_API const unroll_hyperparameter *unroll_optimizer_hyperparameter(const char *optimizer, int index);
+
+/* Begin with unroll_rates_default(). */
+enum { UNROLL_HYPERPARAMETERS = 10 };       /* of an optimizer, at most */
 typedef struct unroll_rates {
-    size_t size;                    /* sizeof(unroll_rates) */
-    double learning_rate, momentum, beta1, beta2, epsilon, decay;   /* momentum and betas: 0 .. less than 1 */
-    double clip;                    /* limit of the norm of the mean gradient; 0: none */
+    size_t      size;                       /* sizeof(unroll_rates) */
+    const char *optimizer;                  /* whose; NULL: there is none of that name */
+    double      learning_rate;
+    double      clip;                       /* limit of the norm of the mean gradient; 0: none */
+    double      hyperparameter[UNROLL_HYPERPARAMETERS];     /* in their order; unroll_rates_set knows their names */
 } unroll_rates;
 
 UNROLL_API unroll_rates unroll_rates_default(const char *optimizer);
+UNROLL_API unroll_status unroll_rates_set(unroll_rates *rates, const char *name, double value);
 
 /* What a step found. The update is left out, and the gradients dropped, when the norm is not finite;
  * the status is then UNROLL_DIVERGED. */
@@ -252,8 +265,7 @@ typedef struct unroll_train_config {
     int         batch;              /* rows; lm: the text is cut into so many pieces that run side by side */
     int         bptt;               /* steps between updates; 0: lm: the whole piece, one update an epoch */
     int         carry;              /* 1: a row's states go on from update to update; 0: from zero each time */
-    const char *optimizer;
-    unroll_rates rates;
+    unroll_rates rates;             /* of an optimizer, which they name */
     const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
     int64_t     warmup;             /* steps of linear rise of the learning rate */
     int64_t     total_steps;        /* what schedules count on */

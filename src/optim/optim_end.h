@@ -1,4 +1,6 @@
 /* Ends the file of an optimizer. */
 #undef OPTIMIZER
 #undef OPTIMIZER_STATES
-#undef OPTIMIZER_RATES
+#undef OPTIMIZER_LEARNING_RATE
+#undef OPTIMIZER_HYPERPARAMETERS
+#undef OPTIMIZER_NUMBERS

@@ -1,9 +1,11 @@
 /* Stochastic gradient descent (Robbins, Monro, "A Stochastic Approximation Method", 1951), as
  * torch.optim.SGD without momentum:
  *     w <- w - lr (g + decay w) */
-#define OPTIMIZER        sgd
-#define OPTIMIZER_STATES 0
-#define OPTIMIZER_RATES  { [RATE_LR] = 1e-2 }
+#define OPTIMIZER                    sgd
+#define OPTIMIZER_STATES             0
+#define OPTIMIZER_LEARNING_RATE      1e-2
+#define OPTIMIZER_HYPERPARAMETERS(H) HYPER_DECAY(H, 0)
+#define OPTIMIZER_NUMBERS(N)         N(lr, lr) N(decay, decay)
 
 OPTIMIZER_STEP(p, r)
 {

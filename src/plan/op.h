@@ -97,7 +97,7 @@ enum { COPY_FROM, COPY_TO };
 enum { FILL_TO };
 enum { TREE_X };                                                 /* shard 0 gets the tree's sum */
 enum { NORM_GRAD, NORM_OUT };
-enum { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1, UPDATE_RUN, UPDATE_NORM, UPDATE_WEIGHT };
+enum { UPDATE_W, UPDATE_GRAD, UPDATE_RUN, UPDATE_NORM, UPDATE_WEIGHT, UPDATE_STATE };     /* the first of the states */
 enum { PACK_FROM, PACK_TO };
 enum { COMM_X };                                                 /* of a bucket, sum_begin and sum_end: its first view */
 enum { OP_VIEWS = RNN_BACK_VIEWS };

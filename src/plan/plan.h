@@ -184,7 +184,7 @@ struct plan_config {
     bool           carry;           /* the states that leave are the next run's initial states */
     bool           input_gradient;  /* of float inputs */
     bool           no_dropout;      /* a module that evaluates: gradients, no masks */
-    int            optimizer_states;    /* arrays that the optimizer keeps for each parameter: 0..2 */
+    int            optimizer_states;    /* arrays that the optimizer keeps for each parameter */
     int            optimizer;       /* index in the optimizer table */
     int            sum;             /* how buckets are summed: a topology or native (comm.h); -1: by their size */
     uint32_t       bucket;          /* bytes of gradients that are worth a sum over ranks of their own */

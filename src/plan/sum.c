@@ -353,8 +353,8 @@ static unroll_status push_update(struct plan *p, int master)
     op.choice = p->config.optimizer;
     op.view[UPDATE_W] = view_of(p, master, UPDATE);
     op.view[UPDATE_GRAD] = sum_of(p, p->buffer[master].gradient, UPDATE);
-    op.view[UPDATE_S0] = optimizer_state(p, master, 0);
-    op.view[UPDATE_S1] = optimizer_state(p, master, 1);
+    for (int i = 0; i < p->config.optimizer_states; i++)
+        op.view[UPDATE_STATE + i] = optimizer_state(p, master, i);
     op.view[UPDATE_RUN] = view_of(p, plan_find_buffer(p, "rates"), READ);
     op.view[UPDATE_NORM] = view_of(p, plan_find_buffer(p, "norms"), READ);
     op.view[UPDATE_WEIGHT] = view_of(p, plan_find_buffer(p, "weight_sum"), READ);

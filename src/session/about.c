@@ -40,11 +40,6 @@ const char *unroll_device_name(int index, int *available, const char **about)
     return device->name;
 }
 
-const char *unroll_optimizer_name(int index)
-{
-    return optimizer_at(index) ? optimizer_at(index)->name : NULL;
-}
-
 unroll_plan_config unroll_plan_default(void)
 {
     return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,

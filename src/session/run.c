@@ -3,7 +3,6 @@
 #include "optim/optim.h"
 #include "session/locate.h"
 #include "session/mesh.h"
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -138,51 +137,38 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
     return status;
 }
 
-unroll_rates unroll_rates_default(const char *optimizer)
+static const struct optimizer *optimizer_of(const unroll_session *s)
 {
-    int index = optimizer_find(optimizer ? optimizer : "");
-    unroll_rates rates = { .size = sizeof rates };
-    if (index < 0)
-        return rates;
-    const double *d = optimizer_at(index)->rate;
-    rates.learning_rate = d[RATE_LR];
-    rates.momentum = d[RATE_MOMENTUM];
-    rates.beta1 = d[RATE_BETA1];
-    rates.beta2 = d[RATE_BETA2];
-    rates.epsilon = d[RATE_EPS];
-    rates.decay = d[RATE_DECAY];
-    return rates;
+    return optimizer_at(s->plan->config.optimizer);
 }
 
 static void give_rates(unroll_session *s, const unroll_rates *r)
 {
     double *rates = session_host(s, "rates");
-    rates[RATE_LR] = r->learning_rate;
-    rates[RATE_MOMENTUM] = r->momentum;
-    rates[RATE_BETA1] = r->beta1;
-    rates[RATE_BETA2] = r->beta2;
-    rates[RATE_EPS] = r->epsilon;
-    rates[RATE_DECAY] = r->decay;
     rates[RATE_CLIP] = r->clip;
     rates[RATE_STEP]++;
+    optimizer_of(s)->make_numbers(r->learning_rate, rates[RATE_STEP], r->hyperparameter, rates + RATE_NUMBERS);
+}
+
+static unroll_status check_rate(const char *name, double value, double least, double most)
+{
+    return value >= least && value <= most ? UNROLL_OK
+        : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g", name, value, least, most);
 }
 
 /* Rates that would make NaN or infinities of the weights, as floats, are refused while these are sound. */
 static unroll_status check_rates(const unroll_session *s, const unroll_rates *r)
 {
-    const double large = 1e30, below_1 = 1 - FLT_EPSILON / 2;
-    const bool divides = optimizer_at(s->plan->config.optimizer)->rate[RATE_EPS] > 0;
-    const struct { const char *name; double value, least, most; } rates[] = {
-        { "learning_rate", r->learning_rate, 0, large }, { "momentum", r->momentum, 0, below_1 },
-        { "beta1", r->beta1, 0, below_1 }, { "beta2", r->beta2, 0, below_1 },
-        { "epsilon", r->epsilon, divides ? 1e-30 : 0, large }, { "decay", r->decay, 0, large },
-        { "clip", r->clip, 0, INFINITY },
-    };
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-        if (!(rates[i].value >= rates[i].least && rates[i].value <= rates[i].most))
-            return fail(UNROLL_USAGE, "%s = %g is outside %g .. %s%g", rates[i].name, rates[i].value, rates[i].least,
-                        rates[i].most < 1 ? "less than " : "", rates[i].most);
-    return UNROLL_OK;
+    const struct optimizer *of = optimizer_of(s);
+    if (!r->optimizer || strcmp(r->optimizer, of->name))
+        return fail(UNROLL_USAGE, "the session was made to train with %s, not with %s; fix: unroll_rates_default(\"%s\")",
+                    of->name, r->optimizer ? r->optimizer : "an optimizer that there is not", of->name);
+    TRY(check_rate("learning_rate", r->learning_rate, 0, 1e30));
+    for (int i = 0; of->hyperparameter[i].name; i++) {
+        const unroll_hyperparameter *h = &of->hyperparameter[i];
+        TRY(check_rate(h->name, r->hyperparameter[i], h->least, h->most));
+    }
+    return check_rate("clip", r->clip, 0, INFINITY);
 }
 
 static unroll_status check_training(const unroll_session *s, const unroll_rates *rates)

@@ -57,7 +57,7 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
     add_field(fields, "carry", "%d", trainer->config.carry != 0);
-    add_field(fields, "optimizer", "%s", trainer->optimizer);
+    add_field(fields, "optimizer", "%s", trainer->config.rates.optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
 }
 
@@ -66,14 +66,12 @@ static void describe_rates(const unroll_trainer *trainer, struct facts *fields)
 {
     const unroll_rates *r = &trainer->config.rates;
 
-#define ADD_RATE(key, member) add_field(fields, key, "%.15g", r->member);
-    ADD_RATE("base_learning_rate", learning_rate)
-    ADD_RATE("momentum", momentum)
-    ADD_RATE("beta1", beta1)
-    ADD_RATE("beta2", beta2)
-    ADD_RATE("epsilon", epsilon)
-    ADD_RATE("decay", decay)
-    ADD_RATE("clip_norm", clip)
+    const unroll_hyperparameter *h;
+
+    add_field(fields, "base_learning_rate", "%.15g", r->learning_rate);
+    for (int i = 0; (h = unroll_optimizer_hyperparameter(r->optimizer, i)) != NULL; i++)
+        add_field(fields, h->name, "%.15g", r->hyperparameter[i]);
+    add_field(fields, "clip_norm", "%.15g", r->clip);
     add_field(fields, "schedule", "%s", trainer->schedule->name);
     add_field(fields, "warmup", "%" PRId64, trainer->config.warmup);
 }
@@ -204,7 +202,7 @@ static unroll_status read_state(const struct safetensors *file, const char *path
 
 /* ---- the session's numbers ---- */
 
-enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_PARAMETER = 2, STATES_OF_A_LAYER = 2 };     /* a parameter's is below 96 */
+enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_LAYER = 2 };     /* a parameter's is below 96 */
 
 /* Everything that the session keeps from step to step beside the weights. */
 struct kept {
@@ -222,8 +220,9 @@ static void kept_free(struct kept *kept)
     release(kept->name);
 }
 
+/* False: this optimizer, or this cell, has no such state. */
 __attribute__((format(printf, 3, 4)))
-static void list_buffer(struct kept *kept, const unroll_session *session, const char *format, ...)
+static bool list_buffer(struct kept *kept, const unroll_session *session, const char *format, ...)
 {
     char *name = kept->name[kept->count];
     va_list arguments;
@@ -233,9 +232,10 @@ static void list_buffer(struct kept *kept, const unroll_session *session, const 
     va_end(arguments);
     size_t size = unroll_count(session, name);
     if (size == 0)
-        return;     /* this optimizer, or this cell, has no such state */
+        return false;
     kept->size[kept->count++] = size;
     kept->total += size;
+    return true;
 }
 
 static unroll_status list_buffers(const unroll_trainer *trainer, int layers, struct kept *kept)
@@ -245,8 +245,8 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
 
     for (int i = 0; i < parameters; i++) {
         TRY(unroll_model_parameter(trainer->model, i, &parameter));
-        for (int state = 0; state < STATES_OF_A_PARAMETER; state++)
-            list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state);
+        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++)
+            ;
     }
     for (int layer = 0; layer < layers; layer++) {
         list_buffer(kept, trainer->session, "h0.l%d", layer);
@@ -255,11 +255,26 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
     return UNROLL_OK;
 }
 
+/* Of each parameter, as of the first. */
+static size_t count_states(const unroll_trainer *trainer)
+{
+    char name[BUFFER_NAME_SIZE];
+    unroll_parameter first = {.name = ""};
+    size_t count = 0;
+
+    unroll_model_parameter(trainer->model, 0, &first);
+    for (;; count++) {
+        snprintf(name, sizeof name, "%s.opt%zu", first.name, count);
+        if (unroll_count(trainer->session, name) == 0)
+            return count;
+    }
+}
+
 /* Without the numbers. The caller gives it to kept_free, also after a failure. */
 static unroll_status kept_list(const unroll_trainer *trainer, struct kept *kept)
 {
     const int layers = unroll_model_layers(trainer->model);
-    size_t most = (size_t)unroll_model_parameters(trainer->model) * STATES_OF_A_PARAMETER
+    size_t most = (size_t)unroll_model_parameters(trainer->model) * count_states(trainer)
                 + (size_t)layers * STATES_OF_A_LAYER;
     *kept = (struct kept){
         .name = allocate_zeroed(most + 1, sizeof *kept->name),      /* a name is tried before it counts */

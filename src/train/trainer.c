@@ -16,7 +16,7 @@ enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
 unroll_train_config unroll_train_default(void)
 {
     unroll_train_config config = {
-        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1, .optimizer = "adam",
+        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1,
         .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
         .seed = 1, .machine = unroll_machine_default(),
     };
@@ -47,8 +47,6 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
                     "be negative", config->warmup, config->total_steps);
-    if (config->optimizer == NULL || strlen(config->optimizer) >= OPTIMIZER_NAME_SIZE)
-        return fail(UNROLL_USAGE, "the training configuration names no optimizer");
     if (config->schedule == NULL || schedule_find(config->schedule) == NULL)
         return fail(UNROLL_USAGE, "there is no schedule '%.40s'; fix: choose one of constant, cosine, step, "
                     "plateau",
@@ -91,7 +89,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     config.lengths = trainer->part->lengths;
     config.resets = trainer->part->resets;
     config.carry = 1;
-    config.optimizer = trainer->config.optimizer;
+    config.optimizer = trainer->config.rates.optimizer;
     config.seed = trainer->config.seed;
     config.machine = trainer->config.machine;
     config.machine.memory = memory;
@@ -133,7 +131,6 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     TRY(trainer->task->check(trainer->model, trainer->data));
     TRY(give_schema(trainer));
     TRY(open_parts(trainer, validation));
-    strcpy(trainer->optimizer, config->optimizer);
     trainer->schedule = schedule_find(config->schedule);
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
@@ -148,11 +145,12 @@ static uint64_t hash_course(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
     const unroll_rates *r = &config->rates;
-    const double numbers[] = {r->learning_rate, r->momentum, r->beta1, r->beta2, r->epsilon, r->decay, r->clip,
-                              config->validation, (double)config->warmup, (double)trainer->total_steps,
-                              config->carry, trainer->look_every, (double)trainer->part->batches};
+    const double numbers[] = {r->learning_rate, r->clip, config->validation, (double)config->warmup,
+                              (double)trainer->total_steps, config->carry, trainer->look_every,
+                              (double)trainer->part->batches};
 
-    return hash_text(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), trainer->schedule->name);
+    uint64_t hash = hash_bytes(HASH_BEGIN, numbers, sizeof numbers);
+    return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
 static unroll_status set_up(unroll_trainer *trainer)

@@ -25,14 +25,11 @@ struct trainer_state {
     double  learning_rate;      /* of the last update; 0: as best_step */
 };
 
-enum { OPTIMIZER_NAME_SIZE = 32 };
-
 struct unroll_trainer {
     unroll_model *model;
     const unroll_dataset *data;
     const struct task *task;
     unroll_train_config config;             /* its strings belong to the caller and are not used after new */
-    char optimizer[OPTIMIZER_NAME_SIZE];
     const struct schedule *schedule;
     int64_t total_steps;
     uint64_t data_hash;                     /* of all data, those to validate on too: a cursor is of these */

@@ -86,7 +86,7 @@ static bool steps(const struct test_case *c, unroll_model *model, unroll_session
     unroll_rates rates = unroll_rates_default(optimizer);
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
-    rates.epsilon = 0.01;               /* else the smallest gradients decide by their sign */
+    unroll_rates_set(&rates, "epsilon", 0.01);               /* else the smallest gradients decide by their sign */
     if (way.whole != PARTS && way.device)
         return whole_steps(c, session, &rates, way.whole == UNSEEN, f);
     return parts(c, model, session, &rates, sharded, way.whole == UNSEEN, f);

@@ -94,7 +94,9 @@ static void fill_inputs(struct run *r)
     }
     for (int32_t b = 0; b < ROWS; b++)
         lengths[b] = STEPS - 2 * b;
-    memcpy(rates, optimizer_at(r->plan->config.optimizer)->rate, RATE_N * sizeof *rates);
+    const struct optimizer *o = optimizer_at(r->plan->config.optimizer);
+    const unroll_rates standard = unroll_rates_default(o->name);
+    o->make_numbers(o->learning_rate, 1, standard.hyperparameter, rates + RATE_NUMBERS);
 }
 
 static unroll_status train(struct run *r)

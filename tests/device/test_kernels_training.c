@@ -273,6 +273,30 @@ static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
 
 /* ---- the update ------------------------------------------------------------------------ */
 
+/* All optimizers have these, where they have them. */
+static double hyperparameter(const char *name)
+{
+    static const struct { const char *name; double value; } all[] = {
+        { "momentum", 0.9 }, { "beta1", 0.9 }, { "beta2", 0.99 }, { "epsilon", 1e-8 }, { "decay", 0.01 },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strcmp(all[i].name, name))
+            return all[i].value;
+    CHECK(false, "a test knows no value for %s", name);
+    return 0;
+}
+
+static void set_rates(struct fixture *f, int update)
+{
+    const struct optimizer *o = optimizer_at(f->op.choice);
+    double rates[RATES] = { [RATE_STEP] = update }, value[UNROLL_HYPERPARAMETERS];
+    for (int i = 0; o->hyperparameter[i].name; i++)
+        value[i] = hyperparameter(o->hyperparameter[i].name);
+    o->make_numbers(0.1, update, value, rates + RATE_NUMBERS);
+    for (size_t i = 0; i < RATES; i++)
+        set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
+}
+
 static struct fixture *build_update(uint64_t seed, enum dtype real)
 {
     struct fixture *f = fixture_new(OP_UPDATE, seed, real);
@@ -284,20 +308,16 @@ static struct fixture *build_update(uint64_t seed, enum dtype real)
     memcpy(sums + 1, shape, (size_t)rank * sizeof *shape);
     make(f, UPDATE_W, real, UPDATE, rank, shape);
     make(f, UPDATE_GRAD, real, UPDATE, rank + 1, sums);
-    if (states > 0)
-        make(f, UPDATE_S0, real, UPDATE, rank, shape);
-    if (states > 1)
-        make(f, UPDATE_S1, real, UPDATE, rank, shape);
-    int squares = states > 1 ? UPDATE_S1 : f->op.choice == optimizer_find("rmsprop") ? UPDATE_S0 : -1;
+    for (int k = 0; k < states; k++)
+        make(f, UPDATE_STATE + k, real, UPDATE, rank, shape);
+    int squares = states > 1 ? UPDATE_STATE + 1 : f->op.choice == optimizer_find("rmsprop") ? UPDATE_STATE : -1;
     if (squares >= 0)
         EACH(f, squares) {
             size_t at = at4(f, squares, i, j, k, l);
             set(f, squares, at, 0.1 + fabs(get(f, squares, at)));
         }
-    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATE_N));
-    static const double rates[RATE_N] = { 0.1, 0.9, 0.9, 0.99, 1e-8, 0.01, 0, 3 };
-    for (size_t i = 0; i < RATE_N; i++)
-        set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
+    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATES));
+    set_rates(f, 3);
     set(f, UPDATE_RUN, at4(f, UPDATE_RUN, RATE_CLIP, 0, 0, 0), random_size(f, 0, 2) * 0.1);
     make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(3));
     make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
@@ -309,30 +329,31 @@ static struct fixture *build_update(uint64_t seed, enum dtype real)
     return f;
 }
 
-struct plain_weight { double w, s0, s1; };
+struct plain_weight { double w, s[2]; };
 
 /* PyTorch's formulas as its documentation writes them. */
-static void plain_step(const char *name, const double *r, double g, struct plain_weight *p)
+static void plain_step(const char *name, int update, double g, struct plain_weight *p)
 {
+    const double lr = 0.1, momentum = hyperparameter("momentum"), beta1 = hyperparameter("beta1");
+    const double beta2 = hyperparameter("beta2"), epsilon = hyperparameter("epsilon"), decay = hyperparameter("decay");
     bool adam = strncmp(name, "adam", 4) == 0, decoupled = strcmp(name, "adamw") == 0;
     if (decoupled)
-        p->w -= r[RATE_LR] * r[RATE_DECAY] * p->w;
+        p->w -= lr * decay * p->w;
     else
-        g += r[RATE_DECAY] * p->w;
+        g += decay * p->w;
     if (strcmp(name, "sgd") == 0) {
-        p->w -= r[RATE_LR] * g;
+        p->w -= lr * g;
     } else if (strcmp(name, "momentum") == 0) {
-        p->s0 = r[RATE_MOMENTUM] * p->s0 + g;
-        p->w -= r[RATE_LR] * p->s0;
+        p->s[0] = momentum * p->s[0] + g;
+        p->w -= lr * p->s[0];
     } else if (strcmp(name, "rmsprop") == 0) {
-        p->s0 = r[RATE_BETA2] * p->s0 + (1 - r[RATE_BETA2]) * g * g;
-        p->w -= r[RATE_LR] * g / (sqrt(p->s0) + r[RATE_EPS]);
+        p->s[0] = beta2 * p->s[0] + (1 - beta2) * g * g;
+        p->w -= lr * g / (sqrt(p->s[0]) + epsilon);
     } else if (adam) {
-        p->s0 = r[RATE_BETA1] * p->s0 + (1 - r[RATE_BETA1]) * g;
-        p->s1 = r[RATE_BETA2] * p->s1 + (1 - r[RATE_BETA2]) * g * g;
-        double mean = p->s0 / (1 - pow(r[RATE_BETA1], r[RATE_STEP]));
-        double square = p->s1 / (1 - pow(r[RATE_BETA2], r[RATE_STEP]));
-        p->w -= r[RATE_LR] * mean / (sqrt(square) + r[RATE_EPS]);
+        p->s[0] = beta1 * p->s[0] + (1 - beta1) * g;
+        p->s[1] = beta2 * p->s[1] + (1 - beta2) * g * g;
+        double mean = p->s[0] / (1 - pow(beta1, update)), square = p->s[1] / (1 - pow(beta2, update));
+        p->w -= lr * mean / (sqrt(square) + epsilon);
     }
 }
 
@@ -348,23 +369,18 @@ static double plain_scale(const struct fixture *f)
 
 static void plain_update(struct fixture *f)
 {
-    const char *name = optimizer_at(f->op.choice)->name;
-    double rate[RATE_N], scale = plain_scale(f);
-    for (size_t i = 0; i < RATE_N; i++)
-        rate[i] = value(f, UPDATE_RUN, i, 0, 0, 0);
+    const struct optimizer *o = optimizer_at(f->op.choice);
+    const double scale = plain_scale(f);
     EACH(f, UPDATE_W) {
-        bool has0 = f->call.view[UPDATE_S0].at, has1 = f->call.view[UPDATE_S1].at;
-        size_t w = at4(f, UPDATE_W, i, j, k, l), g = at4(f, UPDATE_GRAD, 0, i, j, k);
-        size_t s0 = has0 ? at4(f, UPDATE_S0, i, j, k, l) : 0, s1 = has1 ? at4(f, UPDATE_S1, i, j, k, l) : 0;
-        struct plain_weight p = { .w = get(f, UPDATE_W, w), .s0 = has0 ? get(f, UPDATE_S0, s0) : 0,
-                                  .s1 = has1 ? get(f, UPDATE_S1, s1) : 0 };
+        const size_t w = at4(f, UPDATE_W, i, j, k, l), g = at4(f, UPDATE_GRAD, 0, i, j, k);
+        struct plain_weight p = { .w = get(f, UPDATE_W, w) };
+        for (int s = 0; s < o->states; s++)
+            p.s[s] = get(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l));
         if (scale != 0) {
-            plain_step(name, rate, scale * get(f, UPDATE_GRAD, g), &p);
+            plain_step(o->name, (int)value(f, UPDATE_RUN, RATE_STEP, 0, 0, 0), scale * get(f, UPDATE_GRAD, g), &p);
             set(f, UPDATE_W, w, p.w);
-            if (has0)
-                set(f, UPDATE_S0, s0, p.s0);
-            if (has1)
-                set(f, UPDATE_S1, s1, p.s1);
+            for (int s = 0; s < o->states; s++)
+                set(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l), p.s[s]);
         }
         set(f, UPDATE_GRAD, g, 0);
     }
@@ -389,24 +405,24 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
     const double weight = 4;            /* the gradient arrives as a sum of this weight */
     struct fixture *f = fixture_new(OP_UPDATE, 1, isa->real);
     f->op.choice = optimizer_find(c->name);
-    for (int slot = UPDATE_W; slot <= UPDATE_S1; slot++) {
+    for (int slot = UPDATE_W; slot < UPDATE_STATE + optimizer_at(f->op.choice)->states; slot++) {
         bool sums = slot == UPDATE_GRAD;
+        if (slot > UPDATE_GRAD && slot < UPDATE_STATE)
+            continue;
         make(f, slot, isa->real, UPDATE, sums ? 2 : 1, sums ? SIZES(1, 5) : SIZES(5));
         for (size_t i = 0; i < 5; i++)
             set(f, slot, at4(f, slot, sums ? 0 : i, sums ? i : 0, 0, 0), slot == UPDATE_W ? first[i] : 0);
     }
-    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATE_N));
+    make(f, UPDATE_RUN, DTYPE_F64, READ, 1, SIZES(RATES));
     make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(1));
     make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
     set(f, UPDATE_WEIGHT, at4(f, UPDATE_WEIGHT, 0, 0, 0, 0), weight);
     for (size_t step = 0; step < 3; step++) {
-        double rate[RATE_N], norm = 0;
-        memcpy(rate, optimizer_at(f->op.choice)->rate, sizeof rate);
-        rate[RATE_LR] = 0.1;
-        rate[RATE_DECAY] = 0.01;
-        rate[RATE_CLIP] = c->clip;
-        rate[RATE_STEP] = (double)step + 1;
-        memcpy(f->call.view[UPDATE_RUN].at, rate, sizeof rate);
+        double rates[RATES] = { [RATE_CLIP] = c->clip }, norm = 0;
+        unroll_rates standard = unroll_rates_default(c->name);
+        MUST(unroll_rates_set(&standard, "decay", 0.01));
+        optimizer_at(f->op.choice)->make_numbers(0.1, (double)step + 1, standard.hyperparameter, rates + RATE_NUMBERS);
+        memcpy(f->call.view[UPDATE_RUN].at, rates, sizeof rates);
         for (size_t i = 0; i < 5; i++) {
             set(f, UPDATE_GRAD, at4(f, UPDATE_GRAD, 0, i, 0, 0), weight * g[step][i]);
             norm += weight * g[step][i] * weight * g[step][i];

@@ -62,7 +62,9 @@ static void fill_inputs(struct instance *in, const struct plan *p)
     fill_lengths(in, p);
     ((int64_t *)instance_buffer(in, "run"))[0] = 77;    /* the seed of the masks */
     double *rates = instance_buffer(in, "rates");
-    memcpy(rates, optimizer_at(p->config.optimizer)->rate, RATE_N * sizeof *rates);
+    const struct optimizer *o = optimizer_at(p->config.optimizer);
+    const unroll_rates standard = unroll_rates_default(o->name);
+    o->make_numbers(o->learning_rate, 1, standard.hyperparameter, rates + RATE_NUMBERS);
     rates[RATE_CLIP] = 0.2;
     rates[RATE_STEP] = 1;
 }

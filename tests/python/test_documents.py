@@ -93,10 +93,15 @@ class Documents(unittest.TestCase):
             ".sample": (lambda **k: unroll.sample(model, **k), set()),
             ".divide": (unroll.divide, {"lengths", "classes"}),
         }
+        hyperparameters = {"beta1", "beta2", "epsilon", "decay"}        # of adam, which the library names
         for name, (call, more) in calls.items():
             with self.assertRaises(TypeError) as caught:
                 call(nothing=1)
-            self.assertEqual(set(re.search("it has (.*)", str(caught.exception))[1].split(", ")) | more, keywords[name], name)
+            known = set(re.search("it has (.*)", str(caught.exception))[1].split(", ")) | more
+            if name in ("Session.update", "Session.step", "Trainer.__new__"):
+                self.assertLessEqual(hyperparameters, known, name)
+                known -= hyperparameters
+            self.assertEqual(known, keywords[name], name)
 
     def test_every_name_is_documented(self):
         import unroll._core as core

@@ -304,19 +304,24 @@ static void check_refused_rates(void)
     REFUSED_WITH(learning_rate, INFINITY);
     REFUSED_WITH(learning_rate, 1e300);
     REFUSED_WITH(learning_rate, -1);
-    REFUSED_WITH(momentum, NAN);
-    REFUSED_WITH(momentum, 1);
-    REFUSED_WITH(beta1, 1);
-    REFUSED_WITH(beta1, 1 - 1e-12);                     /* 1 as a float */
-    REFUSED_WITH(beta2, 1);
-    REFUSED_WITH(beta2, -0.1);
-    REFUSED_WITH(epsilon, 0);
-    REFUSED_WITH(epsilon, NAN);
-    REFUSED_WITH(decay, NAN);
-    REFUSED_WITH(decay, -1);
     REFUSED_WITH(clip, NAN);
     REFUSED_WITH(clip, -1);
 #undef REFUSED_WITH
+    static const struct { const char *name; double value; } refused[] = {
+        { "beta1", 1 }, { "beta1", 1 - 1e-12 }, { "beta2", 1 }, { "beta2", -0.1 }, { "beta2", NAN },
+        { "epsilon", 0 }, { "epsilon", NAN }, { "decay", NAN }, { "decay", -1 },        /* 1 - 1e-12: 1 as a float */
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        unroll_rates rates = unroll_rates_default("adam");
+        MUST(unroll_rates_set(&rates, refused[i].name, refused[i].value));
+        CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, refused[i].name);
+        CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, "is outside ");
+    }
+    unroll_rates other = unroll_rates_default("sgd");
+    CHECK_REFUSED(unroll_step(s, &b, &other, &result), UNROLL_USAGE, "made to train with adam, not with sgd");
+    CHECK_REFUSED(unroll_rates_set(&other, "beta1", 0.5), UNROLL_USAGE, "sgd has no hyperparameter 'beta1'; fix: choose one of decay");
+    other = unroll_rates_default("none");
+    CHECK_REFUSED(unroll_update(s, &other, &result), UNROLL_USAGE, "an optimizer that there is not");
     int64_t forwards, updates;
     unroll_session_counters(s, &forwards, &updates);
     MUST(unroll_read(s, "rnn.weight_ih_l0", after, 4 * 5 * INPUT));

@@ -352,7 +352,6 @@ static unroll_rates plain_rates(double learning_rate, double clip)
 {
     unroll_rates rates = unroll_rates_default("sgd");
     rates.learning_rate = learning_rate;
-    rates.momentum = rates.decay = 0;
     rates.clip = clip;
     return rates;
 }

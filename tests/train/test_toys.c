@@ -1,6 +1,6 @@
-/* A kind of layer that only this test knows is trained on a text, saved, resumed, evaluated and loaded as the built-in
- * ones are, and a loss trained with, on the CPU, through XLA's stand-in and on a device of the test's own: nothing in
- * between knows them by name. A cell and a kind of operation from outside: tests/plan/test_toy.c.
+/* A kind of layer and an optimizer that only this test knows are trained on a text, saved, resumed, evaluated and loaded
+ * as the built-in ones are, and a loss trained with, on the CPU, through XLA's stand-in and on a device of the test's own:
+ * nothing in between knows them by name. A cell and a kind of operation from outside: tests/plan/test_toy.c.
  * Usage: test_toys PLUGIN */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "file/model_file.h"
 #include "model/layer_kind.h"
+#include "optim/optim.h"
 #include "plan/lower.h"
 #include "toy_loss.h"
 #include "unroll_train.h"
@@ -81,6 +82,52 @@ static unroll_status add_mirror(void)
     return device_add(&mirror);
 }
 
+/* ---- an optimizer with a hyperparameter of its own and three states ----
+ *     s0 <- s0 + pull (g - s0)     s1 <- s1 + s0     s2 <- max(s2, |g|)
+ *     w  <- w - lr (s0 + s1 / updates) / (s2 + 1) */
+
+static void toy_numbers(double lr, double update, const double *hyperparameter, double *number)
+{
+    number[0] = lr, number[1] = hyperparameter[0], number[2] = 1 / update;
+}
+
+#define TOY_ROW(type, fabs_, fmax_)                                                                                 \
+    (const double *number, type scale, type *w, type *g, type *const *state, size_t n)                              \
+{                                                                                                                   \
+    for (size_t i = 0; i < n; i++) {                                                                                \
+        const type lr = (type)number[0], pull = (type)number[1], turn = (type)number[2], gradient = g[i] * scale;   \
+        state[0][i] += pull * (gradient - state[0][i]);                                                             \
+        state[1][i] += state[0][i];                                                                                 \
+        state[2][i] = fmax_(state[2][i], fabs_(gradient));                                                          \
+        w[i] -= lr * (state[0][i] + turn * state[1][i]) / (state[2][i] + 1);                                        \
+        g[i] = 0;                                                                                                   \
+    }                                                                                                               \
+}
+static void toy_f32 TOY_ROW(float, fabsf, fmaxf)
+static void toy_f64 TOY_ROW(double, fabs, fmax)
+
+static void toy_record(struct record *record)
+{
+    (void)record;
+    V g = record_input("g"), pull = record_input("pull"), mean = record_input("s0");
+    mean = v_fma(pull, v_sub(g, mean), mean);
+    V sum = v_add(record_input("s1"), mean), size = v_max(record_input("s2"), v_abs(g));
+    V step = v_div(v_fma(record_input("turn"), sum, mean), v_add(size, v_const(1)));
+    record_result("w", v_sub(record_input("w"), v_mul(record_input("lr"), step)));
+    record_result("s0", mean);
+    record_result("s1", sum);
+    record_result("s2", size);
+}
+
+static const unroll_hyperparameter toy_hyperparameters[] = {
+    { "pull", "how far a mean follows", 0.5, 0, 1 }, { NULL, NULL, 0, 0, 0 },
+};
+static const char *const toy_names[] = { "lr", "pull", "turn", NULL };
+static const struct optimizer toy = {
+    .name = "toy", .states = 3, .learning_rate = 0.6, .hyperparameter = toy_hyperparameters, .number = toy_names,
+    .make_numbers = toy_numbers, .row_f32 = toy_f32, .row_f64 = toy_f64, .record = toy_record,
+};
+
 /* ---- networks ---- */
 
 enum { HIDDEN = 8, STEPS = 12, ROWS = 4 };
@@ -127,7 +174,9 @@ static void check_training(const unroll_dataset *text, const char *device, const
     unroll_progress progress;
     unroll_evaluation before, after, again;
 
-    config.batch = ROWS, config.bptt = STEPS, config.rates.learning_rate = 5e-2, config.machine.device = machine.device = device;
+    config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_rates_default("toy");
+    config.machine.device = machine.device = device;
+    MUST(unroll_rates_set(&config.rates, "pull", 0.7));
     MUST(unroll_evaluate(m[0], text, &machine, &before));
     for (int turn = 0; turn < 3; turn++) {              /* straight on; then in two trainings */
         MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
@@ -139,6 +188,10 @@ static void check_training(const unroll_dataset *text, const char *device, const
         unroll_trainer_free(trainer);
     }
     CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights", device);
+    MUST(unroll_rates_set(&config.rates, "pull", 0.6));
+    if (MUST(unroll_trainer_new(m[1], text, &config, &trainer)))
+        CHECK_REFUSED(unroll_trainer_load(trainer, folder), UNROLL_USAGE, "made with pull = 0.7, this training has 0.6");
+    unroll_trainer_free(trainer);
     char path[300];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     MUST(unroll_evaluate(m[0], text, &machine, &after));
@@ -206,7 +259,7 @@ static void fill_regression(float *inputs, float *values)
 }
 
 /* Losses of some steps of training, and their weights after. */
-static unroll_model *train_on(const char *loss, const char *device, int double_precision, double found[8])
+static unroll_model *train_on(const char *loss, const char *optimizer, const char *device, int double_precision, double found[8])
 {
     unroll_spec spec = unroll_spec_default();
     unroll_session_config config = unroll_session_default();
@@ -215,13 +268,13 @@ static unroll_model *train_on(const char *loss, const char *device, int double_p
     static float inputs[STEPS * ROWS * INPUT], values[STEPS * ROWS * OUTPUT];
     static const int32_t lengths[ROWS] = { STEPS, 3, 0, 7 };
     unroll_batch batch = { .inputs = inputs, .values = values, .lengths = lengths };
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_rates rates = unroll_rates_default(optimizer);
     unroll_result result;
 
     fill_regression(inputs, values);
     spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
     config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1, config.machine.device = device;
-    config.machine.precision = double_precision ? "fp64" : NULL;
+    config.machine.precision = double_precision ? "fp64" : NULL, config.optimizer = optimizer;
     rates.learning_rate = 1e-2;
     MUST(unroll_model_new(&spec, 2, &m));
     MUST(unroll_session_new(m, &config, &s));
@@ -234,16 +287,16 @@ static unroll_model *train_on(const char *loss, const char *device, int double_p
 }
 
 /* It falls, alike in float, in double and through XLA; the model's file names it. */
-static void check_loss(const char *loss, const char *plugin, const char *folder)
+static void check_loss(const char *loss, const char *optimizer, const char *plugin, const char *folder)
 {
     double here[8], exact[8], there[8];
     char path[300];
-    unroll_model *m = train_on(loss, NULL, 0, here), *loaded = NULL;
-    unroll_model_free(train_on(loss, NULL, 1, exact));
-    unroll_model_free(train_on(loss, plugin, 0, there));
+    unroll_model *m = train_on(loss, optimizer, NULL, 0, here), *loaded = NULL;
+    unroll_model_free(train_on(loss, optimizer, NULL, 1, exact));
+    unroll_model_free(train_on(loss, optimizer, plugin, 0, there));
     for (int i = 0; i < 8; i++)
         CHECK(fabs(here[i] - exact[i]) < 1e-5 * exact[i] && fabs(there[i] - exact[i]) < 1e-5 * exact[i],
-              "%s, step %d: %.9g, in double %.9g, XLA %.9g", loss, i, here[i], exact[i], there[i]);
+              "%s, %s, step %d: %.9g, in double %.9g, XLA %.9g", loss, optimizer, i, here[i], exact[i], there[i]);
     CHECK(here[7] < here[0] && here[0] > 0, "%s: from %g to %g", loss, here[0], here[7]);
     snprintf(path, sizeof path, "%s/loss.safetensors", folder);
     if (MUST(unroll_model_save(m, path)) && MUST(unroll_model_load(path, &loaded))) {
@@ -294,6 +347,7 @@ int main(int count, char *words[])
     }
     MUST(layer_kind_add(&residual));
     MUST(loss_add(&quartic));
+    MUST(optimizer_add(&toy));
     check_gradient(text);
     check_training(text, "cpu", folder);
     snprintf(device, sizeof device, "xla:%s", words[1]);
@@ -304,7 +358,9 @@ int main(int count, char *words[])
     check_values();
     for (int i = 0; loss_at(i); i++)
         if (!loss_at(i)->of_classes)
-            check_loss(loss_at(i)->name, device, folder);
+            check_loss(loss_at(i)->name, "adam", device, folder);
+    for (int i = 0; optimizer_at(i); i++)
+        check_loss("mse", optimizer_at(i)->name, device, folder);
     check_refusals(text);
     unroll_dataset_free(text);
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -252,7 +252,7 @@ static void test_refused_configurations(const unroll_dataset *text)
     REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
     REFUSED((config.schedule = "plateau", config.validation = 0), UNROLL_USAGE, "'plateau' follows the validation");
     REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
-    REFUSED(config.optimizer = "adamax", UNROLL_USAGE, "adamax");
+    REFUSED(config.rates = unroll_rates_default("adamax"), UNROLL_USAGE, "there is no optimizer");
     config = small_config();
     config.validation = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
@@ -382,7 +382,6 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     unroll_snapshot *snapshot;
     unroll_evaluation found;
 
-    config.optimizer = optimizer;
     config.rates = unroll_rates_default(optimizer);
     config.schedule = schedule;
     name_path(straight, "straight");
@@ -532,7 +531,7 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     } while (0)
     OTHER(config.batch = 5, text, "made with batch = 4, this training has 5");
     OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
-    OTHER(config.optimizer = "sgd", text, "made with optimizer = adam, this training has sgd");
+    OTHER(config.rates = unroll_rates_default("sgd"), text, "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
     OTHER(config.validation = 0.2, text, "items to train on, this training has ");
     OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");

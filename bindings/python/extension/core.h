@@ -128,6 +128,10 @@ PyObject *fields_give(const struct field *fields, const void *config);      /* a
 /* A repr: "<Stream rows=1, ..>" of a dict, which it takes over; NULL if that is NULL. */
 PyObject *described(const char *type, PyObject *facts);
 
+/* learning_rate, clip and the optimizer's hyperparameters, of unroll_rates that lie at `offset`. */
+enum { RATES_FIELDS = 3 + UNROLL_HYPERPARAMETERS };
+void rates_fields(const char *optimizer, size_t offset, struct field fields[RATES_FIELDS]);
+
 /* The library's own text of this name, NULL: there is no such optimizer, which a false with an exception says. */
 const char *optimizer_name(const char *name);
 bool refuse_optimizer(const char *name);

@@ -215,6 +215,16 @@ PyObject *described(const char *type, PyObject *facts)
     return whole;
 }
 
+void rates_fields(const char *optimizer, size_t offset, struct field fields[RATES_FIELDS])
+{
+    const unroll_hyperparameter *h;
+    *fields++ = (struct field){ "learning_rate", FIELD_DOUBLE, offset + offsetof(unroll_rates, learning_rate), NULL };
+    *fields++ = (struct field){ "clip", FIELD_DOUBLE, offset + offsetof(unroll_rates, clip), NULL };
+    for (int i = 0; (h = unroll_optimizer_hyperparameter(optimizer, i)); i++)
+        *fields++ = (struct field){ h->name, FIELD_DOUBLE, offset + offsetof(unroll_rates, hyperparameter[i]), NULL };
+    *fields = (struct field){ NULL, 0, 0, NULL };
+}
+
 const char *optimizer_name(const char *name)
 {
     for (int i = 0; name && unroll_optimizer_name(i); i++)

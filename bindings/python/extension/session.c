@@ -173,12 +173,6 @@ static const struct field result_fields[] = {
     FIELD(unroll_result, norm, FIELD_DOUBLE), { NULL, 0, 0, NULL },
 };
 
-static const struct field rates_fields[] = {
-#define R(member) FIELD(unroll_rates, member, FIELD_DOUBLE)
-    R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
-#undef R
-};
-
 static PyObject *session_loss(PyObject *self, PyObject *unused)
 {
     session_object *s = (session_object *)self;
@@ -194,6 +188,7 @@ static bool take_rates(const session_object *s, const char *what, const char *op
                        unroll_rates *rates)
 {
     const char *known = optimizer_name(optimizer);
+    struct field fields[RATES_FIELDS];
     if (!known)
         return refuse_optimizer(optimizer);
     if (s->config.mode == UNROLL_TRAIN && strcmp(known, s->optimizer)) {
@@ -202,7 +197,8 @@ static bool take_rates(const session_object *s, const char *what, const char *op
         return false;
     }
     *rates = unroll_rates_default(known);
-    return fields_take(what, rates_fields, keywords, rates);
+    rates_fields(known, 0, fields);
+    return fields_take(what, fields, keywords, rates);
 }
 
 static PyObject *session_update(PyObject *self, PyObject *args, PyObject *keywords)

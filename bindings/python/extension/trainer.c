@@ -138,14 +138,13 @@ typedef struct trainer_object {
 
 static const struct field config_fields[] = {
 #define C(member, kind) FIELD(unroll_train_config, member, kind)
-#define R(member)       { #member, FIELD_DOUBLE, offsetof(unroll_train_config, rates.member), NULL }
-    C(task, FIELD_TEXT), C(batch, FIELD_INT), C(bptt, FIELD_INT), C(carry, FIELD_INT), C(optimizer, FIELD_TEXT),
+    C(task, FIELD_TEXT), C(batch, FIELD_INT), C(bptt, FIELD_INT), C(carry, FIELD_INT),
+    { "optimizer", FIELD_TEXT, offsetof(unroll_train_config, rates.optimizer), NULL },
     C(schedule, FIELD_TEXT), C(warmup, FIELD_LONG), C(total_steps, FIELD_LONG), C(validation, FIELD_DOUBLE),
     C(seed, FIELD_UNSIGNED), C(loss_every, FIELD_INT), C(new_rates, FIELD_INT), MACHINE_FIELDS(unroll_train_config),
-    R(learning_rate), R(momentum), R(beta1), R(beta2), R(epsilon), R(decay), R(clip), { NULL, 0, 0, NULL },
 #undef C
-#undef R
 };
+enum { CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };
 
 static const struct field progress_fields[] = {
 #define P(member, kind) FIELD(unroll_progress, member, kind)
@@ -160,16 +159,20 @@ static const struct field progress_fields[] = {
 static bool take_config(PyObject *keywords, unroll_train_config *config)
 {
     PyObject *optimizer = keywords ? PyDict_GetItemString(keywords, "optimizer") : NULL;
+    const char *asked = optimizer && PyUnicode_Check(optimizer) ? PyUnicode_AsUTF8AndSize(optimizer, NULL) : NULL;
+    const char *name = asked ? optimizer_name(asked) : config->rates.optimizer;
+    struct field fields[CONFIG_FIELDS + RATES_FIELDS];
     double clip = config->rates.clip;
-    if (optimizer && PyUnicode_Check(optimizer)) {
-        const char *name = PyUnicode_AsUTF8AndSize(optimizer, NULL);
-        if (!name)
-            return false;
-        if (strcmp(name, config->optimizer))
-            config->rates = unroll_rates_default(name);
-        config->rates.clip = clip;
-    }
-    return fields_take("a trainer", config_fields, keywords, config);
+    if (PyErr_Occurred() || !name)
+        return PyErr_Occurred() ? false : refuse_optimizer(asked);
+    if (strcmp(name, config->rates.optimizer))
+        config->rates = unroll_rates_default(name);
+    config->rates.clip = clip;
+    memcpy(fields, config_fields, sizeof config_fields);
+    rates_fields(name, offsetof(unroll_train_config, rates), fields + CONFIG_FIELDS);
+    bool taken = fields_take("a trainer", fields, keywords, config);
+    config->rates.optimizer = name;             /* the library's own text */
+    return taken;
 }
 
 static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObject *model, PyObject *dataset,

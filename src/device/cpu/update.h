@@ -1,8 +1,11 @@
 /* The optimizer's step: weights and states from the sum of gradients, which is left zero. */
 #define OPTIMIZER_USER "device/cpu/update_rows.h"
+#include "optim/optim.h"
 #include "optim/optim_table.h"
 
-typedef void update_row(const struct rates *, real scale, real *w, real *g, real *s0, real *s1, size_t n);
+_Static_assert(UPDATE_STATE + OPTIMIZER_STATES_MOST <= OP_VIEWS, "an update has more states than views");
+
+typedef void update_row(const V *number, real scale, real *w, real *g, real *const *state, size_t n);
 
 static update_row *const update_rows[] = {
 #define OPTIMIZER_ROW(name) name##_row,
@@ -26,31 +29,41 @@ static double gradient_scale(const struct call *call)
     return clip > 0 && length > clip ? clip / length / weight : 1 / weight;
 }
 
-static void *state_row(const struct tensor *state, size_t row, size_t column)
+/* Of one that was added the numbers stay in double. */
+static void update_any(int choice, const double *made, const V *number, real scale, real *w, real *g, real *const *state,
+                       size_t n)
 {
-    return state->at ? (real *)tensor_row(state, row) + column : NULL;
+    const struct optimizer *added = optimizer_at(choice);
+    if (optimizer_is_compiled(choice))
+        update_rows[choice](number, scale, w, g, state, n);
+    else
+        _Generic((real)0, float: added->row_f32, double: added->row_f64)(made, scale, w, g, state, n);
 }
 
 static unroll_status kernel_update(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *w = &call->view[UPDATE_W], *g = &call->view[UPDATE_GRAD];
-    const struct rates rates = rates_of(call->view[UPDATE_RUN].at);
+    const double *made = (const double *)call->view[UPDATE_RUN].at + RATE_NUMBERS;
+    const int states = optimizer_at(call->choice)->states;
+    V number[OPTIMIZER_NUMBERS_MOST];
     const double scale = gradient_scale(call);
     const struct portion part = my_portion(tensor_rows(w), tensor_width(w), 16, me, team);
     const size_t column = part.column.first, n = part.column.end - column;
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MOST; i++)
+        number[i] = v_const((v_element)made[i]);
     for (size_t row = part.row.first; row < part.row.end; row++, comm_poll()) {
+        real *state[OPTIMIZER_STATES_MOST] = { NULL };
+        for (int k = 0; k < states; k++)
+            state[k] = (real *)tensor_row(&call->view[UPDATE_STATE + k], row) + column;
         real *gradient = (real *)tensor_row(g, row) + column;
         if (scale == 0)
             memset(gradient, 0, n * sizeof *gradient);
         else
-            update_rows[call->choice](&rates, (real)scale, (real *)tensor_row(w, row) + column, gradient,
-                                          state_row(&call->view[UPDATE_S0], row, column),
-                                          state_row(&call->view[UPDATE_S1], row, column), n);
+            update_any(call->choice, made, number, (real)scale, (real *)tensor_row(w, row) + column, gradient, state, n);
     }
-    static const int divided[] = { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1 };
-    for (size_t i = 0; i < sizeof divided / sizeof *divided; i++)
-        count_slices(work, call, divided[i], part.by_rows ? part.row : part.column,
-                     part.by_rows ? part.rows : part.columns);
+    for (int slot = UPDATE_W; slot < UPDATE_STATE + states; slot++)
+        if (slot <= UPDATE_GRAD || slot >= UPDATE_STATE)
+            count_slices(work, call, slot, part.by_rows ? part.row : part.column, part.by_rows ? part.rows : part.columns);
     count_view(work, call, UPDATE_RUN, me);
     count_view(work, call, UPDATE_NORM, me);
     count_view(work, call, UPDATE_WEIGHT, me);

@@ -5,7 +5,8 @@
 #define OPTIMIZER_USER "device/cuda/update_all.h"
 #include "optim/optim_table.h"
 
-static_assert(sizeof(struct rates) <= UPDATE_RATES_BYTES, "there is no room for what an update shares");
+static_assert(OPTIMIZER_NUMBERS_MOST * sizeof(float) <= UPDATE_RATES_BYTES && (int)UPDATE_STATES_MOST == (int)OPTIMIZER_STATES_MOST,
+              "there is no room for what an update shares");
 
 /* The scale of losses for products of fp16: halved when a gradient was not finite, doubled after many good updates. */
 GPU_CODE void adapt_scale(double *rates)
@@ -38,7 +39,8 @@ KERNEL(gpu_update_begin, struct update_begin_args)
         scale = a.rates[RATE_OVERFLOW] != 0 ? 0 : scale / a.rates[RATE_SCALE];
         adapt_scale(a.rates);
     }
-    *(struct rates *)a.shared = rates_of(a.rates);
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MOST; i++)
+        ((float *)a.shared)[i] = (float)a.rates[RATE_NUMBERS + i];
     *a.scale = (float)scale;
 }
 

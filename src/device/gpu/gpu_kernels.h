@@ -92,7 +92,8 @@ struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chu
 
 /* ---- update.cu ---------------------------------------------------------------------------- */
 
-struct update_tensor { float *w, *g, *s0, *s1; size_t count; };
+enum { UPDATE_STATES_MOST = 8 };
+struct update_tensor { float *w, *g, *state[UPDATE_STATES_MOST]; size_t count; };
 struct update_begin_args { double *rates; const double *norms, *weight; int is_scaled; uint32_t norm_count; void *shared; float *scale; };
 struct update_args { const struct update_tensor *tensor; const struct gpu_chunk *chunk; const void *shared; const float *scale; };
 enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin makes */

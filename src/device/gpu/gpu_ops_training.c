@@ -130,16 +130,19 @@ static unroll_status fill_norm(const struct walker *w, int op, struct norm_tenso
     return contiguous(&grad);
 }
 
+static unroll_status contiguous_at(const struct walker *w, int op, int slot, float **at)
+{
+    struct gpu_view v = view_at(w, &w->plan->op[op].view[slot]);
+    *at = (float *)(void *)v.at;
+    return contiguous(&v);
+}
+
 static unroll_status fill_update(const struct walker *w, int op, struct update_tensor *to)
 {
-    static const int slots[] = { UPDATE_W, UPDATE_GRAD, UPDATE_S0, UPDATE_S1 };
-    float **const at[] = { &to->w, &to->g, &to->s0, &to->s1 };
-    for (int i = 0; i < 4; i++) {
-        struct gpu_view v = view_at(w, &w->plan->op[op].view[slots[i]]);
-        *at[i] = (float *)(void *)v.at;
-        if (v.at)
-            TRY(contiguous(&v));
-    }
+    TRY(contiguous_at(w, op, UPDATE_W, &to->w));
+    TRY(contiguous_at(w, op, UPDATE_GRAD, &to->g));
+    for (int i = 0; i < w->plan->config.optimizer_states; i++)
+        TRY(contiguous_at(w, op, UPDATE_STATE + i, &to->state[i]));
     to->count = elements_of(w->plan, op, UPDATE_W);
     return UNROLL_OK;
 }
@@ -188,6 +191,9 @@ unroll_status gpu_updates(struct walker *w, const struct op *op)
     const struct tables t = tables_of(w->plan);
     struct gpu_call call;
     char kernel[64];
+    if (!optimizer_is_compiled(op->choice))
+        return fail(UNROLL_UNSUPPORTED, "optimizer = '%s': GPUs run the optimizers that the library was built with",
+                    optimizer_at(op->choice)->name);
     call_at(w, op, &call);
     struct update_begin_args begin = {
         .rates = value_at(w, "rates"), .is_scaled = is_scaled(w->plan),

@@ -11,6 +11,7 @@
 #define DEVICE_XLA_TRANSLATE_H
 #include "cells/record.h"
 #include "device/xla/hlo.h"
+#include "optim/optim.h"
 #include "plan/plan.h"
 #include <string.h>
 
@@ -70,7 +71,8 @@ unroll_status check_alike(struct mesh_plans);
 
 /* How a buffer's numbers lie on the device. */
 struct value buffer_type(const struct buffer *);
-enum { DEVICE_RATES = 16 };
+/* "rates": what rates_for_device makes of them. */
+enum { DEVICE_CLIP, DEVICE_NUMBERS, DEVICE_RATES = 16 };
 void rates_for_device(const double *rates, float *on_device);
 
 /* ---- for the kinds of operation -------------------------------------------------------- */
@@ -127,8 +129,8 @@ struct value evaluated(const struct evaluation *, const char *result);
 
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
-void record_optimizer(int optimizer, struct record *);          /* of w, g, s0, s1 and the rates by name */
+void record_optimizer(int optimizer, struct record *);          /* of w, g, the states and the numbers by name */
 void record_loss(int loss, struct record *);                    /* of z and y: loss and slope */
-extern const char *const rate_names[DEVICE_RATES];              /* NULL ends */
+extern const char *const state_names[OPTIMIZER_STATES_MOST];    /* "s0", .. */
 
 #endif

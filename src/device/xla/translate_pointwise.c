@@ -376,11 +376,8 @@ void mark_divergence(struct translation *t)
     *loss = hlo_select(&t->h, finite, *loss, nan);
 }
 
-static struct value device_rate(struct translation *t, const struct op *op, const char *name)
+static struct value device_rate(struct translation *t, const struct op *op, int64_t i)
 {
-    int64_t i = 0;
-    while (strcmp(rate_names[i], name))
-        i++;
     struct value rates = view_get(t, &op->view[UPDATE_RUN]);
     rates = hlo_slice(&t->h, rates, &i, SHAPE(1));
     return hlo_reshape(&t->h, rates, SCALAR);
@@ -392,7 +389,7 @@ static struct value gradient_scale(struct translation *t, const struct op *op, s
 {
     struct value squares = view_get(t, &op->view[UPDATE_NORM]);
     struct value weight = view_get(t, &op->view[UPDATE_WEIGHT]);
-    struct value clip = device_rate(t, op, "clip");
+    struct value clip = device_rate(t, op, DEVICE_CLIP);
     struct value zero = zeros(t, SCALAR), one = hlo_constant(&t->h, HLO_F32, SCALAR, 1);
     struct value sum = hlo_fold(&t->h, "add", squares, 0, 1);
     weight = hlo_reshape(&t->h, weight, SCALAR);
@@ -419,10 +416,8 @@ static void put_chosen(struct translation *t, const struct view *v, struct value
 
 unroll_status translate_update(struct translation *t, const struct op *op)
 {
-    static const struct { int slot; const char *name; } moved[] = {
-        { UPDATE_W, "w" }, { UPDATE_S0, "s0" }, { UPDATE_S1, "s1" },
-    };
-    struct named input[4 + DEVICE_RATES];
+    const struct optimizer *of = optimizer_at(op->choice);
+    struct named input[2 + OPTIMIZER_STATES_MOST + OPTIMIZER_NUMBERS_MOST];
     struct record record;
     struct value counts, scale = gradient_scale(t, op, &counts), g = view_get(t, &op->view[UPDATE_GRAD]);
     struct shape shape = shape_of_view(&op->view[UPDATE_W], t->plan);
@@ -431,17 +426,17 @@ unroll_status translate_update(struct translation *t, const struct op *op)
     g = hlo_reshape(&t->h, g, shape);
     scale = hlo_spread(&t->h, scale, shape, NULL);
     input[inputs++] = named("g", hlo_binary(&t->h, "multiply", g, scale));
-    for (int i = 0; i < 3; i++)
-        if (has(op, moved[i].slot))
-            input[inputs++] = named(moved[i].name, view_get(t, &op->view[moved[i].slot]));
-    for (int i = 0; rate_names[i]; i++) {
-        struct value rate = device_rate(t, op, rate_names[i]);
-        input[inputs++] = named(rate_names[i], hlo_spread(&t->h, rate, shape, NULL));
+    input[inputs++] = named("w", view_get(t, &op->view[UPDATE_W]));
+    for (int i = 0; i < of->states; i++)
+        input[inputs++] = named(state_names[i], view_get(t, &op->view[UPDATE_STATE + i]));
+    for (int i = 0; of->number[i]; i++) {
+        struct value number = device_rate(t, op, DEVICE_NUMBERS + i);
+        input[inputs++] = named(of->number[i], hlo_spread(&t->h, number, shape, NULL));
     }
     TRY(evaluate_record(t, &record, input, inputs, shape, t->evaluation));
-    for (int i = 0; i < 3; i++)
-        if (has(op, moved[i].slot))
-            put_chosen(t, &op->view[moved[i].slot], counts, evaluated(t->evaluation, moved[i].name));
+    put_chosen(t, &op->view[UPDATE_W], counts, evaluated(t->evaluation, "w"));
+    for (int i = 0; i < of->states; i++)
+        put_chosen(t, &op->view[UPDATE_STATE + i], counts, evaluated(t->evaluation, state_names[i]));
     view_put(t, &op->view[UPDATE_GRAD], zeros(t, shape_of_view(&op->view[UPDATE_GRAD], t->plan)));
     return UNROLL_OK;
 }

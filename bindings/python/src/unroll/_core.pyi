@@ -131,12 +131,8 @@ class Session:
         /,
         *,
         learning_rate: float = ...,
-        momentum: float = ...,
-        beta1: float = ...,
-        beta2: float = ...,
-        epsilon: float = ...,
-        decay: float = ...,
         clip: float = ...,
+        **hyperparameters: float,
     ) -> dict[str, float]: ...
     def step(
         self,
@@ -150,13 +146,9 @@ class Session:
         lengths: Any = None,
         reset: Any = None,
         learning_rate: float = ...,
-        momentum: float = ...,
-        beta1: float = ...,
-        beta2: float = ...,
-        epsilon: float = ...,
-        decay: float = ...,
         clip: float = ...,
         look: bool = True,
+        **hyperparameters: float,
     ) -> Optional[dict[str, float]]: ...
     def read(self, name: str, out: Any = None, /) -> Any: ...
     def write(self, name: str, array: Any, /) -> None: ...
@@ -233,12 +225,8 @@ class Trainer:
         loss_every: int = 0,
         new_rates: int = 0,
         learning_rate: float = ...,
-        momentum: float = ...,
-        beta1: float = ...,
-        beta2: float = ...,
-        epsilon: float = ...,
-        decay: float = ...,
         clip: float = ...,
+        **hyperparameters: float,
     ) -> Self: ...
     def step(self) -> dict[str, Any]: ...
     def validate(self) -> dict[str, float]: ...
