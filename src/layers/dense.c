@@ -88,6 +88,6 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
 }
 
 const struct layer_kind layer_dense = {
-    .name = "dense", .is_affine = true, .widest = 1 << 23, .take = take, .describe = describe,
+    .name = "dense", .is_affine = true, .picks = true, .widest = 1 << 23, .take = take, .describe = describe,
     .add_parameters = add_parameters, .lower = lower,
 };

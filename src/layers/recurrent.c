@@ -186,6 +186,6 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
 }
 
 const struct layer_kind layer_recurrent = {
-    .keeps_results = true, .widest = MOST_UNITS, .take = take, .describe = describe, .add_parameters = add_parameters,
-    .lower = lower,
+    .picks = true, .keeps_results = true, .widest = MOST_UNITS, .take = take, .describe = describe,
+    .add_parameters = add_parameters, .lower = lower,
 };

@@ -11,6 +11,7 @@ struct layer_kind {
     /* y = activation(W x + b) with PARAM_W_DENSE and PARAM_B_DENSE and nothing else: what streams, exports and files of
      * other tools know beside cells. Such a layer may be tied. */
     bool is_affine;
+    bool picks;                         /* x enters lower_product alone: it may be tokens, which stand for one-hot rows */
     bool keeps_results;                 /* its backward reads what it gave: a loss can't leave its gradient there */
     int  widest;                        /* the largest width */
     /* Of what is given, whose name, bias, dropout, sources, output and width were checked: sets what is its own, outputs

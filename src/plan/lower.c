@@ -151,17 +151,28 @@ struct view lower_named(const struct plan *p, const char *name)
 
 /* ---- operations ------------------------------------------------------------------------ */
 
-/* Can products with one-hot rows pick columns of weights? A layer that reads the input beside other sources needs the
- * rows themselves, and of few symbols steps of a recurrence multiply them (fold_wanted). */
+/* Do products with one-hot rows pick columns of weights? */
 static bool picks(const struct plan *p)
 {
     const uint32_t symbols = model_input(p->model);
-    bool alone = true;
-    for (int i = 0; i < p->model->layers; i++)
-        for (int k = 0; k < p->model->layer[i].sources; k++)
-            alone &= p->model->layer[i].sources == 1 || p->model->layer[i].source[k] >= 0;
-    return p->config.traits.picks && !is_narrow(p) && lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && alone &&
-           symbols > p->config.traits.narrow && symbols <= p->config.traits.picks;
+    const struct picks *picks = &p->config.traits.picks;
+    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= picks->least && symbols <= picks->most &&
+           (picks->narrow || !is_narrow(p));
+}
+
+/* Can the layer have tokens in the place of rows? */
+static bool takes_tokens(const struct layer *l)
+{
+    return l->sources == 1 && l->kind->picks;
+}
+
+static bool all_take_tokens(const struct unroll_model *m)
+{
+    for (int i = 0; i < m->layers; i++)
+        for (int k = 0; k < m->layer[i].sources; k++)
+            if (m->layer[i].source[k] == SOURCE_INPUT && !takes_tokens(&m->layer[i]))
+                return false;
+    return true;
 }
 
 struct op lower_product(const struct plan *p, int x, int layer)
@@ -171,32 +182,41 @@ struct op lower_product(const struct plan *p, int x, int layer)
     return op;
 }
 
-/* Tokens or vectors; gives the buffer that the first layer reads. */
-static unroll_status lower_input(struct plan *p, int *x)
+static unroll_status lower_embedding(struct plan *p, int tokens, int *x)
 {
     const struct plan_config *c = &p->config;
-    uint32_t width = model_input(p->model);
-    if (!p->model->tokens) {
-        *x = plan_add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
-        if (*x >= 0)
-            p->buffer[*x].wants_gradient = c->input_gradient;
-        return *x < 0 ? UNROLL_RESOURCE : UNROLL_OK;
-    }
-    int tokens = plan_add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
-    if (tokens >= 0 && picks(p)) {
-        *x = tokens;
-        return UNROLL_OK;
-    }
-    *x = plan_add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
-    if (tokens < 0 || *x < 0)
+    const int table = lower_master(p, PARAM_EMBEDDING, 0, 0);
+    *x = plan_add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, model_input(p->model)));
+    if (*x < 0)
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_EMBED, PART_FORWARD, 0);
-    int table = lower_master(p, PARAM_EMBEDDING, 0, 0);
     op.view[EMBED_TOKENS] = view_of(p, tokens, READ);
     op.view[EMBED_TABLE] = view_of(p, table, READ);
     op.view[EMBED_OUT] = view_of(p, *x, WRITE);
     p->buffer[*x].wants_gradient = table >= 0;
     return plan_push(p, &op);
+}
+
+/* Tokens or vectors: the buffer of the tokens where they pick, or else of rows, and that of rows where there are any. */
+static unroll_status lower_input(struct plan *p, int *x, int *rows)
+{
+    const struct plan_config *c = &p->config;
+    const uint32_t width = model_input(p->model);
+    if (!p->model->tokens) {
+        *x = plan_add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+        if (*x >= 0)
+            p->buffer[*x].wants_gradient = c->input_gradient;
+        *rows = *x;
+        return *x < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+    }
+    *x = plan_add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
+    if (*x < 0)
+        return UNROLL_RESOURCE;
+    const bool tokens_pick = picks(p);
+    if (!tokens_pick || !all_take_tokens(p->model))
+        TRY(lower_embedding(p, *x, rows));
+    *x = tokens_pick ? *x : *rows;
+    return UNROLL_OK;
 }
 
 static unroll_status lower_dropout(struct plan *p, int layer, int *y)
@@ -244,12 +264,12 @@ int lower_output(struct plan *p, int layer)
     return y;
 }
 
-/* What the layer reads, `given` by the input (first) and the layers before it: several sources are copied
- * side by side. */
-static unroll_status lower_sources(struct plan *p, int layer, const int *given, int *x)
+/* What the layer reads, `given` by the input's rows (first) and the layers before it: several sources are copied
+ * side by side. `input` is of a layer that can have tokens. */
+static unroll_status lower_sources(struct plan *p, int layer, int input, const int *given, int *x)
 {
     const struct layer *l = &p->model->layer[layer];
-    *x = given[l->source[0] + 1];
+    *x = l->source[0] == SOURCE_INPUT && takes_tokens(l) ? input : given[l->source[0] + 1];
     if (l->sources == 1)
         return UNROLL_OK;
     int joined = lower_result(p, "x", layer, l->input, false);
@@ -269,10 +289,10 @@ static unroll_status lower_sources(struct plan *p, int layer, const int *given, 
     return UNROLL_OK;
 }
 
-static unroll_status lower_layer(struct plan *p, int layer, int *given)
+static unroll_status lower_layer(struct plan *p, int layer, int input, int *given)
 {
     int x, y;
-    TRY(lower_sources(p, layer, given, &x));
+    TRY(lower_sources(p, layer, input, given, &x));
     TRY(p->model->layer[layer].kind->lower(p, layer, x, &y));
     TRY(lower_dropout(p, layer, &y));
     given[layer + 1] = y;
@@ -305,11 +325,11 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    int given[MODEL_LAYERS_MAX + 1];                     /* the buffers of the input and of each layer's results */
+    int input, given[MODEL_LAYERS_MAX + 1];              /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
-    TRY(lower_input(p, &given[0]));
+    TRY(lower_input(p, &input, &given[0]));
     for (int layer = 0; layer < p->model->layers; layer++)
-        TRY(lower_layer(p, layer, given));
+        TRY(lower_layer(p, layer, input, given));
     return lower_loss(p, given[p->model->layers]);
 }

@@ -454,6 +454,19 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
     return UNROLL_OK;
 }
 
+unroll_status plan_streaming(const struct unroll_model *model, struct plan_config *config, struct plan **plan)
+{
+    for (int l = 0; l < model->layers; l++)
+        if (layer_end(&model->layer[l]) > 1)
+            return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
+                        "frames that are still to come; fix: train one direction, or run whole sequences in a session", l,
+                        model->layer[l].name);
+    config->mode = MODE_INFER;
+    config->T = 1;
+    config->traits.picks = (struct picks){ 1, UINT32_MAX, true };
+    return plan_new(model, config, plan);
+}
+
 void plan_free(struct plan *p)
 {
     if (!p)

@@ -24,13 +24,16 @@ struct operand_traits {
     unroll_status (*choose)(struct plan *);                     /* a pass: operations read other copies, if they gain */
 };
 
+/* Products with one-hot rows pick columns of weights where there are so many symbols, from least to most. */
+struct picks { uint32_t least, most; bool narrow; };            /* narrow: weights in bf16 and int8, too */
+
 struct device_traits {
     const struct operand_traits *operands;      /* NULL: products read weights as they are */
     bool     splits;            /* products of many rows may multiply floats as sums of bf16 */
     bool     meets;             /* all that a rank exchanges is done in list order, both ends at once (rendezvous) */
     uint32_t near;              /* bytes that stay in its caches from operation to operation; 0: not known */
     uint32_t narrow;            /* an x at most so wide steps of a recurrence always multiply themselves (pass_fold) */
-    uint32_t picks;             /* it picks columns of weights where x is one-hot, of at most so many symbols; 0: never */
+    struct picks picks;         /* { 0, 0 }: never */
     uint32_t int8_products;     /* that a sum of products of int8 may have */
 };
 

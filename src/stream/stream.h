@@ -1,10 +1,11 @@
-/* A stream in memory. Two structs, each followed by its arrays, which are found by offsets, so that
- * both may be copied byte by byte. The only addresses are those of prepared steps, which know for what place
- * they were made. Not the arithmetic: that is step.c's. */
+/* A stream in memory: a struct followed by its arrays, which are found by offsets, and by the operations of its plan as
+ * calls with prepared addresses. Those know for what place they were made, so streams and weights may be copied byte by
+ * byte. Not the plan: nothing of it is left when the stream is made. */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
 #include "device/cpu/kernel.h"
 #include "model/model.h"
+#include "plan/plan.h"
 #include "unroll.h"
 
 /* Steps compute whole tiles of units, U+ of them: where the last has fewer, zero weights make zeros of what
@@ -14,130 +15,126 @@ static inline size_t stream_padded(size_t units)
     return (units + CELL_TILE - 1) / CELL_TILE * CELL_TILE;
 }
 
-/* Offsets are in bytes from the beginning of the struct that holds them; 0: there is no such array. */
-struct layer_weights {
-    const struct cell_kernels *cell;        /* NULL: a dense layer */
-    struct cell_options options;
-    struct activation activation;           /* dense */
-    uint32_t sources;
-    int32_t  source[SOURCES_MAX];           /* as in struct layer */
-    uint32_t input, outputs;                /* I; of a cell K, the width of h, of a dense layer N */
-    uint32_t hidden;                        /* of a cell: U */
-    uint32_t gates_x, gates_h;              /* gate inputs that see x; that see h or a link */
-    bool     is_output;                     /* unroll_stream_read wants what it gives */
-    bool     sums_symbols;                  /* it reads one-hot symbols alone: w_ih is a table of sums */
-    size_t   w_ih, b_ih;    /* tiles of [G, U, I], [G, U+]; a table [symbols, G, U+]; dense: panels of [N, I], [N] */
-    size_t   w_hh, b_hh;    /* tiles of [G', U, K], [G', U+] */
-    size_t   vector;        /* [V, U+] */
-    size_t   projection;    /* panels of [K, U] */
-};
+/* Where an array lies that is put after *used bytes. */
+static inline size_t stream_take(size_t *used, size_t bytes)
+{
+    enum { ALIGNMENT = 64 };                /* from the beginning of the struct */
+    const size_t at = (*used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *used = at + bytes;
+    return at;
+}
+
+/* NULL where there is no such array. */
+static inline void *stream_at(const void *base, size_t offset)
+{
+    return offset ? (char *)base + offset : NULL;
+}
 
 struct unroll_stream_weights {
     const struct cpu_isa *isa;
     enum dtype dtype;                       /* of the weights of products, but not of projections: F32, BF16, I8 */
-    uint32_t layers;
-    uint32_t input, symbols;                /* of a frame; one of them is 0 */
-    uint32_t width;                         /* of the input as layers read it: embedded, or one-hot */
-    uint32_t output;                        /* of a row */
-    size_t   embedding;                     /* [symbols, E] */
+    uint32_t layers, outputs;
+    uint64_t make;                          /* a hash of the plan they are for */
     size_t   bytes;
-    struct layer_weights layer[];
 };
 
-/* Of a stream: where a layer's own numbers lie. */
-struct stream_layer {
-    size_t row, plane, set;                 /* floats in a row of states, a plane [B, row], all the states */
-    size_t state;                           /* floats before it in a half of the states */
-    size_t x;                               /* sources side by side, [B, I]; of sums_symbols [B, G, U+] */
-    size_t y;                               /* what a dense layer gives, [B, N]; 0: to the frame's outputs */
+/* Numbers of B rows that lie `row` apart. */
+struct stream_rows { float *at; size_t row; };
+
+/* An operation of the plan, ready to run: `run`, what it reads and gives, and what else it uses of the rest. */
+struct stream_call {
+    void (*run)(const struct stream_call *);
+    const struct cpu_isa *isa;
+    int    layer;                           /* -1 but where it gives what unroll_stream_read asks for */
+    size_t rows, width;                     /* of `to` */
+    struct stream_rows from, to;
+    const int32_t *token;                   /* [B] */
+    uint32_t *cells;                        /* of int8 weights: rows as operands, in the order of enum operand .. */
+    size_t operand;                         /* .. so many cells each */
+    struct activation activation;
+    product_kernel *multiply;
+    struct product product;
+    size_t states, hidden;                  /* of a recurrence */
+    fused_kernel *fused[2];
+    struct fused_step step;
 };
+
+/* What saved states are of. */
+struct stream_header {
+    char     magic[8];
+    uint32_t version, layers, rows, states, hidden, width;
+    char     cell[24];
+    uint64_t checksum;                      /* of the numbers */
+};
+
+/* Where rows lie: bytes from the beginning of the weights or the stream; of a state, of each half. */
+struct stream_array { size_t at, row, width; bool is_state; };
 
 struct unroll_stream {
     const struct unroll_stream_weights *shared;     /* NULL: they are inside */
-    const struct unroll_stream *place;      /* where the prepared steps are valid; elsewhere they are made anew */
+    const struct unroll_stream *place;      /* for which the calls are prepared */
     size_t   inside;                        /* offset of weights of its own */
     size_t   rows;                          /* B */
-    size_t   half;                          /* floats of all states */
-    size_t   state;                         /* [2][half]: before and after a step in turn */
-    size_t   prepared;                      /* [2][layers] struct fused_step, by `now` */
-    size_t   x;                             /* scratch: the input as layers read it, [B, width]; 0: nobody does */
-    size_t   link;                          /* scratch: [links] planes, or a plane of what is projected */
-    size_t   cells, operand;                /* scratch of int8 weights: the operands as bytes, in the order of
-                                             * enum stream_operand, so many cells each */
+    uint32_t symbols;                       /* of a frame of tokens; 0: it is of vectors */
+    uint32_t layers, calls;
+    struct stream_array input, output;      /* tokens: [B] in the place of floats */
+    size_t   call;                          /* [2][calls] struct stream_call, by `now` */
+    size_t   half, state;                   /* bytes of all states; [2][half]: before and after a step in turn */
+    size_t   operand, cells;                /* scratch of int8 weights: see struct stream_call */
     size_t   workspace;                     /* scratch of products of many rows; 0: they are few */
     uint32_t now;                           /* which of the two halves of `state` holds the states */
     size_t   bytes;
-    struct stream_layer layer[];
+    struct stream_header header;
 };
-
-enum { STREAM_ALIGNMENT = 64 };             /* of arrays, from the beginning of the struct */
 
 static inline const struct unroll_stream_weights *stream_weights(const struct unroll_stream *s)
 {
     return s->shared ? s->shared : (const void *)((const char *)s + s->inside);
 }
 
-/* Plane i of a layer's states, before (after = 0) or after the step. */
-static inline float *stream_state(const struct unroll_stream *s, size_t layer, size_t i, uint32_t after)
+/* A state before (after = 0) or after the step. */
+static inline struct stream_rows stream_rows(const struct unroll_stream *s, const struct stream_array *a, uint32_t after)
 {
-    const struct stream_layer *l = &s->layer[layer];
-    return (float *)((char *)s + s->state) + (s->now ^ after) * s->half + l->state + i * l->plane;
+    const size_t first = a->is_state ? s->state + (s->now ^ after) * s->half : 0;
+    return (struct stream_rows){ (float *)(void *)((char *)s + first + a->at), a->row };
 }
 
-static inline size_t stream_states(const struct layer_weights *l)
+/* The calls of the next step (after = 0) or of the last. */
+static inline struct stream_call *stream_calls(const struct unroll_stream *s, uint32_t after)
 {
-    return l->cell ? (size_t)l->cell->declaration->states : 0;
+    return (struct stream_call *)stream_at(s, s->call) + (s->now ^ after) * s->calls;
 }
 
-/* How many numbers a row of state i has: h may be projected. */
-static inline size_t stream_state_width(const struct layer_weights *l, size_t i)
+/* Rows to which an address of a call leads, wherever the stream lies now. */
+static inline struct stream_rows stream_here(const struct unroll_stream *s, const void *at, size_t row)
 {
-    return i ? l->hidden : l->outputs;
+    return (struct stream_rows){ (float *)(void *)((char *)s + ((uintptr_t)at - (uintptr_t)s->place)), row };
 }
 
-enum stream_operand { OPERAND_X, OPERAND_H, OPERAND_LINK, OPERANDS };
+/* The streaming plan of a model while something is made of it. */
+struct stream_plan {
+    struct plan *plan;
+    const struct cpu_isa *isa;
+    struct stream_array *array;             /* [buffers]; at 0: not placed */
+    struct unroll_stream_weights weights;   /* what they will be */
+};
 
-/* Rows of an operand as bytes: see struct fused_operand. */
-static inline uint32_t *stream_operand(const struct unroll_stream *s, enum stream_operand operand)
+static inline bool stream_is_weight(const struct stream_plan *p, int buffer)
 {
-    return (uint32_t *)(void *)((char *)s + s->cells) + operand * s->operand;
+    return p->plan->buffer[buffer].segment == SEG_PARAM || p->plan->buffer[buffer].segment == SEG_COPY;
 }
 
-/* NULL where there is no such array. */
-static inline void *stream_array(const void *base, size_t offset)
-{
-    return offset ? (char *)base + offset : NULL;
-}
+unroll_status stream_plan_make(const unroll_model *, const unroll_stream_config *, bool of_weights, struct stream_plan *);
+void stream_plan_free(struct stream_plan *);                    /* what it holds */
+unroll_status stream_check_memory(const void *memory, size_t bytes, size_t needed, const char *who_knows);
+/* The weights that the plan reads, in memory for p->weights.bytes. */
+unroll_status stream_pack(struct stream_plan *, struct unroll_stream_weights *);
 
-/* Numbers of B rows that lie `row` apart. */
-struct stream_rows { const float *at; size_t row; };
+/* Where everything lies: *s as it will be. */
+unroll_status stream_lay_out(struct stream_plan *, const unroll_stream_config *, struct unroll_stream *s);
+void stream_bind(const struct stream_plan *, struct unroll_stream *);
+void stream_move(struct unroll_stream *);                       /* the calls, to where it lies now */
 
-/* What a layer gave in the step that goes on, or the input (SOURCE_INPUT). */
-static inline struct stream_rows stream_given(const struct unroll_stream *s, const struct unroll_stream_weights *w,
-                                              int source, uint32_t after)
-{
-    if (source < 0)
-        return (struct stream_rows){ stream_array(s, s->x), w->width };
-    if (w->layer[source].cell)
-        return (struct stream_rows){ stream_state(s, (size_t)source, 0, after), s->layer[source].row };
-    return (struct stream_rows){ stream_array(s, s->layer[source].y), w->layer[source].outputs };
-}
-
-/* What a layer reads in the step. */
-static inline struct stream_rows stream_input(const struct unroll_stream *s, const struct unroll_stream_weights *w,
-                                              size_t layer)
-{
-    if (s->layer[layer].x)
-        return (struct stream_rows){ stream_array(s, s->layer[layer].x), w->layer[layer].input };
-    return stream_given(s, w, w->layer[layer].source[0], 1);
-}
-
-/* Writes the prepared steps for the place where the stream lies now. */
-void stream_prepare(struct unroll_stream *);
-
-/* Checks a configuration and lays the weights out: *head has all but the layers, which go to [MODEL_LAYERS_MAX].
- * With memory it fills them in. */
-unroll_status stream_pack(const unroll_model *model, const unroll_stream_config *config, void *memory,
-                          struct unroll_stream_weights *head, struct layer_weights *layer);
+struct stream_header stream_header_of(const unroll_model *, size_t rows);
 
 #endif

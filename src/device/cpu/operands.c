@@ -212,6 +212,6 @@ const struct operand_traits cpu_operands = {
 };
 
 const struct device_traits cpu_traits = {
-    .operands = &cpu_operands, .near = CPU_NEAR, .narrow = CPU_NARROW, .picks = MOST_PICKED,
+    .operands = &cpu_operands, .near = CPU_NEAR, .narrow = CPU_NARROW, .picks = { CPU_NARROW + 1, MOST_PICKED },
     .int8_products = MOST_INT8_PRODUCTS,
 };
